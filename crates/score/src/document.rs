@@ -1,0 +1,211 @@
+//! The way of a Score file: read, override, check, and become a [`Workload`].
+
+use serde_json::Value as Json;
+
+use crate::{
+    code::{Code, Layer},
+    diagnostic::{Diagnostic, Findings},
+    model::Workload,
+    node::{Node, Value},
+    normalise::normalise,
+    overrides::{self, OverrideError},
+    pointer::Pointer,
+    source::{Source, SourceId},
+    spec_version::SpecVersion,
+    validate::validate,
+    yaml,
+};
+
+/// A document on its way, with the texts it is put together from.
+#[derive(Debug)]
+pub struct Document {
+    sources: Vec<Source>,
+    root: Option<Node>,
+    findings: Findings,
+}
+
+impl Document {
+    /// The largest document that is taken, as JSON: what an API object can hold with room to spare.
+    pub const MAX_BYTES: usize = 1024 * 1024;
+
+    /// Reads a Score file, YAML or JSON.
+    pub fn parse(source: Source) -> Self {
+        let mut document = Self { sources: Vec::new(), root: None, findings: Findings::default() };
+        document.root = document.read(source);
+        document
+    }
+
+    /// Takes a value that was read elsewhere. Its findings have pointers, but no lines.
+    pub fn from_json(value: Json) -> Self {
+        Self { sources: Vec::new(), root: Some(value.into()), findings: Findings::default() }
+    }
+
+    /// Lays an overrides file over the document.
+    pub fn merge(&mut self, source: Source) {
+        // An empty overrides file changes nothing.
+        let (over, found) = self.read_apart(source);
+        let empty = over.is_none() && !found.has_errors_besides(Code::EmptyDocument);
+        if empty {
+            return;
+        }
+        self.findings.extend(found);
+        match (&mut self.root, over) {
+            (Some(root), Some(over)) if over.as_map().is_some() => overrides::merge(root, over),
+            (_, Some(Node { value: Value::Null, .. }) | None) => {}
+            (_, Some(over)) => self.findings.push(Diagnostic::error(
+                Code::InvalidOverride,
+                Pointer::root(),
+                over.span,
+                format!("an overrides file is a map, and this is {}", over.kind()),
+                "write the parts of the document to change, such as `containers: {main: {image: nginx}}`",
+            )),
+        }
+    }
+
+    /// Sets one property, given as `path=value`; an empty value removes it.
+    pub fn set_property(&mut self, argument: &str) {
+        let result = overrides::parse_property(argument).map(|(path, value)| {
+            let name = format!("--override-property {path}");
+            let (node, found) = self.read_apart(Source::new(name, value));
+            // Nothing, or only blanks, removes the property.
+            let node = if found.has_errors_besides(Code::EmptyDocument) {
+                self.findings.extend(found);
+                None
+            } else {
+                Some(node.unwrap_or(Node::new(Value::Null)))
+            };
+            (overrides::parse_path(path), node)
+        });
+        let result = result.and_then(|(path, node)| match (&mut self.root, node) {
+            (Some(root), Some(node)) => overrides::set(root, &path, node),
+            _ => Ok(()),
+        });
+        if let Err(error) = result {
+            self.refuse(&format!("--override-property {argument}"), &error);
+        }
+    }
+
+    /// Gives an image to the containers that wait for one.
+    pub fn set_image(&mut self, image: &str) {
+        let id = self.add(Source::new("--image", image));
+        let end = u32::try_from(image.len()).unwrap_or(u32::MAX);
+        let node = Node {
+            value: Value::String(image.to_owned()),
+            span: Some(crate::source::Span { source: id, start: 0, end }),
+        };
+        if let Some(root) = &mut self.root
+            && let Err(error) = overrides::set_image(root, Some(&node))
+        {
+            self.refuse("--image", &error);
+        }
+    }
+
+    /// Checks the document as it now is.
+    pub fn check(self) -> Report {
+        let Self { sources, root, mut findings } = self;
+        let mut spec_version = None;
+        let mut workload = None;
+        if let Some(mut root) = root {
+            validate(&root, &sources, &mut findings);
+            if !findings.has_errors_in(Layer::Schema) && root.as_map().is_some() {
+                spec_version = Some(SpecVersion::needed_by(&root));
+            }
+            if !findings.has_errors() {
+                normalise(&mut root);
+                workload = model(&root, &mut findings);
+            }
+        }
+        Report { sources, diagnostics: findings.into_sorted(), spec_version, workload }
+    }
+
+    fn read(&mut self, source: Source) -> Option<Node> {
+        let (node, found) = self.read_apart(source);
+        self.findings.extend(found);
+        node
+    }
+
+    fn read_apart(&mut self, source: Source) -> (Option<Node>, Findings) {
+        let id = self.add(source);
+        self.sources.last().map_or((None, Findings::default()), |source| yaml::parse(source, id))
+    }
+
+    fn add(&mut self, source: Source) -> SourceId {
+        let id = SourceId(u32::try_from(self.sources.len()).unwrap_or(u32::MAX));
+        self.sources.push(source);
+        id
+    }
+
+    fn refuse(&mut self, argument: &str, error: &OverrideError) {
+        self.findings.push(Diagnostic::error(
+            Code::InvalidOverride,
+            Pointer::root(),
+            None,
+            format!("`{argument}` cannot be applied: {error}"),
+            "check the path against the document; a dot inside a key is written \\.",
+        ));
+    }
+}
+
+fn model(root: &Node, findings: &mut Findings) -> Option<Workload> {
+    let json = root.to_json();
+    let length = json.to_string().len();
+    if length > Document::MAX_BYTES {
+        findings.push(Diagnostic::error(
+            Code::LimitExceeded,
+            Pointer::root(),
+            None,
+            format!("the document holds {length} bytes; at most {} are taken", Document::MAX_BYTES),
+            "move large file contents into the image or into a volume",
+        ));
+        return None;
+    }
+    match serde_json::from_value(json) {
+        Ok(workload) => Some(workload),
+        Err(error) => {
+            findings.push(Diagnostic::error(
+                Code::TypeMismatch,
+                Pointer::root(),
+                None,
+                format!("the document cannot be read: {error}"),
+                "please report this as a mistake in the validator",
+            ));
+            None
+        }
+    }
+}
+
+/// The verdict on a document.
+#[derive(Debug)]
+pub struct Report {
+    /// The texts that the places refer to.
+    pub sources: Vec<Source>,
+    /// All findings, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The lowest release of the specification that has everything the document uses; absent where the schema
+    /// refuses the document.
+    pub spec_version: Option<SpecVersion>,
+    /// The workload, if there is no error.
+    pub workload: Option<Workload>,
+}
+
+impl Report {
+    /// Whether the document can be used.
+    pub fn is_valid(&self) -> bool {
+        self.errors().next().is_none()
+    }
+
+    /// The errors.
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error())
+    }
+
+    /// The warnings.
+    pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|diagnostic| !diagnostic.is_error())
+    }
+
+    /// The text that a finding is about.
+    pub fn source_of(&self, diagnostic: &Diagnostic) -> Option<&Source> {
+        self.sources.get(diagnostic.span?.source.0 as usize)
+    }
+}

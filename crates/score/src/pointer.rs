@@ -1,0 +1,120 @@
+//! JSON pointers (RFC 6901), the address of a value in every message.
+
+use std::fmt;
+
+/// The address of a value: `/containers/main/files/~1etc~1app.conf`. The root is the empty text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pointer(String);
+
+impl Pointer {
+    /// The whole document.
+    pub const fn root() -> Self {
+        Self(String::new())
+    }
+
+    /// The child under a key.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        let mut child = String::with_capacity(self.0.len() + key.len() + 1);
+        child.push_str(&self.0);
+        child.push('/');
+        for c in key.chars() {
+            match c {
+                '~' => child.push_str("~0"),
+                '/' => child.push_str("~1"),
+                other => child.push(other),
+            }
+        }
+        Self(child)
+    }
+
+    /// The child at an index.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        Self(format!("{}/{index}", self.0))
+    }
+
+    /// The pointer as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its parts, unescaped.
+    pub fn parts(&self) -> impl Iterator<Item = String> + '_ {
+        self.0.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"))
+    }
+
+    /// A reading form for sentences: `containers.main.image`; the root is "the document".
+    pub fn dotted(&self) -> String {
+        let parts: Vec<_> = self.parts().collect();
+        if parts.is_empty() { "the document".to_owned() } else { parts.join(".") }
+    }
+}
+
+/// The way to a value while walking down to it. It costs nothing until a finding needs the [`Pointer`], which
+/// matters for deep documents with long keys.
+#[derive(Clone, Copy, Debug)]
+pub enum Path<'a> {
+    /// The whole document.
+    Root,
+    /// Under a key.
+    Key(&'a Self, &'a str),
+    /// At an index.
+    Index(&'a Self, usize),
+}
+
+impl<'a> Path<'a> {
+    /// The child under a key.
+    #[must_use]
+    pub fn key(&'a self, key: &'a str) -> Self {
+        Path::Key(self, key)
+    }
+
+    /// The child at an index.
+    #[must_use]
+    pub fn index(&'a self, index: usize) -> Self {
+        Path::Index(self, index)
+    }
+
+    /// The last key, or nothing at the root and in lists.
+    pub fn name(&self) -> &'a str {
+        match self {
+            Path::Key(_, key) => key,
+            _ => "",
+        }
+    }
+
+    /// The address of the value.
+    pub fn pointer(&self) -> Pointer {
+        match self {
+            Path::Root => Pointer::root(),
+            Path::Key(parent, key) => parent.pointer().key(key),
+            Path::Index(parent, index) => parent.pointer().index(*index),
+        }
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_and_tildes_are_escaped_and_come_back() {
+        let pointer = Pointer::root().key("files").key("/etc/a~b").index(0);
+        assert_eq!(pointer.as_str(), "/files/~1etc~1a~0b/0");
+        assert_eq!(pointer.parts().collect::<Vec<_>>(), ["files", "/etc/a~b", "0"]);
+    }
+
+    #[test]
+    fn the_root_is_the_empty_text_and_an_empty_key_is_not_the_root() {
+        assert_eq!(Pointer::root().as_str(), "");
+        assert_eq!(Pointer::root().key("").as_str(), "/");
+        assert_eq!(Pointer::root().key("").parts().collect::<Vec<_>>(), [""]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Containers and the service: order, computing power, ports, probes.
+
+use std::collections::BTreeMap;
+
+use super::{Context, hint, mounts};
+use crate::{
+    before::{BeforeError, Declaration, start_order},
+    code::Code,
+    diagnostic::Diagnostic,
+    model::Ready,
+    node::Node,
+    pointer::Path,
+    quantity::Quantity,
+};
+
+pub(super) fn check(context: &mut Context<'_>) {
+    let root = context.root;
+    let path = Path::Root;
+    let containers = path.key("containers");
+    for (name, entry) in root.entries("containers") {
+        let path = containers.key(name);
+        mounts::check(context, &entry.node, &path);
+        compute(context, &entry.node, &path);
+    }
+    order(context);
+    ports(context);
+    probe_ports(context);
+}
+
+fn order(context: &mut Context<'_>) {
+    let root = context.root;
+    let declarations: BTreeMap<String, Declaration> = root
+        .entries("containers")
+        .map(|(name, entry)| {
+            let before = entry.node.entries("before").filter_map(|(then, entry)| {
+                let ready = match entry.node.get("ready")?.as_str()? {
+                    "started" => Ready::Started,
+                    "healthy" => Ready::Healthy,
+                    "complete" => Ready::Complete,
+                    _ => return None,
+                };
+                Some((then.clone(), ready))
+            });
+            let has_probe =
+                ["livenessProbe", "readinessProbe"].iter().any(|probe| entry.node.get(probe).is_some());
+            (name.clone(), Declaration { before: before.collect(), has_probe })
+        })
+        .collect();
+    let Err(errors) = start_order(&declarations) else { return };
+    let path = Path::Root;
+    let containers = path.key("containers");
+    for error in errors {
+        let message = error.to_string();
+        let (code, first, then, hint) = match &error {
+            BeforeError::UnknownContainer { first, then } => {
+                let others = declarations.keys().map(String::as_str).filter(|name| name != first);
+                let hint = match hint::nearest(then, others.clone()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => match others.collect::<Vec<_>>().as_slice() {
+                        [] => "the workload has no other container; remove `before`".to_owned(),
+                        names => {
+                            format!("name another container of the workload: {}", hint::alternatives(names))
+                        }
+                    },
+                };
+                (Code::UnknownContainer, first, Some(then), hint)
+            }
+            BeforeError::SelfReference(name) => {
+                (Code::BeforeCycle, name, Some(name), "name the container that waits for this one".to_owned())
+            }
+            BeforeError::Cycle(names) => {
+                let Some(first) = names.first() else { continue };
+                (Code::BeforeCycle, first, None, "remove one of their `before` entries".to_owned())
+            }
+            BeforeError::ProbeRequired { first, then } => (
+                Code::ProbeRequired,
+                first,
+                Some(then),
+                format!("give `{first}` a `readinessProbe`, or wait for `ready: started`"),
+            ),
+        };
+        let container = containers.key(first);
+        let before = container.key("before");
+        let pointer = then.map_or_else(|| before.pointer(), |then| before.key(then).pointer());
+        let span = root.locate(&pointer);
+        context.findings.push(Diagnostic::error(code, pointer, span, message, hint));
+    }
+}
+
+/// How much is high without looking at the request.
+const HIGH_MEMORY: &str = "64Gi";
+const HIGH_CPU: &str = "32";
+/// How many times the request is high for a limit.
+const HIGH_RATIO: u128 = 4;
+
+fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
+    type Parse = fn(&str) -> Result<Quantity, crate::quantity::QuantityError>;
+    let Some(resources) = container.get("resources") else { return };
+    for (field, noun, parse, high) in [
+        ("memory", "Memory", Quantity::memory as Parse, HIGH_MEMORY),
+        ("cpu", "CPU", Quantity::cpu, HIGH_CPU),
+    ] {
+        let amount = |part: &str| {
+            let entry = resources.get(part)?.entry(field)?;
+            Some((entry, parse(entry.node.as_str()?).ok()?))
+        };
+        let Some((entry, limit)) = amount("limits") else { continue };
+        let path = path.key("resources");
+        let path = path.key("limits");
+        let pointer = path.key(field).pointer();
+        let request = amount("requests").map(|(_, request)| request);
+        if request.is_some_and(|request| limit < request) {
+            context.findings.push(Diagnostic::warning(
+                Code::LimitBelowRequest,
+                pointer,
+                entry.highlight(),
+                format!("{noun} limit is lower than the request, so some runtimes will refuse the workload"),
+                "raise the limit to the request, or lower the request",
+            ));
+            continue;
+        }
+        let many_times = request.is_some_and(|request| {
+            request != Quantity::ZERO && request.times(HIGH_RATIO).is_ok_and(|high| limit > high)
+        });
+        if many_times || parse(high).is_ok_and(|high| limit >= high) {
+            let hint = if many_times {
+                format!(
+                    "keep the limit within {HIGH_RATIO} times the request, or raise the request to what is really used"
+                )
+            } else {
+                "check the unit; few machines have that much to give".to_owned()
+            };
+            context.findings.push(Diagnostic::warning(
+                Code::ResourceHigh,
+                pointer,
+                entry.highlight(),
+                format!("{noun} limit is relatively high, consider if this is necessary"),
+                hint,
+            ));
+        }
+    }
+}
+
+fn ports(context: &mut Context<'_>) {
+    let Some(service) = context.root.get("service") else { return };
+    let mut taken: BTreeMap<(i64, &str), (&String, i64)> = BTreeMap::new();
+    for (name, entry) in service.entries("ports") {
+        let Some(port) = entry.node.get("port").and_then(Node::as_integer) else { continue };
+        let protocol = entry.node.get("protocol").and_then(Node::as_str).unwrap_or("TCP");
+        let target = entry.node.get("targetPort").and_then(Node::as_integer).unwrap_or(port);
+        let Some((other, other_target)) = taken.insert((port, protocol), (name, target)) else { continue };
+        let path = Path::Root;
+        let path = path.key("service");
+        let path = path.key("ports");
+        let path = path.key(name);
+        let span = entry.node.entry("port").and_then(crate::node::Entry::highlight);
+        let pointer = path.key("port").pointer();
+        if target == other_target {
+            context.findings.push(Diagnostic::warning(
+                Code::PortClash,
+                pointer,
+                span,
+                format!("`{name}` and `{other}` are the same port {port}/{protocol}"),
+                "one name is enough; some runtimes refuse two",
+            ));
+        } else {
+            context.findings.push(Diagnostic::error(
+                Code::PortClash,
+                pointer,
+                span,
+                format!("`{name}` and `{other}` both offer port {port}/{protocol}, for different target ports ({target} and {other_target})"),
+                "give one of them another `port`",
+            ));
+        }
+    }
+}
+
+/// A probe asks the container itself, so it wants the target port. With one container there is no doubt.
+fn probe_ports(context: &mut Context<'_>) {
+    let root = context.root;
+    let mut containers = root.entries("containers");
+    let (Some((name, entry)), None) = (containers.next(), containers.next()) else { return };
+    let service: Vec<(i64, i64)> = root
+        .get("service")
+        .into_iter()
+        .flat_map(|service| service.entries("ports"))
+        .filter_map(|(_, entry)| {
+            let port = entry.node.get("port")?.as_integer()?;
+            Some((port, entry.node.get("targetPort").and_then(Node::as_integer).unwrap_or(port)))
+        })
+        .collect();
+    for probe in ["livenessProbe", "readinessProbe"] {
+        let Some(port_entry) = entry.node.get(probe).and_then(|p| p.get("httpGet")?.entry("port")) else {
+            continue;
+        };
+        let Some(asked) = port_entry.node.as_integer() else { continue };
+        if service.iter().any(|(_, target)| *target == asked) {
+            continue;
+        }
+        if let Some((_, target)) = service.iter().find(|(port, _)| *port == asked) {
+            let path = Path::Root;
+            let path = path.key("containers");
+            let path = path.key(name);
+            let path = path.key(probe);
+            let path = path.key("httpGet");
+            context.findings.push(Diagnostic::warning(
+                Code::ProbePort,
+                path.key("port").pointer(),
+                port_entry.highlight(),
+                format!("the probe asks port {asked}, which is the port of the service; the container listens on {target}"),
+                format!("write {target}"),
+            ));
+        }
+    }
+}

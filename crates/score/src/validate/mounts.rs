@@ -1,0 +1,133 @@
+//! Files and volumes, in either form.
+
+use std::collections::BTreeMap;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+
+use super::{Context, hint};
+use crate::{
+    code::Code,
+    diagnostic::Diagnostic,
+    node::{Entry, Node, Value},
+    pointer::{Path, Pointer},
+    source::Span,
+};
+
+/// Calls `visit` with the target (if it has one), the value and the path of every file or volume.
+pub(super) fn each(
+    container: &Node,
+    field: &str,
+    path: &Path<'_>,
+    mut visit: impl FnMut(Option<Target<'_>>, &Node, &Path<'_>),
+) {
+    let path = path.key(field);
+    match container.get(field).map(|node| &node.value) {
+        Some(Value::Map(map)) => {
+            for (key, Entry { key_span, node }) in map {
+                visit(Some(Target { path: key, span: *key_span }), node, &path.key(key));
+            }
+        }
+        Some(Value::List(list)) => {
+            for (index, node) in list.iter().enumerate() {
+                let target = node
+                    .get("target")
+                    .and_then(|target| Some(Target { path: target.as_str()?, span: target.span }));
+                visit(target, node, &path.index(index));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where something is mounted.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'n> {
+    path: &'n str,
+    span: Option<Span>,
+}
+
+pub(super) fn check(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
+    let mut taken: BTreeMap<String, Pointer> = BTreeMap::new();
+    for field in ["files", "volumes"] {
+        deprecated(context, container, field, path);
+        let is_list = container.get(field).is_some_and(|node| node.as_list().is_some());
+        each(container, field, path, |target, node, path| match target {
+            Some(target) => placed(context, target, path, &mut taken),
+            None if is_list && node.as_map().is_some() && node.get("target").is_none() => {
+                context.findings.push(Diagnostic::error(
+                    Code::TargetRequired,
+                    path.key("target").pointer(),
+                    node.span.map(|span| Span { end: (span.start + 1).min(span.end), ..span }),
+                    "this entry does not say where in the container it goes",
+                    format!("write the map form, with the path as the key: `{field}: {{/path/in/container: {{…}}}}`"),
+                ));
+            }
+            None => {}
+        });
+    }
+    each(container, "files", path, |_, file, path| binary(context, file, path));
+}
+
+fn placed(
+    context: &mut Context<'_>,
+    target: Target<'_>,
+    path: &Path<'_>,
+    taken: &mut BTreeMap<String, Pointer>,
+) {
+    if !target.path.starts_with('/') {
+        context.findings.push(Diagnostic::warning(
+            Code::RelativePath,
+            path.pointer(),
+            target.span,
+            format!(
+                "the path {} does not start with a slash, so it depends on the image where it ends up",
+                hint::quoted(target.path)
+            ),
+            format!(
+                "write the whole path, such as {}",
+                hint::quoted(&format!("/{}", target.path.trim_start_matches("./")))
+            ),
+        ));
+    }
+    let key = target.path.trim_end_matches('/').to_owned();
+    if let Some(other) = taken.insert(key, path.pointer()) {
+        context.findings.push(Diagnostic::warning(
+            Code::PathClash,
+            path.pointer(),
+            target.span,
+            format!("the path {} is also that of {other}", hint::quoted(target.path)),
+            "give each file and volume a path of its own; otherwise only one of them can be seen",
+        ));
+    }
+}
+
+fn deprecated(context: &mut Context<'_>, container: &Node, field: &str, path: &Path<'_>) {
+    let Some(entry) = container.entry(field) else { return };
+    let Some(list) = entry.node.as_list() else { return };
+    let example = list.iter().find_map(|item| item.get("target")?.as_str()).unwrap_or("/path/in/container");
+    context.findings.push(Diagnostic::warning(
+        Code::DeprecatedForm,
+        path.key(field).pointer(),
+        entry.highlight(),
+        format!("the list form of `{field}` is deprecated"),
+        format!(
+            "write a map with the path as the key, and without `target`: `{field}: {{{example}: {{…}}}}`"
+        ),
+    ));
+}
+
+fn binary(context: &mut Context<'_>, file: &Node, path: &Path<'_>) {
+    let Some(entry) = file.entry("binaryContent") else { return };
+    let Some(text) = entry.node.as_str() else { return };
+    // Line ends may stand anywhere in base64, as in a block of YAML.
+    let text: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+    if let Err(error) = STANDARD.decode(text.as_bytes()) {
+        context.findings.push(Diagnostic::error(
+            Code::InvalidBase64,
+            path.key("binaryContent").pointer(),
+            entry.highlight(),
+            format!("`binaryContent` is not base64: {error}"),
+            "write base64 with padding, as `base64 FILE` prints it; for text use `content`",
+        ));
+    }
+}

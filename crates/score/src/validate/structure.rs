@@ -1,0 +1,227 @@
+//! The schema layer: walks a document along the grammar.
+
+use super::hint;
+use crate::{
+    code::Code,
+    diagnostic::{Findings, Severity},
+    grammar::{Field, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD},
+    node::{Entry, Map, Node, Value},
+    pointer::Path,
+    source::Span,
+};
+
+/// Reports everything in which a document is not what the schema wants.
+pub(super) fn check(root: &Node, findings: &mut Findings) {
+    let mut walk = Walk { findings };
+    match &root.value {
+        Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(start_of)),
+        _ => walk.error(Code::TypeMismatch, &Path::Root, root.span, || {
+            (
+                format!("a Score document is a map, and this is {}", root.kind()),
+                "start with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample".to_owned(),
+            )
+        }),
+    }
+}
+
+struct Walk<'f> {
+    findings: &'f mut Findings,
+}
+
+/// A value on the way down: where it is, and what to underline.
+struct Here<'a> {
+    node: &'a Node,
+    path: &'a Path<'a>,
+    span: Option<Span>,
+    /// A line to write instead, if the field is known.
+    example: Option<&'static str>,
+}
+
+impl Walk<'_> {
+    fn error(
+        &mut self,
+        code: Code,
+        path: &Path<'_>,
+        span: Option<Span>,
+        word: impl FnOnce() -> (String, String),
+    ) {
+        self.findings.report(Severity::Error, code, path, span, word);
+    }
+
+    fn value(&mut self, shape: Shape, here: &Here<'_>) {
+        match (shape, &here.node.value) {
+            (Shape::Object(object), Value::Map(map)) => self.object(object, map, here.path, here.span),
+            (Shape::Map(map_of) | Shape::MapOrList(map_of, _), Value::Map(map)) => {
+                self.map(map_of, map, here);
+            }
+            (Shape::List(list_of) | Shape::MapOrList(_, list_of), Value::List(list)) => {
+                self.list(list_of, list, here);
+            }
+            (Shape::Text(rule), Value::String(text)) => self.text(rule, text, here.path, here.span),
+            (Shape::Word(words), Value::String(word)) => {
+                if !words.contains(&word.as_str()) {
+                    self.error(Code::ValueNotAllowed, here.path, here.span, || {
+                        let message =
+                            format!("{} is not a value of `{}`", hint::quoted(word), here.path.name());
+                        (message, hint::word(word, words))
+                    });
+                }
+            }
+            (Shape::Integer(min, max), Value::Number(number)) => match here.node.as_integer() {
+                Some(value) if (min..=max).contains(&value) => {}
+                None if number.as_f64().is_some_and(|f| f.fract() != 0.0) => self.mismatch(shape, here),
+                _ => self.out_of_range(number, min, max, here),
+            },
+            (Shape::Boolean, Value::Bool(_)) | (Shape::FreeMap, Value::Map(_)) => {}
+            _ => self.mismatch(shape, here),
+        }
+    }
+
+    fn mismatch(&mut self, shape: Shape, here: &Here<'_>) {
+        let name = here.path.name();
+        let subject = if name.is_empty() { "this entry".to_owned() } else { format!("`{name}`") };
+        self.error(Code::TypeMismatch, here.path, here.span, || {
+            let message =
+                format!("{subject} must be {}, and this is {}", hint::shape_kind(shape), here.node.kind());
+            (message, hint::mismatch(shape, here.node, name, here.example))
+        });
+    }
+
+    fn out_of_range(&mut self, number: &serde_json::Number, min: i64, max: i64, here: &Here<'_>) {
+        self.error(Code::ValueOutOfRange, here.path, here.span, || {
+            let message =
+                format!("`{}` must be between {min} and {max}, and this is {number}", here.path.name());
+            (message, format!("write a number from {min} to {max}"))
+        });
+    }
+
+    fn object(&mut self, object: &'static Object, map: &Map, path: &Path<'_>, span: Option<Span>) {
+        for (key, entry) in map {
+            match object.field(key) {
+                Some(field) => self.entry(field.shape, Some(field.example), entry, &path.key(key)),
+                None if object.open => {}
+                None => {
+                    self.error(
+                        Code::UnknownField,
+                        &path.key(key),
+                        entry.key_span.or(entry.node.span),
+                        || {
+                            let message = format!("{} is not a field of {}", hint::quoted(key), object.noun);
+                            (message, hint::unknown_field(object, key))
+                        },
+                    );
+                }
+            }
+        }
+        for field in object.fields.iter().filter(|field| field.required && !map.contains_key(field.name)) {
+            self.missing(object, field, path, span);
+        }
+        let Some(choice) = object.choice else { return };
+        let given: Vec<_> = choice.of.iter().filter(|name| map.contains_key(**name)).copied().collect();
+        let options = hint::alternatives(choice.of);
+        match given.as_slice() {
+            [] => self.error(Code::ChoiceRequired, path, span, || {
+                let how_many = if choice.exclusive { "one" } else { "at least one" };
+                let message = format!("{} needs {how_many} of {options}", object.noun);
+                (message, format!("add {}", hint::examples(object, choice.of)))
+            }),
+            [_, second, ..] if choice.exclusive => self.error(
+                Code::ChoiceConflict,
+                path,
+                map.get(*second).and_then(|entry| entry.key_span).or(span),
+                || {
+                    let hint = format!("keep one of {} and remove the rest", hint::alternatives(&given));
+                    (format!("{} takes only one of {options}", object.noun), hint)
+                },
+            ),
+            _ => {}
+        }
+    }
+
+    fn missing(&mut self, object: &Object, field: &Field, path: &Path<'_>, span: Option<Span>) {
+        self.error(Code::RequiredField, &path.key(field.name), span, || {
+            (format!("{} needs `{}`", object.noun, field.name), format!("add `{}`", field.example))
+        });
+    }
+
+    fn map(&mut self, map_of: &'static MapOf, map: &Map, here: &Here<'_>) {
+        if map.len() < map_of.min {
+            self.error(Code::EmptyValue, here.path, here.span, || {
+                let hint = here
+                    .example
+                    .map_or_else(|| "add an entry".to_owned(), |example| format!("write `{example}`"));
+                (format!("`{}` must not be empty", here.path.name()), hint)
+            });
+        }
+        self.limit(map.len(), map_of.limit, here);
+        for (key, entry) in map {
+            let path = here.path.key(key);
+            if !map_of.keys.accepts(key) {
+                let span = entry.key_span.or(entry.node.span);
+                self.form(map_of.keys, key, &path, span);
+            }
+            self.entry(map_of.values, None, entry, &path);
+        }
+    }
+
+    fn list(&mut self, list_of: &'static ListOf, list: &[Node], here: &Here<'_>) {
+        self.limit(list.len(), list_of.limit, here);
+        for (index, node) in list.iter().enumerate() {
+            let path = here.path.index(index);
+            let span = match node.value {
+                Value::Map(_) | Value::List(_) => node.span.map(start_of),
+                _ => node.span,
+            };
+            self.value(list_of.items, &Here { node, path: &path, span, example: None });
+        }
+    }
+
+    fn entry(&mut self, shape: Shape, example: Option<&'static str>, entry: &Entry, path: &Path<'_>) {
+        self.value(shape, &Here { node: &entry.node, path, span: entry.highlight(), example });
+    }
+
+    fn limit(&mut self, length: usize, limit: usize, here: &Here<'_>) {
+        if length > limit {
+            self.error(Code::LimitExceeded, here.path, here.span, || {
+                let message =
+                    format!("`{}` has {length} entries; at most {limit} are taken", here.path.name());
+                (message, "split the workload into several".to_owned())
+            });
+        }
+    }
+
+    fn text(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
+        if rule.accepts(text) {
+            return;
+        }
+        if text.is_empty() && rule.pattern.is_none() {
+            self.error(Code::EmptyValue, path, span, || {
+                (format!("the {} must not be empty", rule.noun), format!("write {}", rule.form))
+            });
+        } else {
+            self.form(rule, text, path, span);
+        }
+    }
+
+    fn form(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
+        self.error(Code::PatternMismatch, path, span, || {
+            let text_shown = hint::quoted(text);
+            let message = match &rule.pattern {
+                Some(pattern) => {
+                    format!("the {} {text_shown} does not match the pattern {}", rule.noun, pattern.text)
+                }
+                None => format!("the {} {text_shown} has the wrong length", rule.noun),
+            };
+            let hint = match rule.suggestion(text) {
+                Some(suggestion) => format!("write \"{suggestion}\"; it must be {}", rule.form),
+                None => format!("it must be {}", rule.form),
+            };
+            (message, hint)
+        });
+    }
+}
+
+/// The first byte of a block, so that a finding about a whole document does not underline all of it.
+fn start_of(span: Span) -> Span {
+    Span { end: span.start.saturating_add(1).min(span.end), ..span }
+}

@@ -1,0 +1,83 @@
+//! Reading and writing YAML (of which JSON is a part).
+
+mod compose;
+mod emit;
+mod scalar;
+
+pub use emit::to_yaml;
+
+use crate::{
+    code::Code,
+    diagnostic::{Diagnostic, Findings},
+    node::Node,
+    pointer::Pointer,
+    source::{Source, SourceId, Span},
+};
+
+/// How large a text may be. Hostile input ends in a finding, never in a hang or in memory growth.
+pub mod limits {
+    /// Bytes of one text; the same that the API takes as a request body.
+    pub const BYTES: usize = 3 * 1024 * 1024;
+    /// Levels of nesting.
+    pub const DEPTH: usize = 100;
+    /// Values in a document, with aliases counted as often as they are used.
+    pub const VALUES: usize = 250_000;
+}
+
+/// Reads the first document of a text.
+///
+/// The node is there whenever the shape of the document is clear, even if there are errors in it, so that
+/// everything that is wrong can be said at once.
+pub fn parse(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
+    let mut findings = Findings::default();
+    if source.text.len() > limits::BYTES {
+        findings.push(Diagnostic::error(
+            Code::LimitExceeded,
+            Pointer::root(),
+            None,
+            format!("the text is {} bytes long; at most {} are read", source.text.len(), limits::BYTES),
+            "split the workload, or move large content into files of its own",
+        ));
+        return (None, findings);
+    }
+    let (node, found) = compose::compose(source, id);
+    findings.extend(found);
+    if node.is_none() && !findings.has_errors() {
+        findings.push(Diagnostic::error(
+            Code::EmptyDocument,
+            Pointer::root(),
+            Some(Span { source: id, start: 0, end: 0 }),
+            "there is no document in this text",
+            "start with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample",
+        ));
+    }
+    (node, findings)
+}
+
+/// What usually leads to a syntax error at this place.
+fn syntax_hint(text: &str, at: usize) -> &'static str {
+    let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let line_end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+    let line = &text[line_start..line_end];
+    let indent = &line[..line.len() - line.trim_start().len()];
+    let value = line.split_once(": ").map_or("", |(_, value)| value.trim());
+    // Enough lines above to see where a list or map was opened.
+    let above: String = text[..line_start].lines().rev().take(5).collect();
+    let open = |open: char, close: char| above.matches(open).count() > above.matches(close).count();
+    if indent.contains('\t') {
+        "indent with spaces; YAML does not allow tabs there"
+    } else if value.starts_with(['@', '`', '%', '&', '*', '!', '|', '>', '{', '[', ',']) {
+        "put the value in quotes if it is meant as plain text"
+    } else if value.contains(": ") || value.ends_with(':') {
+        "put the value in quotes: it contains a colon followed by a space"
+    } else if open('[', ']') || open('{', '}') {
+        "close the bracket that is opened above"
+    } else if line.matches('"').count() % 2 == 1 || line.matches('\'').count() % 2 == 1 {
+        "close the quotes"
+    } else {
+        "check the indentation of this line and the one above, and that every key ends with `: `"
+    }
+}
+
+#[cfg(test)]
+mod tests;
