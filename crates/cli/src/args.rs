@@ -51,8 +51,9 @@ pub(crate) enum Command {
 
 /// Check Score files, and say everything that is wrong with them
 ///
-/// Files are checked against the Score specification (score.dev/v1b1 at 0.4.1) and for what no schema can see:
-/// placeholders that refer to nothing, containers that wait for each other, ports that clash.
+/// Files are checked against the Score specification (score.dev/v1b1 at 0.4.1),
+/// and for what no schema can see: placeholders that refer to nothing, containers
+/// that wait for each other, ports that clash.
 ///
 ///   orchestra validate                             checks ./score.yaml
 ///   orchestra validate a.yaml b.yaml               checks several files

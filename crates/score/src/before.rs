@@ -6,7 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Container, Ready};
+use crate::{
+    graph::{Needs, layers},
+    model::{Container, Ready},
+};
 
 /// One container waits for another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,8 +36,8 @@ pub enum BeforeError {
     /// A container before itself.
     #[error("container `{0}` goes before itself")]
     SelfReference(String),
-    /// Containers wait for each other.
-    #[error("containers wait for each other: {}", .0.join(", "))]
+    /// Containers wait for each other, each for the next.
+    #[error("containers wait for each other: {} for {}", .0.join(" for "), .0.first().map_or("", String::as_str))]
     Cycle(Vec<String>),
     /// Nothing tells when the container is healthy.
     #[error("container `{first}` must be healthy before `{then}` starts, but has no probe")]
@@ -100,13 +103,14 @@ pub fn start_order(containers: &BTreeMap<String, Declaration>) -> Result<StartOr
             }
         }
     }
-    let layers = match layers(containers.keys(), &edges) {
-        Ok(layers) => layers,
-        Err(cycle) => {
-            errors.push(BeforeError::Cycle(cycle));
-            Vec::new()
-        }
-    };
+    let mut needs: Needs<String> = containers.keys().map(|name| (name.clone(), BTreeSet::new())).collect();
+    for edge in &edges {
+        needs.entry(edge.then.clone()).or_default().insert(edge.first.clone());
+    }
+    let layers = layers(&needs).unwrap_or_else(|circles| {
+        errors.extend(circles.into_iter().map(BeforeError::Cycle));
+        Vec::new()
+    });
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -120,44 +124,6 @@ pub fn start_order(containers: &BTreeMap<String, Declaration>) -> Result<StartOr
             .map(|(name, _)| name.clone())
             .collect(),
     })
-}
-
-/// Groups that can start together, or the containers on a circle.
-fn layers<'a>(
-    names: impl Iterator<Item = &'a String>,
-    edges: &[Edge],
-) -> Result<Vec<Vec<String>>, Vec<String>> {
-    let mut waiting: BTreeSet<&String> = names.collect();
-    let mut layers = Vec::new();
-    while !waiting.is_empty() {
-        let layer: Vec<&String> = waiting
-            .iter()
-            .copied()
-            .filter(|name| !edges.iter().any(|edge| edge.then == **name && waiting.contains(&edge.first)))
-            .collect();
-        if layer.is_empty() {
-            // Those behind the circle wait too; only those that somebody on it waits for are on it.
-            loop {
-                let before = waiting.len();
-                let kept: BTreeSet<&String> = waiting
-                    .iter()
-                    .copied()
-                    .filter(|name| {
-                        edges.iter().any(|edge| edge.first == **name && waiting.contains(&edge.then))
-                    })
-                    .collect();
-                waiting = kept;
-                if waiting.len() == before {
-                    return Err(waiting.into_iter().cloned().collect());
-                }
-            }
-        }
-        for name in &layer {
-            waiting.remove(name);
-        }
-        layers.push(layer.into_iter().cloned().collect());
-    }
-    Ok(layers)
 }
 
 #[cfg(test)]
@@ -197,7 +163,7 @@ mod tests {
                 "container `aa` goes before itself",
                 "container `aa` must be healthy before `bb` starts, but has no probe",
                 "container `aa` goes before `ghost`, which does not exist",
-                "containers wait for each other: aa, bb",
+                "containers wait for each other: aa for bb for aa",
             ]
         );
     }

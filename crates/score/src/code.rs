@@ -59,7 +59,7 @@ codes! {
     DuplicateKey = "DUPLICATE_KEY", Document;
     /// A key is a number, a boolean or another value that is not text.
     NonStringKey = "NON_STRING_KEY", Document;
-    /// A value has no meaning in JSON, such as `.inf` or a custom tag.
+    /// A value has no meaning in JSON, such as `.inf`; or it has a tag that is ignored.
     UnsupportedValue = "UNSUPPORTED_VALUE", Document;
     /// The text holds more than one document; only the first counts.
     ExtraDocument = "EXTRA_DOCUMENT", Document;
@@ -89,7 +89,7 @@ codes! {
 
     /// A placeholder is not written as placeholders are.
     MalformedPlaceholder = "MALFORMED_PLACEHOLDER", Meaning;
-    /// A placeholder starts with neither `metadata` nor `resources`, or names no value of them.
+    /// A placeholder starts with neither `metadata` nor `resources`, or names a resource without an output.
     InvalidPlaceholder = "INVALID_PLACEHOLDER", Meaning;
     /// A placeholder refers to a resource that the workload does not declare.
     UnknownResource = "UNKNOWN_RESOURCE", Meaning;
@@ -109,7 +109,7 @@ codes! {
     ProbeRequired = "PROBE_REQUIRED", Meaning;
     /// `binaryContent` is not base64.
     InvalidBase64 = "INVALID_BASE64", Meaning;
-    /// Two service ports claim the same number for different targets.
+    /// Two service ports claim the same number.
     PortClash = "PORT_CLASH", Meaning;
     /// An entry of the deprecated list form has no `target`.
     TargetRequired = "TARGET_REQUIRED", Meaning;

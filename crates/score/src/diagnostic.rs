@@ -61,6 +61,15 @@ impl Diagnostic {
     }
 }
 
+/// A text in quotes, cut to what fits into a sentence.
+pub(crate) fn quoted(text: &str) -> String {
+    const SHOWN: usize = 80;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("\"{}…\"", text[..end].escape_debug()),
+        None => format!("\"{}\"", text.escape_debug()),
+    }
+}
+
 /// Collects findings and keeps their number within bounds: a hostile document must not turn into an endless
 /// report, nor cost the time to word one.
 #[derive(Debug, Default)]
@@ -155,8 +164,8 @@ impl Findings {
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| d.span.map(|span| (span.source.0, span.start)));
         for (severity, dropped, noun) in [
-            (Severity::Error, self.errors.dropped, "errors"),
-            (Severity::Warning, self.warnings.dropped, "warnings"),
+            (Severity::Error, self.errors.dropped, "error"),
+            (Severity::Warning, self.warnings.dropped, "warning"),
         ] {
             if dropped > 0 {
                 self.list.push(Diagnostic {
@@ -164,7 +173,10 @@ impl Findings {
                     code: Code::LimitExceeded,
                     pointer: Pointer::root(),
                     span: None,
-                    message: format!("{dropped} more {noun} were found than are reported here"),
+                    message: format!(
+                        "{dropped} more {noun}{} not shown here",
+                        if dropped == 1 { " is" } else { "s are" }
+                    ),
                     hint: "mend the ones above and validate again".to_owned(),
                 });
             }
@@ -188,7 +200,7 @@ mod tests {
         let sorted = findings.into_sorted();
         assert_eq!(sorted.len(), Findings::MAX + 2);
         assert_eq!(sorted.iter().filter(|d| d.is_error()).count(), 1);
-        assert_eq!(sorted.last().unwrap().message, "1000 more warnings were found than are reported here");
+        assert_eq!(sorted.last().unwrap().message, "1000 more warnings are not shown here");
     }
 
     #[test]

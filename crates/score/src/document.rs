@@ -93,10 +93,17 @@ impl Document {
             value: Value::String(image.to_owned()),
             span: Some(crate::source::Span { source: id, start: 0, end }),
         };
-        if let Some(root) = &mut self.root
-            && let Err(error) = overrides::set_image(root, Some(&node))
-        {
-            self.refuse("--image", &error);
+        let Some(root) = &mut self.root else { return };
+        match overrides::set_image(root, Some(&node)) {
+            Err(error) => self.refuse("--image", &error),
+            Ok(0) => self.findings.push(Diagnostic::warning(
+                Code::InvalidOverride,
+                Pointer::root(),
+                None,
+                "`--image` changes nothing: no container has `image: .`",
+                "write `image: .` in the containers that wait for an image, or leave `--image` out",
+            )),
+            Ok(_) => {}
         }
     }
 
@@ -141,7 +148,10 @@ impl Document {
             Pointer::root(),
             None,
             format!("`{argument}` cannot be applied: {error}"),
-            "check the path against the document; a dot inside a key is written \\.",
+            match error {
+                OverrideError::NoEquals => "write the path, an equals sign and the value",
+                _ => "check the path against the document; a dot inside a key is written \\.",
+            },
         ));
     }
 }

@@ -37,6 +37,7 @@ pub mod code;
 pub mod diagnostic;
 pub mod document;
 pub mod grammar;
+mod graph;
 pub mod model;
 pub mod node;
 pub mod normalise;

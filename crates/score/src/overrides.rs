@@ -181,9 +181,11 @@ pub fn merge_patch(base: &mut Node, patch: Node) {
     }
 }
 
-/// Gives an image to every container that waits for one (`image: .`). Images that are named stay.
-pub fn set_image(root: &mut Node, image: Option<&Node>) -> Result<(), OverrideError> {
+/// Gives an image to every container that waits for one (`image: .`), and says how many did. Images that are named
+/// stay.
+pub fn set_image(root: &mut Node, image: Option<&Node>) -> Result<usize, OverrideError> {
     let mut missing = Vec::new();
+    let mut given = 0;
     if let Value::Map(map) = &mut root.value
         && let Some(containers) = map.get_mut("containers")
         && let Value::Map(containers) = &mut containers.node.value
@@ -194,13 +196,16 @@ pub fn set_image(root: &mut Node, image: Option<&Node>) -> Result<(), OverrideEr
                 && held.node.as_str() == Some(".")
             {
                 match image {
-                    Some(image) => held.node = image.clone(),
+                    Some(image) => {
+                        held.node = image.clone();
+                        given += 1;
+                    }
                     None => missing.push(name.clone()),
                 }
             }
         }
     }
-    if missing.is_empty() { Ok(()) } else { Err(OverrideError::ImageMissing(missing)) }
+    if missing.is_empty() { Ok(given) } else { Err(OverrideError::ImageMissing(missing)) }
 }
 
 #[cfg(test)]
@@ -255,7 +260,7 @@ mod tests {
     fn an_image_fills_only_the_containers_that_wait_for_one() {
         let document = json!({"containers": {"a": {"image": "."}, "b": {"image": "nginx"}}});
         let mut node = Node::from(document.clone());
-        set_image(&mut node, Some(&json!("app:1").into())).unwrap();
+        assert_eq!(set_image(&mut node, Some(&json!("app:1").into())), Ok(1));
         assert_eq!(node.to_json(), json!({"containers": {"a": {"image": "app:1"}, "b": {"image": "nginx"}}}));
         let error = set_image(&mut Node::from(document), None).unwrap_err();
         assert_eq!(error.to_string(), "no image is given for container `a`");

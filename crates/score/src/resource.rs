@@ -11,6 +11,7 @@ use std::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
+    graph::layers,
     model::Resource,
     placeholder::{Reference, Token, tokens},
 };
@@ -91,6 +92,8 @@ pub enum ResourceError {
         name: String,
         /// The workload that came first.
         holder: String,
+        /// The name of the resource in that one.
+        holder_name: String,
     },
     /// Two declarations have other metadata.
     #[error("`{workload}` declares the shared resource `{uid}` with other metadata than `{holder}`")]
@@ -103,6 +106,8 @@ pub enum ResourceError {
         name: String,
         /// The workload that came first.
         holder: String,
+        /// The name of the resource in that one.
+        holder_name: String,
     },
     /// Parameters refer to a resource that the workload does not declare.
     #[error(
@@ -116,7 +121,7 @@ pub enum ResourceError {
         /// The one that is not there.
         unknown: String,
     },
-    /// Resources need each other.
+    /// Resources need each other, each the next.
     #[error("resources need each other in a circle: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     Cycle(Vec<Uid>),
 }
@@ -137,8 +142,13 @@ pub fn resolve<'a>(
     let workloads: BTreeMap<_, _> = workloads.into_iter().collect();
     let mut errors = Vec::new();
     let mut declared: BTreeMap<Uid, Declared> = BTreeMap::new();
-    // Who gave the metadata; the source workload speaks for the parameters.
-    let mut metadata_holder: BTreeMap<Uid, &str> = BTreeMap::new();
+    // Who gave the parameters and the metadata, by workload and name.
+    let mut params_holder: BTreeMap<Uid, (&str, &str)> = BTreeMap::new();
+    let mut metadata_holder: BTreeMap<Uid, (&str, &str)> = BTreeMap::new();
+    let holder_of = |holders: &BTreeMap<Uid, (&str, &str)>, uid: &Uid| {
+        let (workload, name) = holders.get(uid).copied().unwrap_or_default();
+        (workload.to_owned(), name.to_owned())
+    };
     for (workload, resources) in &workloads {
         for (name, resource) in *resources {
             let uid = Uid::of(workload, name, resource);
@@ -152,13 +162,16 @@ pub fn resolve<'a>(
                 (None, Some(params)) => {
                     entry.params = Some(params.clone());
                     (*workload).clone_into(&mut entry.source_workload);
+                    params_holder.insert(uid.clone(), (workload, name));
                 }
                 (Some(held), Some(params)) if held != params => {
+                    let (holder, holder_name) = holder_of(&params_holder, &uid);
                     errors.push(ResourceError::ParamsConflict {
                         uid: uid.clone(),
                         workload: (*workload).to_owned(),
                         name: name.clone(),
-                        holder: entry.source_workload.clone(),
+                        holder,
+                        holder_name,
                     });
                 }
                 _ => {}
@@ -166,16 +179,16 @@ pub fn resolve<'a>(
             match (&entry.metadata, &resource.metadata) {
                 (None, Some(metadata)) => {
                     entry.metadata = Some(metadata.clone());
-                    metadata_holder.insert(uid.clone(), workload);
+                    metadata_holder.insert(uid.clone(), (workload, name));
                 }
                 (Some(held), Some(metadata)) if held != metadata => {
+                    let (holder, holder_name) = holder_of(&metadata_holder, &uid);
                     errors.push(ResourceError::MetadataConflict {
-                        holder: metadata_holder
-                            .get(&uid)
-                            .map_or(String::new(), |holder| (*holder).to_owned()),
                         uid: uid.clone(),
                         workload: (*workload).to_owned(),
                         name: name.clone(),
+                        holder,
+                        holder_name,
                     });
                 }
                 _ => {}
@@ -194,11 +207,15 @@ pub fn resolve<'a>(
             }
         }
     }
-    if !errors.is_empty() {
-        return Err(errors);
+    let needs = declared.iter().map(|(uid, resource)| (uid.clone(), resource.needs.clone())).collect();
+    match layers(&needs) {
+        Ok(layers) if errors.is_empty() => Ok(Resources { declared, order: layers.concat() }),
+        Ok(_) => Err(errors),
+        Err(circles) => {
+            errors.extend(circles.into_iter().map(ResourceError::Cycle));
+            Err(errors)
+        }
     }
-    let order = order(&declared)?;
-    Ok(Resources { declared, order })
 }
 
 /// The names of resources that parameters refer to.
@@ -222,41 +239,6 @@ fn references(params: Option<&Map<String, Json>>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     params.into_iter().flat_map(Map::values).for_each(|value| visit(value, &mut found));
     found
-}
-
-/// Layer by layer: all that needs nothing any more, sorted; then all that needs only those, and so on.
-fn order(declared: &BTreeMap<Uid, Declared>) -> Result<Vec<Uid>, Vec<ResourceError>> {
-    let mut order: Vec<Uid> = Vec::with_capacity(declared.len());
-    let mut done: BTreeSet<&Uid> = BTreeSet::new();
-    while order.len() < declared.len() {
-        let layer: Vec<&Uid> = declared
-            .iter()
-            .filter(|(uid, resource)| {
-                !done.contains(uid) && resource.needs.iter().all(|needed| done.contains(needed))
-            })
-            .map(|(uid, _)| uid)
-            .collect();
-        if layer.is_empty() {
-            let stuck = declared.keys().filter(|uid| !done.contains(uid)).collect();
-            return Err(vec![ResourceError::Cycle(on_a_circle(declared, &stuck))]);
-        }
-        order.extend(layer.iter().map(|uid| (*uid).clone()));
-        done.extend(layer);
-    }
-    Ok(order)
-}
-
-/// Of those that cannot be ordered, the ones that are on a circle and not merely behind one.
-fn on_a_circle(declared: &BTreeMap<Uid, Declared>, stuck: &BTreeSet<&Uid>) -> Vec<Uid> {
-    let mut circle = stuck.clone();
-    loop {
-        let needed: BTreeSet<&Uid> = circle.iter().flat_map(|uid| &declared[*uid].needs).collect();
-        let kept: BTreeSet<&Uid> = circle.iter().copied().filter(|uid| needed.contains(uid)).collect();
-        if kept.len() == circle.len() {
-            return kept.into_iter().cloned().collect();
-        }
-        circle = kept;
-    }
 }
 
 #[cfg(test)]

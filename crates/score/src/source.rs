@@ -21,6 +21,14 @@ pub struct Span {
     pub end: u32,
 }
 
+impl Span {
+    /// The point at which it starts, so that a finding about a whole block does not underline all of it.
+    #[must_use]
+    pub fn head(self) -> Self {
+        Self { end: self.start, ..self }
+    }
+}
+
 /// A place as people name it. Both numbers start at 1; columns count characters, not bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
@@ -55,13 +63,18 @@ impl Source {
         Self { name: name.into(), text, line_starts }
     }
 
+    /// The line of a byte offset, from 1.
+    pub fn line(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset)
+    }
+
     /// Line and column of a byte offset; an offset past the end is the end.
     pub fn location(&self, offset: usize) -> Location {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let line = self.line_starts.partition_point(|start| *start <= offset);
+        let line = self.line(offset);
         let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
         Location { line, column: self.text[start..offset].chars().count() + 1 }
     }

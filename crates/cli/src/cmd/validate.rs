@@ -75,5 +75,5 @@ fn write_human(verdicts: &[Verdict], explain: bool) -> io::Result<()> {
             writeln!(out, "{}", explain::explain(workload))?;
         }
     }
-    screen.summary(&mut out, verdicts)
+    ui::Screen::summary(&mut out, verdicts)
 }

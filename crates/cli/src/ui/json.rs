@@ -9,12 +9,12 @@ use crate::cmd::validate::Verdict;
 
 #[derive(Serialize)]
 struct Answer<'a> {
-    files: Vec<File<'a>>,
+    files: Vec<Checked<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct File<'a> {
+struct Checked<'a> {
     file: &'a str,
     valid: bool,
     spec_version: Option<String>,
@@ -39,7 +39,7 @@ struct Finding<'a> {
 pub(crate) fn write(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()> {
     let files = verdicts
         .iter()
-        .map(|Verdict { file, report }| File {
+        .map(|Verdict { file, report }| Checked {
             file,
             valid: report.is_valid(),
             spec_version: report.spec_version.map(|version| version.to_string()),

@@ -66,7 +66,7 @@ impl Screen {
     }
 
     /// One line about each valid file, and one about all of them.
-    pub(crate) fn summary(&self, out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()> {
+    pub(crate) fn summary(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()> {
         let count = |report: &Report| (report.errors().count(), report.warnings().count());
         if let [Verdict { file, report }] = verdicts {
             return writeln!(out, "{file}: {}", outcome(report, count(report)));

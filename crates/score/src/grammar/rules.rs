@@ -150,7 +150,7 @@ pub(super) static FILE_MODE: TextRule = TextRule {
     pattern: pattern!(r"^0?[0-7]{3}$"),
     min: 0,
     max: None,
-    form: "three octal digits in quotes, such as \"0644\"",
+    form: "three octal digits, if wanted after a zero, in quotes: \"644\" or \"0644\"",
     suggest: octal,
 };
 

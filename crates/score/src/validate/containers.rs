@@ -32,14 +32,14 @@ fn order(context: &mut Context<'_>) {
     let declarations: BTreeMap<String, Declaration> = root
         .entries("containers")
         .map(|(name, entry)| {
-            let before = entry.node.entries("before").filter_map(|(then, entry)| {
-                let ready = match entry.node.get("ready")?.as_str()? {
-                    "started" => Ready::Started,
-                    "healthy" => Ready::Healthy,
-                    "complete" => Ready::Complete,
-                    _ => return None,
+            let before = entry.node.entries("before").map(|(then, entry)| {
+                let ready = match entry.node.get("ready").and_then(Node::as_str) {
+                    Some("healthy") => Ready::Healthy,
+                    Some("complete") => Ready::Complete,
+                    // What is neither is refused elsewhere; the order can be looked at all the same.
+                    _ => Ready::Started,
                 };
-                Some((then.clone(), ready))
+                (then.clone(), ready)
             });
             let has_probe =
                 ["livenessProbe", "readinessProbe"].iter().any(|probe| entry.node.get(probe).is_some());
@@ -90,7 +90,7 @@ fn order(context: &mut Context<'_>) {
 /// How much is high without looking at the request.
 const HIGH_MEMORY: &str = "64Gi";
 const HIGH_CPU: &str = "32";
-/// How many times the request is high for a limit.
+/// How many times the request is high for a limit of memory, which unlike processor time cannot be taken back.
 const HIGH_RATIO: u128 = 4;
 
 fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
@@ -102,41 +102,49 @@ fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
     ] {
         let amount = |part: &str| {
             let entry = resources.get(part)?.entry(field)?;
-            Some((entry, parse(entry.node.as_str()?).ok()?))
+            let written = entry.node.as_str()?;
+            Some((entry, written, parse(written).ok()?))
         };
-        let Some((entry, limit)) = amount("limits") else { continue };
+        let Some((entry, _, limit)) = amount("limits") else { continue };
         let path = path.key("resources");
         let path = path.key("limits");
-        let pointer = path.key(field).pointer();
-        let request = amount("requests").map(|(_, request)| request);
-        if request.is_some_and(|request| limit < request) {
+        let path = path.key(field);
+        let mut warn = |code, message, hint: String| {
             context.findings.push(Diagnostic::warning(
-                Code::LimitBelowRequest,
-                pointer,
+                code,
+                path.pointer(),
                 entry.highlight(),
-                format!("{noun} limit is lower than the request, so some runtimes will refuse the workload"),
-                "raise the limit to the request, or lower the request",
-            ));
-            continue;
-        }
-        let many_times = request.is_some_and(|request| {
-            request != Quantity::ZERO && request.times(HIGH_RATIO).is_ok_and(|high| limit > high)
-        });
-        if many_times || parse(high).is_ok_and(|high| limit >= high) {
-            let hint = if many_times {
-                format!(
-                    "keep the limit within {HIGH_RATIO} times the request, or raise the request to what is really used"
-                )
-            } else {
-                "check the unit; few machines have that much to give".to_owned()
-            };
-            context.findings.push(Diagnostic::warning(
-                Code::ResourceHigh,
-                pointer,
-                entry.highlight(),
-                format!("{noun} limit is relatively high, consider if this is necessary"),
+                message,
                 hint,
             ));
+        };
+        if let Some((_, written, request)) = amount("requests") {
+            if limit < request {
+                warn(
+                    Code::LimitBelowRequest,
+                    format!("the {field} limit is lower than the request, and some runtimes refuse that"),
+                    format!("raise the limit to the request of {written}, or lower the request"),
+                );
+                continue;
+            }
+            let is_many_times = request.times(HIGH_RATIO).is_ok_and(|high| limit > high);
+            if field == "memory" && request != Quantity::ZERO && is_many_times {
+                warn(
+                    Code::ResourceHigh,
+                    format!("{noun} limit is relatively high, consider if this is necessary"),
+                    format!(
+                        "it is more than {HIGH_RATIO} times the request of {written}; request what is really used, or lower the limit"
+                    ),
+                );
+                continue;
+            }
+        }
+        if parse(high).is_ok_and(|high| limit >= high) {
+            warn(
+                Code::ResourceHigh,
+                format!("{noun} limit is relatively high, consider if this is necessary"),
+                "check the unit; few machines have that much to give".to_owned(),
+            );
         }
     }
 }

@@ -39,6 +39,11 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("container", DOCUMENT, "write `containers: {main: {…}}`, a map of containers by name"),
     ("image", DOCUMENT, "`image` belongs to a container: `containers: {main: {image: nginx:1.27}}`"),
     (
+        "env",
+        DOCUMENT,
+        "environment variables belong to a container: `containers: {main: {variables: {LOG_LEVEL: debug}}}`",
+    ),
+    (
         "environment",
         DOCUMENT,
         "environment variables belong to a container: `containers: {main: {variables: {LOG_LEVEL: debug}}}`",
@@ -200,6 +205,11 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("target", FILE, "remove it; in the map form the key is the path: `files: {/etc/app.conf: {…}}`"),
     ("target", VOLUME, "remove it; in the map form the key is the path: `volumes: {/data: {…}}`"),
     ("path", FILE, "the path in the container is the key; the path of a file to copy is called `source`"),
+    (
+        "expand",
+        FILE,
+        "write `noExpand: true` to leave placeholders as they are; without it they are expanded",
+    ),
     ("permissions", FILE, "the access mode is called `mode`: `mode: \"0644\"`"),
     ("data", FILE, "write `content` for text, `binaryContent` for base64"),
     ("read_only", VOLUME, "write `readOnly`"),

@@ -11,15 +11,6 @@ use crate::{
     node::{Node, Value},
 };
 
-/// A text in quotes, cut to what fits into a sentence.
-pub(super) fn quoted(text: &str) -> String {
-    const SHOWN: usize = 80;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("\"{}…\"", text[..end].escape_debug()),
-        None => format!("\"{}\"", text.escape_debug()),
-    }
-}
-
 /// "`a`, `b` or `c`".
 pub(super) fn alternatives(names: &[&str]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -48,31 +39,36 @@ pub(super) fn shape_kind(shape: Shape) -> &'static str {
     }
 }
 
-/// What to write where a value has the wrong type.
-pub(super) fn mismatch(shape: Shape, node: &Node, name: &str, example: Option<&'static str>) -> String {
-    let example_or =
-        |otherwise: &str| example.map_or_else(|| otherwise.to_owned(), |line| format!("write `{line}`"));
-    let written = || match &node.value {
-        Value::Number(number) => number.to_string(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Timestamp(text) => text.clone(),
-        _ => String::new(),
-    };
+/// What to write where a value has the wrong type. `written` is the value as it stands in the text.
+pub(super) fn mismatch(
+    shape: Shape,
+    node: &Node,
+    written: Option<&str>,
+    name: &str,
+    field: Option<&'static Field>,
+) -> String {
+    let example = example(shape, name, field);
     match (shape, &node.value) {
-        (_, Value::Null) => "give it a value, or remove the key".to_owned(),
-        (Shape::Text(_), Value::Number(_)) if name == "mode" => {
-            "write the mode in quotes, such as \"0644\"; without them YAML reads a number".to_owned()
-        }
+        (_, Value::Null) if field.is_some_and(|field| field.required) => format!("write `{example}`"),
+        (_, Value::Null) => format!("give it a value, such as `{example}`, or remove the key"),
         (Shape::Text(_) | Shape::Word(_), Value::Number(_) | Value::Bool(_) | Value::Timestamp(_)) => {
-            format!("write it in quotes: \"{}\"", written())
+            // As it was written: 0644 is not 420, and 1.10 is not 1.1.
+            let written = written.map_or_else(|| node.to_json().to_string(), str::to_owned);
+            format!("write it in quotes: \"{written}\"")
         }
         (Shape::Text(_), Value::List(_)) if name == "content" => {
             "write the lines as one block of text, after `content: |`".to_owned()
         }
-        (Shape::Integer(..), Value::String(text)) if text.trim().parse::<i64>().is_ok() => {
-            format!("write the number without quotes: {}", text.trim())
+        (Shape::Text(_), Value::List(_) | Value::Map(_)) => {
+            "write text; a structure can be written as JSON in quotes, or after `|`".to_owned()
         }
-        (Shape::Integer(..), Value::String(_)) => "write the number of the port, not its name".to_owned(),
+        (Shape::Integer(min, max), Value::String(text)) => match text.trim().parse::<i64>() {
+            Ok(number) if (min..=max).contains(&number) => {
+                format!("write the number without quotes: {number}")
+            }
+            Ok(_) => format!("write a number from {min} to {max}, without quotes"),
+            Err(_) => "write the number of the port, not its name".to_owned(),
+        },
         (Shape::Boolean, Value::String(text)) => match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => "write true, without quotes".to_owned(),
             "false" | "no" | "off" => "write false, without quotes".to_owned(),
@@ -84,16 +80,40 @@ pub(super) fn mismatch(shape: Shape, node: &Node, name: &str, example: Option<&'
             format!("write a list: `{name}: [{}]`", words.join(", "))
         }
         (Shape::Map(_) | Shape::MapOrList(..), Value::List(list)) => {
-            let names: Vec<_> = list.iter().filter_map(|item| item.get("name")?.as_str()).collect();
+            let names: Vec<_> = list.iter().filter_map(|item| item.get("name")?.as_str()).take(8).collect();
             if names.is_empty() {
-                example_or("write a map")
+                format!("write a map, such as `{example}`")
             } else {
-                let line = example.map_or_else(String::new, |line| format!(", such as `{line}`"));
-                format!("write a map with each name ({}) as the key{line}", alternatives(&names))
+                format!(
+                    "write a map with each name ({}) as the key, such as `{example}`",
+                    alternatives(&names)
+                )
             }
         }
-        _ => example_or(&format!("write {}", shape_kind(shape))),
+        _ => format!("write `{example}`"),
     }
+}
+
+/// A line to write for a value of some shape.
+fn example(shape: Shape, name: &str, field: Option<&'static Field>) -> String {
+    if let Some(field) = field {
+        return field.example.to_owned();
+    }
+    let inner = match shape {
+        Shape::Object(object) => {
+            let first = object.fields.iter().find(|field| {
+                field.required || object.choice.is_some_and(|choice| choice.of.contains(&field.name))
+            });
+            first.map_or_else(|| "{…}".to_owned(), |field| format!("{{{}}}", field.example))
+        }
+        Shape::Map(_) | Shape::FreeMap | Shape::MapOrList(..) => "{…}".to_owned(),
+        Shape::List(_) => "[…]".to_owned(),
+        Shape::Text(_) => "text".to_owned(),
+        Shape::Word(words) => words.first().copied().unwrap_or_default().to_owned(),
+        Shape::Integer(min, _) => min.to_string(),
+        Shape::Boolean => "true".to_owned(),
+    };
+    if name.is_empty() { inner } else { format!("{name}: {inner}") }
 }
 
 /// What to write instead of a word that is not allowed.
@@ -111,7 +131,8 @@ pub(super) fn word(word: &str, words: &[&str]) -> String {
 
 /// The nearest of some names, if one is near.
 pub(super) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    names.into_iter().find(|known| similar(name, known))
+    let near = names.into_iter().filter(|known| similar(name, known));
+    near.min_by_key(|known| strsim::osa_distance(name, known))
 }
 
 /// Whether one word was probably meant as the other: the same letters in another style, or a slip of the hand.

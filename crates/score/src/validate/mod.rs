@@ -25,7 +25,7 @@ use crate::{
 
 /// Reports everything that is wrong with a document.
 pub(crate) fn validate(root: &Node, sources: &[Source], findings: &mut Findings) {
-    structure::check(root, findings);
+    structure::check(root, sources, findings);
     let resources = match root.get("resources") {
         // Without the section nothing is declared; with a broken one nobody can tell.
         None => Some(None),

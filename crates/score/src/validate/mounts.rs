@@ -1,15 +1,15 @@
 //! Files and volumes, in either form.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-use super::{Context, hint};
+use super::Context;
 use crate::{
     code::Code,
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, quoted},
     node::{Entry, Node, Value},
-    pointer::{Path, Pointer},
+    pointer::Path,
     source::Span,
 };
 
@@ -47,7 +47,7 @@ pub(super) struct Target<'n> {
 }
 
 pub(super) fn check(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
-    let mut taken: BTreeMap<String, Pointer> = BTreeMap::new();
+    let mut taken = BTreeSet::new();
     for field in ["files", "volumes"] {
         deprecated(context, container, field, path);
         let is_list = container.get(field).is_some_and(|node| node.as_list().is_some());
@@ -57,7 +57,7 @@ pub(super) fn check(context: &mut Context<'_>, container: &Node, path: &Path<'_>
                 context.findings.push(Diagnostic::error(
                     Code::TargetRequired,
                     path.key("target").pointer(),
-                    node.span.map(|span| Span { end: (span.start + 1).min(span.end), ..span }),
+                    node.span.map(Span::head),
                     "this entry does not say where in the container it goes",
                     format!("write the map form, with the path as the key: `{field}: {{/path/in/container: {{…}}}}`"),
                 ));
@@ -68,34 +68,32 @@ pub(super) fn check(context: &mut Context<'_>, container: &Node, path: &Path<'_>
     each(container, "files", path, |_, file, path| binary(context, file, path));
 }
 
-fn placed(
-    context: &mut Context<'_>,
-    target: Target<'_>,
-    path: &Path<'_>,
-    taken: &mut BTreeMap<String, Pointer>,
-) {
+fn placed(context: &mut Context<'_>, target: Target<'_>, path: &Path<'_>, taken: &mut BTreeSet<String>) {
     if !target.path.starts_with('/') {
+        let plain = target.path.trim_start_matches("./");
+        let hint = if plain.starts_with(|c: char| c.is_ascii_alphanumeric()) && !plain.contains(':') {
+            format!("write the whole path, such as {}", quoted(&format!("/{plain}")))
+        } else {
+            "write the whole path, starting with a slash".to_owned()
+        };
         context.findings.push(Diagnostic::warning(
             Code::RelativePath,
             path.pointer(),
             target.span,
             format!(
-                "the path {} does not start with a slash, so it depends on the image where it ends up",
-                hint::quoted(target.path)
+                "the path {} does not start with a slash, so where it ends up depends on the image",
+                quoted(target.path)
             ),
-            format!(
-                "write the whole path, such as {}",
-                hint::quoted(&format!("/{}", target.path.trim_start_matches("./")))
-            ),
+            hint,
         ));
     }
-    let key = target.path.trim_end_matches('/').to_owned();
-    if let Some(other) = taken.insert(key, path.pointer()) {
+    let parts: Vec<_> = target.path.split('/').filter(|part| !part.is_empty()).collect();
+    if !taken.insert(parts.join("/")) {
         context.findings.push(Diagnostic::warning(
             Code::PathClash,
             path.pointer(),
             target.span,
-            format!("the path {} is also that of {other}", hint::quoted(target.path)),
+            format!("another file or volume of this container has the path {} too", quoted(target.path)),
             "give each file and volume a path of its own; otherwise only one of them can be seen",
         ));
     }
@@ -121,13 +119,13 @@ fn binary(context: &mut Context<'_>, file: &Node, path: &Path<'_>) {
     let Some(text) = entry.node.as_str() else { return };
     // Line ends may stand anywhere in base64, as in a block of YAML.
     let text: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-    if let Err(error) = STANDARD.decode(text.as_bytes()) {
+    if STANDARD.decode(text.as_bytes()).is_err() {
         context.findings.push(Diagnostic::error(
             Code::InvalidBase64,
             path.key("binaryContent").pointer(),
             entry.highlight(),
-            format!("`binaryContent` is not base64: {error}"),
-            "write base64 with padding, as `base64 FILE` prints it; for text use `content`",
+            "`binaryContent` is not base64",
+            "write base64 with padding and without spaces, as `base64 FILE` prints it; for text use `content`",
         ));
     }
 }

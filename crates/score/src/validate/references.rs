@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::{Context, hint, mounts};
 use crate::{
     code::Code,
-    diagnostic::{Diagnostic, Severity},
+    diagnostic::{Severity, quoted},
     node::{Node, Value},
     placeholder::{Reference, Token, tokens, walk},
     pointer::Path,
@@ -74,93 +74,175 @@ fn deep(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
 fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Span>, usage: Use) {
     let Some(text) = node.as_str() else { return };
     for token in tokens(text) {
-        // Past the bound nothing more is kept, and the document is refused anyway.
-        if !context.findings.has_room(Severity::Error) && context.findings.has_errors() {
-            return;
-        }
         if let Token::Reference(written) = token
-            && let Err(problem) = inspect(context, written, usage)
+            && let Some(problem) = inspect(context, written, usage)
         {
-            let span = context.narrow(span, &format!("${{{written}}}"));
-            let make =
-                if problem.code == Code::UnknownMetadata { Diagnostic::warning } else { Diagnostic::error };
-            context.findings.push(make(problem.code, path.pointer(), span, problem.message, problem.hint));
+            let severity = match problem {
+                Problem::NoMetadata(_) => Severity::Warning,
+                _ => Severity::Error,
+            };
+            report(context, severity, problem.code(), path, span, written, |context| {
+                problem.word(context, written)
+            });
         }
     }
 }
 
-struct Problem {
+/// Reports a placeholder, underlined by itself where it stands in the text as it is.
+fn report(
+    context: &mut Context<'_>,
+    severity: Severity,
     code: Code,
-    message: String,
-    hint: String,
+    path: &Path<'_>,
+    span: Option<Span>,
+    written: &str,
+    word: impl FnOnce(&Context<'_>) -> (String, String),
+) {
+    if context.findings.has_room(severity) {
+        let span = context.narrow(span, &format!("${{{written}}}"));
+        let worded = word(context);
+        context.findings.report(severity, code, path, span, || worded);
+    } else {
+        context.findings.report(severity, code, path, span, || (String::new(), String::new()));
+    }
 }
 
-fn inspect(context: &Context<'_>, written: &str, usage: Use) -> Result<(), Problem> {
-    let shown = hint::quoted(&format!("${{{written}}}"));
-    let problem = |code, message: String, hint: String| Err(Problem { code, message, hint });
+/// What can be wrong with a placeholder.
+enum Problem {
+    Malformed,
+    UnknownRoot,
+    /// No such metadata; the keys that lead to it.
+    NoMetadata(Vec<String>),
+    /// The resource is not declared.
+    NoResource(String),
+    /// The resource is declared, but no output is named.
+    NoOutput(String),
+}
+
+fn inspect(context: &Context<'_>, written: &str, usage: Use) -> Option<Problem> {
     if !is_well_formed(written) {
-        let hint = if written.contains(":-") || written.contains('|') || written.contains('?') {
-            "Score placeholders have no defaults and no filters; give the default in the program or in another variable"
-        } else if written != written.trim() {
-            "remove the spaces: nothing is trimmed inside the braces"
-        } else {
-            "write `${resources.NAME.OUTPUT}` or `${metadata.KEY}`; if the text is meant as it is, write `$${…}`"
-        };
-        return problem(
-            Code::MalformedPlaceholder,
-            format!("{shown} is not a placeholder of Score"),
-            hint.to_owned(),
-        );
+        return Some(Problem::Malformed);
     }
     match Reference::parse(written) {
-        Ok(Reference::Metadata(keys)) => match walk(context.metadata(), &keys, written) {
-            Ok(_) => Ok(()),
-            Err(_) => problem(
-                Code::UnknownMetadata,
-                format!("{shown} has no value: the workload's metadata has no such key"),
-                format!("add `{}` under `metadata`, or escape the text as `$${{…}}`", keys.join(".")),
-            ),
-        },
+        Ok(Reference::Metadata(keys)) => {
+            walk(context.metadata(), &keys, written).is_err().then_some(Problem::NoMetadata(keys))
+        }
         Ok(Reference::Resource { name, keys }) => {
-            let Some(declared) = context.resources else { return Ok(()) };
+            // With a broken section nobody can tell what is declared.
+            let declared = context.resources?;
             if !declared.contains_key(&name) {
-                let hint = match hint::nearest(&name, declared.keys().map(String::as_str)) {
+                Some(Problem::NoResource(name))
+            } else if keys.is_empty() && usage == Use::Value {
+                Some(Problem::NoOutput(name))
+            } else {
+                None
+            }
+        }
+        Err(_) => Some(Problem::UnknownRoot),
+    }
+}
+
+impl Problem {
+    fn code(&self) -> Code {
+        match self {
+            Self::Malformed => Code::MalformedPlaceholder,
+            Self::UnknownRoot | Self::NoOutput(_) => Code::InvalidPlaceholder,
+            Self::NoMetadata(_) => Code::UnknownMetadata,
+            Self::NoResource(_) => Code::UnknownResource,
+        }
+    }
+
+    /// The message and the hint.
+    fn word(&self, context: &Context<'_>, written: &str) -> (String, String) {
+        let shown = quoted(&format!("${{{written}}}"));
+        match self {
+            Self::Malformed => {
+                (format!("{shown} is not a placeholder of Score"), malformed(written).to_owned())
+            }
+            Self::UnknownRoot => (
+                format!("{shown} refers to nothing: a placeholder starts with `metadata.` or `resources.`"),
+                unknown_root(context, written),
+            ),
+            Self::NoMetadata(keys) => (
+                format!("{shown} has no value: the workload's metadata has no such key"),
+                no_metadata(context.metadata(), keys),
+            ),
+            Self::NoResource(name) => {
+                let declared = context.resources.into_iter().flatten().map(|(name, _)| name.as_str());
+                let hint = match hint::nearest(name, declared) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("declare it: `resources: {{{name}: {{type: …}}}}`"),
                 };
-                return problem(
-                    Code::UnknownResource,
+                (
                     format!("{shown} refers to the resource `{name}`, which the workload does not declare"),
                     hint,
-                );
+                )
             }
-            if keys.is_empty() && usage == Use::Value {
-                return problem(
-                    Code::InvalidPlaceholder,
-                    format!("{shown} names a resource but none of its outputs"),
-                    format!("name an output, such as `${{resources.{name}.host}}`"),
-                );
-            }
-            Ok(())
-        }
-        Err(error) => {
-            let root = written.split('.').next().unwrap_or_default();
-            let hint = match root {
-                "resource" | "res" | "Resources" => {
-                    format!("write `${{resources{}}}`", &written[root.len()..])
-                }
-                "meta" | "Metadata" => format!("write `${{metadata{}}}`", &written[root.len()..]),
-                "env" | "environment" | "secrets" | "outputs" => {
-                    "declare a resource (of type environment, secret, …) and write `${resources.NAME.OUTPUT}`"
-                        .to_owned()
-                }
-                _ => format!(
-                    "if the text is meant as it is, write `$${{{written}}}`; in a file, `noExpand: true` does it for all of it"
-                ),
-            };
-            problem(Code::InvalidPlaceholder, error.to_string(), hint)
+            Self::NoOutput(name) => (
+                format!("{shown} names a resource but none of its outputs"),
+                format!("name an output, such as `${{resources.{name}.host}}`"),
+            ),
         }
     }
+}
+
+fn malformed(written: &str) -> &'static str {
+    if written.contains(":-") || written.contains('|') || written.contains('?') {
+        "Score placeholders have no defaults and no filters; give the default in the program or in another variable"
+    } else if written != written.trim() {
+        "remove the spaces: nothing is trimmed inside the braces"
+    } else {
+        "write `${resources.NAME.OUTPUT}` or `${metadata.KEY}`; if the text is meant as it is, write `$${…}`"
+    }
+}
+
+fn unknown_root(context: &Context<'_>, written: &str) -> String {
+    let (root, rest) = written.split_once('.').unwrap_or((written, ""));
+    if context.resources.is_some_and(|declared| declared.contains_key(root)) {
+        return format!("write `${{resources.{written}}}`");
+    }
+    match hint::nearest(root, ["resources", "metadata"]) {
+        Some(near) => format!("write `${{{near}.{rest}}}`"),
+        None if matches!(root, "env" | "environment" | "secret" | "secrets" | "outputs") => {
+            "declare a resource (of type environment, secret, …) and write `${resources.NAME.OUTPUT}`"
+                .to_owned()
+        }
+        None => {
+            "if the text is meant as it is, write `$${…}`; in a file, `noExpand: true` does it for all of it"
+                .to_owned()
+        }
+    }
+}
+
+/// The metadata that was probably meant: a key with dots in it, or a similar one.
+fn no_metadata(metadata: &Json, keys: &[String]) -> String {
+    let mut value = metadata;
+    for (depth, key) in keys.iter().enumerate() {
+        let Json::Object(map) = value else {
+            return format!(
+                "write `${{metadata.{}}}`, which is text and has no keys",
+                keys[..depth].join(".")
+            );
+        };
+        if let Some(next) = map.get(key) {
+            value = next;
+            continue;
+        }
+        let way = |key: &str| {
+            let mut way = keys[..depth].to_vec();
+            way.push(key.replace('.', "\\."));
+            format!("`${{metadata.{}}}`", way.join("."))
+        };
+        let rest = keys[depth..].join(".");
+        if map.contains_key(&rest) {
+            return format!("a dot inside a key is written with a backslash: {}", way(&rest));
+        }
+        if let Some(near) = hint::nearest(key, map.keys().map(String::as_str)) {
+            return format!("did you mean {}?", way(near));
+        }
+        break;
+    }
+    format!("add `{}` under `metadata`, or write `$${{…}}` if the text is meant as it is", keys.join("."))
 }
 
 /// Parts of letters, digits, `_`, `-` and `/`, at least two, with dots between them; `\.` is a dot in a part.
@@ -175,33 +257,74 @@ fn is_well_formed(written: &str) -> bool {
 
 /// Placeholders in fields that nobody expands reach the container as they are.
 fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
-    let mut warn = |node: &Node, path: &Path<'_>| {
-        let Some(text) = node.as_str() else { return };
-        for token in tokens(text) {
-            if let Token::Reference(written) = token
-                && context.findings.has_room(Severity::Warning)
-                && Reference::parse(written).is_ok()
-            {
-                let placeholder = format!("${{{written}}}");
-                let span = context.narrow(node.span, &placeholder);
-                context.findings.push(Diagnostic::warning(
-                    Code::PlaceholderNotExpanded,
-                    path.pointer(),
-                    span,
-                    format!("{} is not expanded here", hint::quoted(&placeholder)),
-                    "put it into a variable and use that; placeholders are expanded in variables, file contents, volume sources and params only",
-                ));
+    if let Some(image) = container.get("image") {
+        let hint = "write `image: .` and give the image when you deploy, with `--image`";
+        not_expanded(context, image, &path.key("image"), hint);
+    }
+    let hint = "put it into a variable and use that; placeholders are expanded in variables, file contents, volume sources and params only";
+    for field in ["command", "args"] {
+        if let Some(node) = container.get(field) {
+            not_expanded(context, node, &path.key(field), hint);
+        }
+    }
+    for probe in ["livenessProbe", "readinessProbe"] {
+        if let Some(node) = container.get(probe) {
+            not_expanded(
+                context,
+                node,
+                &path.key(probe),
+                "write the value out; nothing is expanded in a probe",
+            );
+        }
+    }
+    mounts::each(container, "files", path, |_, file, path| {
+        if let Some(source) = file.get("source") {
+            not_expanded(
+                context,
+                source,
+                &path.key("source"),
+                "write the path out; only the text of the file is expanded",
+            );
+        }
+    });
+    mounts::each(container, "volumes", path, |_, volume, path| {
+        if let Some(sub_path) = volume.get("path") {
+            not_expanded(
+                context,
+                sub_path,
+                &path.key("path"),
+                "write the path out; only `source` is expanded",
+            );
+        }
+    });
+}
+
+fn not_expanded(context: &mut Context<'_>, node: &Node, path: &Path<'_>, hint: &str) {
+    match &node.value {
+        Value::Map(map) => {
+            map.iter().for_each(|(key, entry)| not_expanded(context, &entry.node, &path.key(key), hint));
+        }
+        Value::List(list) => {
+            list.iter()
+                .enumerate()
+                .for_each(|(index, node)| not_expanded(context, node, &path.index(index), hint));
+        }
+        Value::String(text) => {
+            for token in tokens(text) {
+                if let Token::Reference(written) = token
+                    && Reference::parse(written).is_ok()
+                {
+                    let code = Code::PlaceholderNotExpanded;
+                    report(context, Severity::Warning, code, path, node.span, written, |_| {
+                        (
+                            format!("{} is not expanded here", quoted(&format!("${{{written}}}"))),
+                            hint.to_owned(),
+                        )
+                    });
+                }
             }
         }
-    };
-    if let Some(image) = container.get("image") {
-        warn(image, &path.key("image"));
-    }
-    for field in ["command", "args"] {
-        let path = path.key(field);
-        for (index, node) in container.get(field).and_then(Node::as_list).into_iter().flatten().enumerate() {
-            warn(node, &path.index(index));
-        }
+        _ => {}
     }
 }
 

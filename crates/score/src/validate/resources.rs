@@ -9,7 +9,7 @@ use crate::{
     model::Resource,
     node::Node,
     pointer::{Path, Pointer},
-    resource::{ResourceError, resolve},
+    resource::{ResourceError, Uid, resolve},
 };
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -21,28 +21,50 @@ pub(super) fn check(context: &mut Context<'_>) {
         .filter_map(|(name, entry)| Some((name.clone(), serde_json::from_value(entry.node.to_json()).ok()?)))
         .collect();
     let Err(errors) = resolve([(workload.unwrap_or_default(), &resources)]) else { return };
+    let uid_of = |name: &str| {
+        resources.get(name).map(|resource| Uid::of(workload.unwrap_or_default(), name, resource))
+    };
     for error in errors {
-        let message = error.to_string();
-        let (code, pointer, hint) = match &error {
+        let (code, pointer, message, hint) = match &error {
             // Reported with the placeholder that refers to it.
             ResourceError::UnknownResource { .. } => continue,
-            ResourceError::ParamsConflict { name, .. } => (
+            ResourceError::ParamsConflict { uid, name, holder_name, .. } => (
                 Code::ResourceConflict,
                 of(name, "params"),
+                format!(
+                    "`{name}` and `{holder_name}` are one shared resource, {}, with different params",
+                    uid.id
+                ),
                 "write the same params in both, or give them in one of the two only",
             ),
-            ResourceError::MetadataConflict { name, .. } => (
+            ResourceError::MetadataConflict { uid, name, holder_name, .. } => (
                 Code::ResourceConflict,
                 of(name, "metadata"),
+                format!(
+                    "`{name}` and `{holder_name}` are one shared resource, {}, with different metadata",
+                    uid.id
+                ),
                 "write the same metadata in both, or give it in one of the two only",
             ),
             ResourceError::Cycle(uids) => {
-                let name = resources.iter().find_map(|(name, resource)| {
-                    let uid = crate::resource::Uid::of(workload.unwrap_or_default(), name, resource);
-                    uids.contains(&uid).then_some(name)
-                });
-                let Some(name) = name else { continue };
-                (Code::ResourceCycle, of(name, "params"), "remove one of the placeholders in their params")
+                let names: Vec<&str> = uids
+                    .iter()
+                    .filter_map(|uid| resources.keys().find(|name| uid_of(name).as_ref() == Some(uid)))
+                    .map(String::as_str)
+                    .collect();
+                let message = match names.as_slice() {
+                    [] => continue,
+                    [only] => format!("the params of `{only}` refer to `{only}` itself"),
+                    [first, ..] => {
+                        format!("resources need each other: `{}` needs `{first}`", names.join("` needs `"))
+                    }
+                };
+                (
+                    Code::ResourceCycle,
+                    of(names[0], "params"),
+                    message,
+                    "remove one of the placeholders in their params",
+                )
             }
         };
         let span = root.locate(&pointer);

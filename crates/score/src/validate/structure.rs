@@ -3,18 +3,18 @@
 use super::hint;
 use crate::{
     code::Code,
-    diagnostic::{Findings, Severity},
+    diagnostic::{Findings, Severity, quoted},
     grammar::{Field, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD},
     node::{Entry, Map, Node, Value},
     pointer::Path,
-    source::Span,
+    source::{Source, Span},
 };
 
 /// Reports everything in which a document is not what the schema wants.
-pub(super) fn check(root: &Node, findings: &mut Findings) {
-    let mut walk = Walk { findings };
+pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) {
+    let mut walk = Walk { sources, findings };
     match &root.value {
-        Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(start_of)),
+        Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(Span::head)),
         _ => walk.error(Code::TypeMismatch, &Path::Root, root.span, || {
             (
                 format!("a Score document is a map, and this is {}", root.kind()),
@@ -25,6 +25,7 @@ pub(super) fn check(root: &Node, findings: &mut Findings) {
 }
 
 struct Walk<'f> {
+    sources: &'f [Source],
     findings: &'f mut Findings,
 }
 
@@ -33,8 +34,8 @@ struct Here<'a> {
     node: &'a Node,
     path: &'a Path<'a>,
     span: Option<Span>,
-    /// A line to write instead, if the field is known.
-    example: Option<&'static str>,
+    /// The field, unless it is an entry whose name the author chose.
+    field: Option<&'static Field>,
 }
 
 impl Walk<'_> {
@@ -61,8 +62,7 @@ impl Walk<'_> {
             (Shape::Word(words), Value::String(word)) => {
                 if !words.contains(&word.as_str()) {
                     self.error(Code::ValueNotAllowed, here.path, here.span, || {
-                        let message =
-                            format!("{} is not a value of `{}`", hint::quoted(word), here.path.name());
+                        let message = format!("{} is not a value of `{}`", quoted(word), here.path.name());
                         (message, hint::word(word, words))
                     });
                 }
@@ -79,11 +79,12 @@ impl Walk<'_> {
 
     fn mismatch(&mut self, shape: Shape, here: &Here<'_>) {
         let name = here.path.name();
+        let written = here.node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
         let subject = if name.is_empty() { "this entry".to_owned() } else { format!("`{name}`") };
         self.error(Code::TypeMismatch, here.path, here.span, || {
             let message =
                 format!("{subject} must be {}, and this is {}", hint::shape_kind(shape), here.node.kind());
-            (message, hint::mismatch(shape, here.node, name, here.example))
+            (message, hint::mismatch(shape, here.node, written, name, here.field))
         });
     }
 
@@ -98,7 +99,7 @@ impl Walk<'_> {
     fn object(&mut self, object: &'static Object, map: &Map, path: &Path<'_>, span: Option<Span>) {
         for (key, entry) in map {
             match object.field(key) {
-                Some(field) => self.entry(field.shape, Some(field.example), entry, &path.key(key)),
+                Some(field) => self.entry(field.shape, Some(field), entry, &path.key(key)),
                 None if object.open => {}
                 None => {
                     self.error(
@@ -106,7 +107,7 @@ impl Walk<'_> {
                         &path.key(key),
                         entry.key_span.or(entry.node.span),
                         || {
-                            let message = format!("{} is not a field of {}", hint::quoted(key), object.noun);
+                            let message = format!("{} is not a field of {}", quoted(key), object.noun);
                             (message, hint::unknown_field(object, key))
                         },
                     );
@@ -148,8 +149,8 @@ impl Walk<'_> {
         if map.len() < map_of.min {
             self.error(Code::EmptyValue, here.path, here.span, || {
                 let hint = here
-                    .example
-                    .map_or_else(|| "add an entry".to_owned(), |example| format!("write `{example}`"));
+                    .field
+                    .map_or_else(|| "add an entry".to_owned(), |field| format!("write `{}`", field.example));
                 (format!("`{}` must not be empty", here.path.name()), hint)
             });
         }
@@ -169,15 +170,15 @@ impl Walk<'_> {
         for (index, node) in list.iter().enumerate() {
             let path = here.path.index(index);
             let span = match node.value {
-                Value::Map(_) | Value::List(_) => node.span.map(start_of),
+                Value::Map(_) | Value::List(_) => node.span.map(Span::head),
                 _ => node.span,
             };
-            self.value(list_of.items, &Here { node, path: &path, span, example: None });
+            self.value(list_of.items, &Here { node, path: &path, span, field: None });
         }
     }
 
-    fn entry(&mut self, shape: Shape, example: Option<&'static str>, entry: &Entry, path: &Path<'_>) {
-        self.value(shape, &Here { node: &entry.node, path, span: entry.highlight(), example });
+    fn entry(&mut self, shape: Shape, field: Option<&'static Field>, entry: &Entry, path: &Path<'_>) {
+        self.value(shape, &Here { node: &entry.node, path, span: entry.highlight(), field });
     }
 
     fn limit(&mut self, length: usize, limit: usize, here: &Here<'_>) {
@@ -205,7 +206,7 @@ impl Walk<'_> {
 
     fn form(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
         self.error(Code::PatternMismatch, path, span, || {
-            let text_shown = hint::quoted(text);
+            let text_shown = quoted(text);
             let message = match &rule.pattern {
                 Some(pattern) => {
                     format!("the {} {text_shown} does not match the pattern {}", rule.noun, pattern.text)
@@ -219,9 +220,4 @@ impl Walk<'_> {
             (message, hint)
         });
     }
-}
-
-/// The first byte of a block, so that a finding about a whole document does not underline all of it.
-fn start_of(span: Span) -> Span {
-    Span { end: span.start.saturating_add(1).min(span.end), ..span }
 }

@@ -7,7 +7,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span as Mark, StrInput, Tag};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span as Mark, StrInput, Tag};
 use indexmap::map::Entry as Slot;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     code::Code,
-    diagnostic::{Diagnostic, Findings},
+    diagnostic::{Diagnostic, Findings, Severity, quoted},
     node::{Entry, Map, Node, Value},
     pointer::{Path, Pointer},
     source::{Source, SourceId, Span},
@@ -31,6 +31,8 @@ type Result<T> = std::result::Result<T, Stop>;
 struct Anchored {
     node: Node,
     size: usize,
+    /// Levels of nesting in it, which add to those of the place where it is used.
+    height: usize,
 }
 
 struct Composer<'text> {
@@ -41,6 +43,8 @@ struct Composer<'text> {
     anchors: HashMap<usize, Anchored>,
     /// Values so far, with aliases counted as often as they are used.
     size: usize,
+    /// Values kept a second time for anchors; nested ones are kept once for each.
+    copied: usize,
     findings: Findings,
 }
 
@@ -57,6 +61,7 @@ pub(super) fn compose(source: &Source, id: SourceId) -> (Option<Node>, Findings)
         events: Parser::new_from_str_with_options(&source.text, options),
         anchors: HashMap::new(),
         size: 0,
+        copied: 0,
         findings: Findings::default(),
     };
     let root = match composer.document() {
@@ -80,21 +85,45 @@ impl<'text> Composer<'text> {
         }
         let (event, mark) = self.next()?;
         let root = self.node(event, mark, &Path::Root, 0)?;
-        // A syntax error in a later document is no error of the first one.
-        while let Some(Ok((event, mark))) = self.events.next_event() {
-            if matches!(event, Event::DocumentStart(..)) {
-                let span = self.span(mark);
-                self.findings.push(Diagnostic::warning(
-                    Code::ExtraDocument,
-                    Pointer::root(),
-                    Some(span),
-                    "the text holds another document here, which is not read",
-                    "keep one Score document per file, and give several files instead",
-                ));
-                break;
+        self.rest()?;
+        // `---` alone begins a document with nothing in it.
+        let is_empty =
+            matches!(root.value, Value::Null) && root.span.is_none_or(|span| span.start == span.end);
+        Ok(Some(root).filter(|_| !is_empty))
+    }
+
+    /// What follows the first document: nothing, or other documents, which are not read.
+    fn rest(&mut self) -> Result<()> {
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => return Ok(()),
+                (Event::DocumentStart(true, _), mark) => {
+                    let span = self.span(mark);
+                    if self.text.get(span.end as usize..).is_none_or(|rest| rest.trim().is_empty()) {
+                        return Ok(());
+                    }
+                    self.findings.push(Diagnostic::warning(
+                        Code::ExtraDocument,
+                        Pointer::root(),
+                        Some(span),
+                        "the text holds another document here, which is not read",
+                        "keep one Score document per file, and give several files instead",
+                    ));
+                    return Ok(());
+                }
+                // Without `---` it is the same document to its author. Mostly a line is indented wrongly.
+                (Event::DocumentStart(false, _), mark) => {
+                    return Err(Stop(Box::new(Diagnostic::error(
+                        Code::InvalidSyntax,
+                        Pointer::root(),
+                        Some(self.span(mark)),
+                        "the document ends before this line",
+                        "check the indentation of the lines above; all keys of one map start in the same column",
+                    ))));
+                }
+                _ => {}
             }
         }
-        Ok(Some(root))
     }
 
     fn next(&mut self) -> Result<(Event<'text>, Mark)> {
@@ -109,46 +138,59 @@ impl<'text> Composer<'text> {
         let at = error.marker().byte_offset().unwrap_or(self.text.len()).min(self.text.len());
         let width = self.text[at..].chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8);
         let span = self.bytes(at, at + width);
+        if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+            return too_deep(&Path::Root, span);
+        }
         Stop(Box::new(Diagnostic::error(
             Code::InvalidSyntax,
             Pointer::root(),
             Some(span),
             format!("this is not valid YAML: {}", error.info()),
-            super::syntax_hint(self.text, at),
+            match error.kind() {
+                ErrorKind::UnclosedQuotedScalar => "close the quotes",
+                ErrorKind::InvalidQuotedScalarIndent => {
+                    "close the quotes; if the text goes on over several lines, indent them more than its key"
+                }
+                _ => super::syntax_hint(self.text, at),
+            },
         )))
     }
 
     fn node(&mut self, event: Event<'text>, mark: Mark, at: &Path<'_>, depth: usize) -> Result<Node> {
         let span = self.span(mark);
-        self.grow(1, at, span)?;
         if depth > limits::DEPTH {
-            return Err(too_large(
-                at,
-                span,
-                format!("values are nested deeper than {} levels", limits::DEPTH),
-            ));
+            return Err(too_deep(at, span));
         }
         let before = self.size;
+        self.grow(1, at, span)?;
         let (anchor, node) = match event {
-            Event::Alias(id) => return self.alias(id, at, span),
+            Event::Alias(id) => return self.alias(id, at, span, depth),
             Event::Scalar(text, style, anchor, tag) => {
+                // The tag `!` changes nothing.
+                let tag = tag.filter(|tag| tag.to_string() != "!");
+                // Long texts weigh more, since an alias copies them.
+                self.grow(text.len() / limits::BYTES_PER_VALUE, at, span)?;
+                let text = self.end_of_block(text, style, span);
                 (anchor, Node { value: self.scalar(text, style, tag.as_deref(), at, span), span: Some(span) })
             }
-            Event::SequenceStart(_, anchor, _) => {
+            Event::SequenceStart(_, anchor, tag) => {
+                self.ignored(tag.as_deref(), at, span);
                 let (list, end) = self.list(at, depth)?;
                 (anchor, Node { value: Value::List(list), span: Some(Span { end, ..span }) })
             }
-            Event::MappingStart(_, anchor, _) => {
+            Event::MappingStart(_, anchor, tag) => {
+                self.ignored(tag.as_deref(), at, span);
                 let (map, end) = self.map(at, depth)?;
                 (anchor, Node { value: Value::Map(map), span: Some(Span { end, ..span }) })
             }
             _ => (0, Node { value: Value::Null, span: Some(span) }),
         };
         if anchor != 0 {
-            // The copy that is kept counts too, or nested anchors would multiply it.
-            let size = self.size - before + 1;
-            self.grow(size, at, span)?;
-            self.anchors.insert(anchor, Anchored { node: node.clone(), size });
+            let size = self.size - before;
+            self.copied += size;
+            self.grow(0, at, span)?;
+            let height = height(&node);
+            self.anchors.insert(anchor, Anchored { node: node.clone(), size, height });
         }
         Ok(node)
     }
@@ -208,15 +250,16 @@ impl<'text> Composer<'text> {
     }
 
     fn duplicate(&mut self, at: &Path<'_>, span: Span, first: Option<Span>) {
-        let first = first.map_or(0, |first| self.source.location(first.start as usize).line);
-        let name = at.name();
-        self.findings.push(Diagnostic::error(
-            Code::DuplicateKey,
-            at.pointer(),
-            Some(span),
-            format!("`{name}` stands twice in one map, first on line {first}"),
-            "keep one of the two and remove the other",
-        ));
+        let source = self.source;
+        self.error(Code::DuplicateKey, at, span, || {
+            let first = first.map_or(0, |first| source.line(first.start as usize));
+            let message = format!("{} stands twice in one map, first on line {first}", quoted(at.name()));
+            (message, "keep one of the two and remove the other".to_owned())
+        });
+    }
+
+    fn error(&mut self, code: Code, at: &Path<'_>, span: Span, word: impl FnOnce() -> (String, String)) {
+        self.findings.report(Severity::Error, code, at, Some(span), word);
     }
 
     /// The text of a key; `None` (and a finding) for a key that is not text.
@@ -232,13 +275,14 @@ impl<'text> Composer<'text> {
         if let Value::String(text) = node.value {
             return Ok(Some(text));
         }
-        let written = self.text.get(span.start as usize..span.end as usize).unwrap_or_default().trim();
-        let (pointer, hint) = match node.value {
-            Value::Map(_) | Value::List(_) => (at.pointer(), "use plain text as the key".to_owned()),
-            _ => (at.key(written).pointer(), format!("write the key in quotes: \"{written}\"")),
-        };
-        let message = format!("a key must be text, and this one is {}", node_kind(&node.value));
-        self.findings.push(Diagnostic::error(Code::NonStringKey, pointer, Some(span), message, hint));
+        let message = format!("a key must be text, and this one is {}", node.kind());
+        if matches!(node.value, Value::Map(_) | Value::List(_)) {
+            self.error(Code::NonStringKey, at, span, || (message, "use plain text as the key".to_owned()));
+        } else {
+            let written = self.source.slice(span).unwrap_or_default().trim();
+            let hint = || (message, format!("write the key in quotes: {}", quoted(written)));
+            self.error(Code::NonStringKey, &at.key(written), span, hint);
+        }
         Ok(None)
     }
 
@@ -251,13 +295,12 @@ impl<'text> Composer<'text> {
                 .filter_map(|item| if let Value::Map(map) = item.value { Some(map) } else { None })
                 .collect(),
             _ => {
-                self.findings.push(Diagnostic::error(
-                    Code::UnsupportedValue,
-                    at.key("<<").pointer(),
-                    Some(span),
+                self.unsupported(
+                    &at.key("<<"),
+                    span,
                     "the merge key `<<` takes a map, or a list of maps",
                     "write `<<: *name`, where `&name` marks a map above",
-                ));
+                );
                 return Ok(());
             }
         };
@@ -270,11 +313,14 @@ impl<'text> Composer<'text> {
         Ok(())
     }
 
-    fn alias(&mut self, id: usize, at: &Path<'_>, span: Span) -> Result<Node> {
-        let Some(size) = self.anchors.get(&id).map(|anchored| anchored.size) else {
+    fn alias(&mut self, id: usize, at: &Path<'_>, span: Span, depth: usize) -> Result<Node> {
+        let Some(&Anchored { size, height, .. }) = self.anchors.get(&id) else {
             self.unsupported(at, span, "an anchor cannot contain itself", "write the value out");
             return Ok(Node { value: Value::Null, span: Some(span) });
         };
+        if depth + height > limits::DEPTH {
+            return Err(too_deep(at, span));
+        }
         self.grow(size, at, span)?;
         Ok(self.anchors.get(&id).map_or(Node::new(Value::Null), |anchored| anchored.node.clone()))
     }
@@ -287,28 +333,18 @@ impl<'text> Composer<'text> {
         at: &Path<'_>,
         span: Span,
     ) -> Value {
-        // The non-specific tag `!` changes nothing.
-        let tag = tag.filter(|tag| format!("{}{}", tag.handle(), tag.suffix()) != "!");
-        let short = tag.map(|tag| tag.suffix_in_namespace("tag:yaml.org,2002:").unwrap_or_default());
-        match short.as_deref() {
+        let standard = match tag.map(standard_tag) {
             None if style != ScalarStyle::Plain => return Value::String(text.into_owned()),
-            Some("str") => return Value::String(text.into_owned()),
-            Some("binary") => {
-                let decoded =
-                    STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-                return decoded.map_or_else(
-                    || {
-                        self.unsupported(
-                            at,
-                            span,
-                            "`!!binary` takes base64 of UTF-8 text",
-                            "write the text itself, in quotes",
-                        );
-                        Value::String(text.into_owned())
-                    },
-                    Value::String,
-                );
+            None => None,
+            Some(Some(name)) => Some(name),
+            Some(None) => {
+                self.ignored(tag, at, span);
+                return Value::String(text.into_owned());
             }
+        };
+        match standard.as_deref() {
+            Some("str") => return Value::String(text.into_owned()),
+            Some("binary") => return self.binary(&text, at, span),
             _ => {}
         }
         let meaning = scalar::resolve(&text);
@@ -321,17 +357,12 @@ impl<'text> Composer<'text> {
             Scalar::Timestamp => "timestamp",
             Scalar::Text => "str",
         };
-        if let Some(wanted) = short
+        if let Some(wanted) = standard
             && wanted != kind
             && !(wanted == "float" && kind == "int")
         {
-            let name = tag.map(ToString::to_string).unwrap_or_default();
-            self.unsupported(
-                at,
-                span,
-                &format!("the tag `{name}` does not fit this value"),
-                "remove the tag; put text in quotes",
-            );
+            let message = format!("the tag `!!{wanted}` does not fit this value");
+            self.unsupported(at, span, &message, "remove the tag; put text in quotes");
             return Value::String(text.into_owned());
         }
         match meaning {
@@ -352,19 +383,46 @@ impl<'text> Composer<'text> {
         }
     }
 
+    /// `!!binary` is text in base64.
+    fn binary(&mut self, text: &str, at: &Path<'_>, span: Span) -> Value {
+        let encoded: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+        let decoded = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        if decoded.is_none() {
+            let message = "`!!binary` takes base64 of UTF-8 text";
+            self.unsupported(at, span, message, "write the text itself, in quotes");
+        }
+        Value::String(decoded.unwrap_or_default())
+    }
+
+    /// A block at the end of a text without a last line end has none either.
+    fn end_of_block(&self, text: Cow<'text, str>, style: ScalarStyle, span: Span) -> Cow<'text, str> {
+        let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let last = self.text.get(span.end as usize..).is_none_or(str::is_empty) && !self.text.ends_with('\n');
+        match text.strip_suffix('\n') {
+            Some(stripped) if block && last => Cow::Owned(stripped.to_owned()),
+            _ => text,
+        }
+    }
+
+    /// Tags of other languages (`!Ref`, `!Sub`) mean nothing here; the value counts without them.
+    fn ignored(&mut self, tag: Option<&Tag>, at: &Path<'_>, span: Span) {
+        if let Some(tag) = tag.filter(|tag| standard_tag(tag).is_none()) {
+            let word = || {
+                let message =
+                    format!("the tag {} means nothing in Score and is ignored", quoted(&tag.to_string()));
+                (message, "remove the tag, and write the value that is meant".to_owned())
+            };
+            self.findings.report(Severity::Warning, Code::UnsupportedValue, at, Some(span), word);
+        }
+    }
+
     fn unsupported(&mut self, at: &Path<'_>, span: Span, message: &str, hint: &str) {
-        self.findings.push(Diagnostic::error(
-            Code::UnsupportedValue,
-            at.pointer(),
-            Some(span),
-            message,
-            hint,
-        ));
+        self.error(Code::UnsupportedValue, at, span, || (message.to_owned(), hint.to_owned()));
     }
 
     fn grow(&mut self, by: usize, at: &Path<'_>, span: Span) -> Result<()> {
         self.size += by;
-        if self.size > limits::VALUES {
+        if self.size.max(self.copied) > limits::VALUES {
             return Err(too_large(
                 at,
                 span,
@@ -400,19 +458,27 @@ fn too_large(at: &Path<'_>, span: Span, message: String) -> Stop {
     )))
 }
 
-fn is_merge_key(event: &Event<'_>) -> bool {
-    matches!(event, Event::Scalar(text, ScalarStyle::Plain, _, tag)
-        if text == "<<" && tag.as_ref().is_none_or(|tag| tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() == Some("merge")))
+fn too_deep(at: &Path<'_>, span: Span) -> Stop {
+    too_large(at, span, format!("values are nested deeper than {} levels", limits::DEPTH))
 }
 
-fn node_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "empty",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::Timestamp(_) => "a date",
-        Value::List(_) => "a list",
-        Value::Map(_) => "a map",
-        Value::String(_) => "text",
+/// Levels of nesting in a value.
+fn height(node: &Node) -> usize {
+    match &node.value {
+        Value::List(list) => 1 + list.iter().map(height).max().unwrap_or(0),
+        Value::Map(map) => 1 + map.values().map(|entry| height(&entry.node)).max().unwrap_or(0),
+        _ => 0,
     }
+}
+
+const STANDARD_TAGS: &str = "tag:yaml.org,2002:";
+
+/// The name of a tag of YAML itself (`!!str`); the tag `!`, which changes nothing, has none.
+fn standard_tag(tag: &Tag) -> Option<Cow<'_, str>> {
+    tag.suffix_in_namespace(STANDARD_TAGS)
+}
+
+fn is_merge_key(event: &Event<'_>) -> bool {
+    matches!(event, Event::Scalar(text, ScalarStyle::Plain, _, tag)
+        if text == "<<" && tag.as_deref().is_none_or(|tag| standard_tag(tag).as_deref() == Some("merge")))
 }

@@ -20,8 +20,10 @@ pub mod limits {
     pub const BYTES: usize = 3 * 1024 * 1024;
     /// Levels of nesting.
     pub const DEPTH: usize = 100;
-    /// Values in a document, with aliases counted as often as they are used.
+    /// Keys and values in a document, with aliases counted as often as they are used.
     pub const VALUES: usize = 250_000;
+    /// A long text counts as one value for each so many bytes.
+    pub const BYTES_PER_VALUE: usize = 64;
 }
 
 /// Reads the first document of a text.
@@ -35,7 +37,7 @@ pub fn parse(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
             Code::LimitExceeded,
             Pointer::root(),
             None,
-            format!("the text is {} bytes long; at most {} are read", source.text.len(), limits::BYTES),
+            format!("the text is longer than {} bytes", limits::BYTES),
             "split the workload, or move large content into files of its own",
         ));
         return (None, findings);
@@ -61,19 +63,25 @@ fn syntax_hint(text: &str, at: usize) -> &'static str {
     let line = &text[line_start..line_end];
     let indent = &line[..line.len() - line.trim_start().len()];
     let value = line.split_once(": ").map_or("", |(_, value)| value.trim());
-    // Enough lines above to see where a list or map was opened.
-    let above: String = text[..line_start].lines().rev().take(5).collect();
-    let open = |open: char, close: char| above.matches(open).count() > above.matches(close).count();
+    // Enough lines above to see what was left open there.
+    let above: Vec<&str> = text[..line_start].lines().rev().take(5).collect();
+    let count = |c: char| above.iter().map(|line| line.matches(c).count()).sum::<usize>();
+    let previous = above.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim());
+    let unquoted = |line: &str| line.matches('"').count() % 2 == 1 || line.matches('\'').count() % 2 == 1;
     if indent.contains('\t') {
         "indent with spaces; YAML does not allow tabs there"
-    } else if value.starts_with(['@', '`', '%', '&', '*', '!', '|', '>', '{', '[', ',']) {
-        "put the value in quotes if it is meant as plain text"
+    } else if text.trim_start().starts_with(['{', '[']) {
+        "check the commas, quotes and brackets of this line and the one above"
+    } else if count('[') > count(']') || count('{') > count('}') {
+        "close the bracket that is opened above"
+    } else if unquoted(line) || unquoted(previous) {
+        "close the quotes"
     } else if value.contains(": ") || value.ends_with(':') {
         "put the value in quotes: it contains a colon followed by a space"
-    } else if open('[', ']') || open('{', '}') {
-        "close the bracket that is opened above"
-    } else if line.matches('"').count() % 2 == 1 || line.matches('\'').count() % 2 == 1 {
-        "close the quotes"
+    } else if value.starts_with(['@', '`', '%', '&', '*', '!', '|', '>', ',']) {
+        "put the value in quotes if it is meant as plain text"
+    } else if !previous.is_empty() && !previous.contains(':') && !previous.starts_with(['-', '#']) {
+        "check the line above: a key ends with `: `"
     } else {
         "check the indentation of this line and the one above, and that every key ends with `: `"
     }

@@ -45,6 +45,7 @@ fn overrides_change_documents_as_the_reference_tools_do() {
                 file(&mut node, &over["file"]).and_then(|()| properties(&mut node, &over["properties"]))
             }
             "image" => set_image(&mut node, over.as_str().map(|image| json!(image).into()).as_ref())
+                .map(drop)
                 .map_err(|e| kind(&e)),
             other => return Err(format!("unknown op {other}")),
         };

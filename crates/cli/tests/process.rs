@@ -1,0 +1,123 @@
+//! The program as other programs see it: JSON, standard input, exit codes, pipes.
+
+use std::{
+    io::Write,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::{Value as Json, json};
+
+fn orchestra(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_orchestra"))
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/validate.in"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that does not read its input may close it early.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+fn answer(output: &Output) -> Json {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn json_is_one_document_with_the_promised_fields() {
+    let output = orchestra(&["validate", "-o", "json", "valid.yaml", "invalid.yaml", "warned.yaml"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    let answer = answer(&output);
+    assert_eq!(
+        answer["files"][0],
+        json!({"file": "valid.yaml", "valid": true, "specVersion": "0.1.0", "errors": [], "warnings": []})
+    );
+    assert_eq!(answer["files"][1]["valid"], json!(false));
+    assert_eq!(
+        answer["files"][1]["errors"][1],
+        json!({
+            "path": "/containers/main/variables/PORT",
+            "message": "`PORT` must be text, and this is a number",
+            "code": "TYPE_MISMATCH",
+            "line": 8,
+            "column": 13,
+            "hint": "write it in quotes: \"8080\"",
+        })
+    );
+    assert_eq!(answer["files"][2]["valid"], json!(true));
+    assert_eq!(answer["files"][2]["warnings"][0]["code"], json!("DEPRECATED_FORM"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_finding_in_json_too() {
+    let answer = answer(&orchestra(
+        &["validate", "-o", "json", "nope.yaml", "folder", "binary.yaml", "empty.yaml"],
+        b"",
+    ));
+    let codes: Vec<_> =
+        answer["files"].as_array().unwrap().iter().map(|file| &file["errors"][0]["code"]).collect();
+    assert_eq!(codes, ["UNREADABLE_FILE", "UNREADABLE_FILE", "NOT_TEXT", "EMPTY_DOCUMENT"]);
+    assert_eq!(answer["files"][0]["errors"][0]["line"], Json::Null);
+}
+
+#[test]
+fn standard_input_is_read_for_a_dash_as_yaml_or_json() {
+    let document = br#"{"apiVersion": "score.dev/v1b1", "metadata": {"name": "demo"}, "containers": {"main": {"image": "x"}}}"#;
+    let output = orchestra(&["validate", "-o", "json", "-"], document);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(answer(&output)["files"][0]["file"], json!("<stdin>"));
+    let output = orchestra(&["validate", "-"], b"metadata: {}\n");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_finding_in_an_override_names_its_source() {
+    let output = orchestra(
+        &["validate", "-o", "json", "valid.yaml", "--override-property", "containers.main.image=1"],
+        b"",
+    );
+    let error = &answer(&output)["files"][0]["errors"][0];
+    assert_eq!(error["path"], json!("/containers/main/image"));
+    assert_eq!(error["source"], json!("--override-property containers.main.image"));
+}
+
+#[test]
+fn input_that_is_too_long_is_refused_without_reading_it_all() {
+    let output = orchestra(&["validate", "-o", "json", "-"], &vec![b'a'; 5 * 1024 * 1024]);
+    assert_eq!(answer(&output)["files"][0]["errors"][0]["code"], json!("LIMIT_EXCEEDED"));
+}
+
+#[test]
+fn there_is_no_colour_when_the_answer_goes_into_a_pipe() {
+    let output = orchestra(&["validate", "invalid.yaml"], b"");
+    assert!(!output.stdout.contains(&0x1b));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    let output = orchestra(&["validate", "-"], b"metadata: {name: \"\x1b[31mred\"}\nx\x1b]0;title\x07: 1\n");
+    assert!(
+        !output.stdout.contains(&0x1b) && !output.stdout.contains(&0x07),
+        "{:?}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+}
+
+#[test]
+fn completions_are_there_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let output = orchestra(&["completion", shell], b"");
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("validate"), "{shell}");
+    }
+}
+
+#[test]
+fn the_schema_is_json_that_names_the_fields() {
+    let output = orchestra(&["schema"], b"");
+    assert!(answer(&output)["properties"]["containers"].is_object());
+}

@@ -1,0 +1,13 @@
+//! What the documentation shows on the terminal is run, and must look as it is shown.
+
+#[test]
+fn commands_print_what_the_documentation_shows() {
+    // Paths in the transcripts are those of a checkout.
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::set_current_dir(root).unwrap();
+    trycmd::TestCases::new()
+        .default_bin_name("orchestra")
+        .case("README.md")
+        .case("docs/errors/*.md")
+        .case("crates/cli/tests/cmd/*.md");
+}

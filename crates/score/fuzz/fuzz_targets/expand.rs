@@ -1,0 +1,4 @@
+//! `cargo fuzz run expand --features libfuzzer`
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| orchestra_score_fuzz::expand(data));

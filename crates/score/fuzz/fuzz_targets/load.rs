@@ -1,0 +1,4 @@
+//! `cargo fuzz run load --features libfuzzer`
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| orchestra_score_fuzz::load(data));

@@ -1,0 +1,178 @@
+//! Runs the fuzz targets for a bounded time, on stable Rust and without other tools: seeds and pieces of the
+//! language, mutated at random. `cargo fuzz` (see CONTRIBUTING.md) digs deeper; this one runs everywhere.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a tool reads the clock and talks to people"
+)]
+
+use std::{
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use orchestra_score_fuzz::{TARGETS, Target};
+
+/// An input that takes longer than this is a hang.
+const SLOW: Duration = Duration::from_secs(2);
+/// Inputs grow no longer than this.
+const LONGEST: usize = 64 * 1024;
+
+/// Pieces of the language, to be stuck together.
+const PIECES: &[&str] = &[
+    "apiVersion: score.dev/v1b1\n",
+    "metadata:\n  name: demo\n",
+    "containers:\n  main:\n    image: nginx\n",
+    "    variables:\n      A: \"b\"\n",
+    "    files:\n      /a:\n        content: |\n          x\n",
+    "resources:\n  db:\n    type: postgres\n",
+    "    before:\n      other:\n        ready: complete\n",
+    "service:\n  ports:\n    web:\n      port: 80\n",
+    "${resources.db.host}",
+    "${metadata.name}",
+    "$$",
+    "${",
+    "}",
+    "&a ",
+    "*a",
+    "<<: *a",
+    "!!str ",
+    "!!binary ",
+    "- ",
+    ": ",
+    "? ",
+    "|\n",
+    ">-\n",
+    "\"",
+    "'",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "#",
+    "---\n",
+    "...\n",
+    "\t",
+    "\r\n",
+    "\u{feff}",
+    "\u{2028}",
+    "é",
+    "0644",
+    "1_000",
+    ".inf",
+    "2024-01-01",
+    "null",
+    "~",
+    "\\u0000",
+    "=",
+    "===\n",
+    "-1",
+    "\\.",
+    "%TAG ! x\n",
+];
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "any bits will do")]
+    fn below(&mut self, bound: usize) -> usize {
+        self.next() as usize % bound.max(1)
+    }
+}
+
+fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
+    for _ in 0..=random.below(6) {
+        let at = random.below(input.len() + 1);
+        let end = (at + random.below(24)).min(input.len());
+        match random.below(8) {
+            0 => drop(input.drain(at..end)),
+            1 => {
+                let copy = input[at..end].to_vec();
+                let to = random.below(input.len() + 1);
+                drop(input.splice(to..to, copy));
+            }
+            2 if at < input.len() => input[at] = b" \n:-[]{}\"'&*!|>#%$0a"[random.below(20)],
+            3 => {
+                let other = &seeds[random.below(seeds.len())];
+                let from = random.below(other.len() + 1);
+                let to = (from + random.below(200)).min(other.len());
+                drop(input.splice(at..at, other[from..to].iter().copied()));
+            }
+            4 => {
+                // Indentation decides much in YAML.
+                let spaces = b"        "[..random.below(9)].to_vec();
+                drop(input.splice(at..at, [b"\n".to_vec(), spaces].concat()));
+            }
+            _ => {
+                let piece = PIECES[random.below(PIECES.len())];
+                drop(input.splice(at..at, piece.bytes()));
+            }
+        }
+    }
+    input.truncate(LONGEST);
+}
+
+fn main() -> ExitCode {
+    let mut seconds = 30;
+    let mut folders = Vec::new();
+    let mut seed = 1;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match (argument.as_str(), arguments.next()) {
+            ("--seconds", Some(value)) => seconds = value.parse().unwrap_or(seconds),
+            ("--seed", Some(value)) => seed = value.parse().unwrap_or(seed),
+            ("--corpus", Some(folder)) => folders.push(PathBuf::from(folder)),
+            _ => {
+                eprintln!("usage: score-fuzz [--seconds N] [--seed N] [--corpus FOLDER]…");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    let mut seeds: Vec<Vec<u8>> = PIECES.windows(6).map(|pieces| pieces.concat().into_bytes()).collect();
+    for folder in &folders {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        seeds.extend(entries.filter_map(|entry| fs::read(entry.path()).ok()));
+    }
+    let until = Duration::from_secs(seconds) / u32::try_from(TARGETS.len()).unwrap_or(1);
+    let failed = TARGETS.iter().filter(|target| !run(target, &seeds, seed, until)).count();
+    println!("{} passed, {failed} failed", TARGETS.len() - failed);
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run((name, target): &Target, seeds: &[Vec<u8>], seed: u64, until: Duration) -> bool {
+    let mut random = Random(seed);
+    let started = Instant::now();
+    let mut inputs = 0u64;
+    let mut slowest = Duration::ZERO;
+    while started.elapsed() < until {
+        let mut input = seeds[random.below(seeds.len())].clone();
+        mutate(&mut input, seeds, &mut random);
+        let before = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| target(&input)));
+        let took = before.elapsed();
+        slowest = slowest.max(took);
+        inputs += 1;
+        if outcome.is_err() || took > SLOW {
+            let why = if outcome.is_err() { "panic" } else { "hang" };
+            eprintln!("{name}: {why} after {took:?} on {:?}", String::from_utf8_lossy(&input));
+            return false;
+        }
+    }
+    println!("{name}: {inputs} inputs, slowest {slowest:?}");
+    true
+}

@@ -1,0 +1,106 @@
+//! Figures for `benches/RESULTS.md`.
+
+use std::{
+    fmt::Write,
+    fs,
+    hint::black_box,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use orchestra_score::{Document, Source};
+
+use crate::root;
+
+/// Prints a table of what was measured.
+pub(crate) fn run(files: &[PathBuf]) -> Result<(), String> {
+    if cfg!(debug_assertions) {
+        return Err("run it with `cargo run --release -p xtask -- bench FILES…`".to_owned());
+    }
+    let defaults = [root().join("examples/hello/score.yaml")];
+    let files = if files.is_empty() { &defaults[..] } else { files };
+    println!("| what | median | slowest of 20 in 21 | runs |\n|---|---|---|---|");
+    for path in files {
+        let text = fs::read_to_string(path)
+            .map_err(|error| format!("failed to read {}: {error}", path.display()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        validate(&format!("validate {name} ({} bytes)", text.len()), &text, 2000)?;
+    }
+    let large = large();
+    validate(&format!("validate a generated file ({} bytes)", large.len()), &large, 100)?;
+    cold(&files[0])
+}
+
+fn validate(what: &str, text: &str, runs: usize) -> Result<(), String> {
+    let report = Document::parse(Source::new("x", text)).check();
+    if !report.is_valid() {
+        return Err(format!("{what}: not valid: {:?}", report.diagnostics.first()));
+    }
+    measure(what, runs, || {
+        black_box(Document::parse(Source::new("x", black_box(text))).check());
+        Ok(())
+    })
+}
+
+/// A whole run of the program, from the start of the process to its end.
+fn cold(file: &Path) -> Result<(), String> {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--quiet", "--package", "orchestra"])
+        .current_dir(root())
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        return Err("failed to build the program".to_owned());
+    }
+    let program = root().join("target/release/orchestra");
+    measure("`orchestra validate` as a process", 200, || {
+        let status = Command::new(&program).arg("validate").arg(file).stdout(Stdio::null()).status();
+        if status.is_ok_and(|status| status.success()) {
+            Ok(())
+        } else {
+            Err("failed to run the program".to_owned())
+        }
+    })
+}
+
+fn measure(what: &str, runs: usize, mut run: impl FnMut() -> Result<(), String>) -> Result<(), String> {
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let started = Instant::now();
+        run()?;
+        times.push(started.elapsed());
+    }
+    times.sort_unstable();
+    let at = |share: usize| times.get(times.len() * share / 21).copied().unwrap_or(Duration::ZERO);
+    println!("| {what} | {:?} | {:?} | {runs} |", at(10), at(20));
+    Ok(())
+}
+
+/// A valid document of about 1 MiB as YAML: many containers, variables and files.
+fn large() -> String {
+    let mut text = "apiVersion: score.dev/v1b1\nmetadata:\n  name: large\nresources:\n  db:\n    type: postgres\ncontainers:\n".to_owned();
+    for container in 0..40 {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  container-{container}:\n    image: registry.example.org/team/app:1.0.{container}\n    variables:"
+        );
+        for variable in 0..150 {
+            let _ = writeln!(
+                text,
+                "      VARIABLE_{variable}: \"value ${{metadata.name}} of ${{resources.db.host}} {variable}\""
+            );
+        }
+        let _ = writeln!(text, "    files:");
+        for file in 0..60 {
+            let _ = writeln!(
+                text,
+                "      /etc/app/config-{file}.ini:\n        mode: \"0644\"\n        content: |"
+            );
+            for line in 0..8 {
+                let _ = writeln!(text, "          setting-{line} = a value of some length");
+            }
+        }
+    }
+    text
+}

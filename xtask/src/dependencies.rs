@@ -1,0 +1,206 @@
+//! Who may depend on whom. The purity of a crate is kept by what it cannot import.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
+
+use serde_json::Value as Json;
+
+use crate::root;
+
+/// Crates of ours, and which others of ours each may use. A new crate needs a line here.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("orchestra-score", &[]),
+    ("orchestra", &["orchestra-score"]),
+    ("orchestra-score-fuzz", &["orchestra-score"]),
+    ("xtask", &["orchestra", "orchestra-score"]),
+];
+
+/// Crates that decide and do not talk, and what they must never reach, however far down.
+const PURE: &[&str] = &["orchestra-score"];
+const IMPURE: &[&str] = &[
+    "kube",
+    "kube-client",
+    "kube-runtime",
+    "k8s-openapi",
+    "tokio",
+    "async-std",
+    "reqwest",
+    "hyper",
+    "axum",
+    "ureq",
+    "rand",
+];
+
+/// Licences that go with Apache-2.0.
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "NCSA",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Fails where a rule is broken.
+pub(crate) fn check() -> Result<(), String> {
+    let graph = Graph::load()?;
+    let problems = [graph.layers(), graph.purity(), graph.licences()].concat();
+    if problems.is_empty() {
+        println!("{} packages: layers, purity and licences are in order", graph.licence.len());
+        Ok(())
+    } else {
+        Err(problems.join("\n"))
+    }
+}
+
+struct Graph {
+    /// The packages of this workspace.
+    ours: BTreeSet<String>,
+    /// What each package needs to be built for use (not for its tests).
+    needs: BTreeMap<String, BTreeSet<String>>,
+    licence: BTreeMap<String, String>,
+}
+
+impl Graph {
+    fn load() -> Result<Self, String> {
+        let output = Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version", "1", "--all-features", "--locked"])
+            .current_dir(root())
+            .output()
+            .map_err(|error| format!("failed to run cargo metadata: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("failed to run cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        let metadata: Json = serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("failed to read cargo metadata: {error}"))?;
+        let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+        let packages = list(&metadata["packages"]);
+        let names: BTreeMap<String, String> =
+            packages.iter().map(|package| (text(&package["id"]), text(&package["name"]))).collect();
+        let name_of = |id: &Json| names.get(&text(id)).cloned().unwrap_or_default();
+        let mut needs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for node in list(&metadata["resolve"]["nodes"]) {
+            let normal = list(&node["deps"])
+                .iter()
+                .filter(|dep| list(&dep["dep_kinds"]).iter().any(|kind| kind["kind"].is_null()))
+                .map(|dep| name_of(&dep["pkg"]))
+                .collect::<Vec<_>>();
+            needs.entry(name_of(&node["id"])).or_default().extend(normal);
+        }
+        Ok(Self {
+            ours: list(&metadata["workspace_members"]).iter().map(name_of).collect(),
+            needs,
+            licence: packages
+                .iter()
+                .map(|package| (text(&package["name"]), text(&package["license"])))
+                .collect(),
+        })
+    }
+
+    fn needs(&self, name: &str) -> impl Iterator<Item = &String> {
+        self.needs.get(name).into_iter().flatten()
+    }
+
+    /// Everything a package reaches.
+    fn reach(&self, name: &str) -> BTreeSet<&String> {
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<&String> = self.needs(name).collect();
+        while let Some(next) = open.pop() {
+            if reached.insert(next) {
+                open.extend(self.needs(next));
+            }
+        }
+        reached
+    }
+
+    fn layers(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        for name in &self.ours {
+            let Some((_, allowed)) = LAYERS.iter().find(|(layer, _)| layer == name) else {
+                problems.push(format!("{name} has no line in LAYERS"));
+                continue;
+            };
+            for used in self.needs(name).filter(|used| self.ours.contains(*used)) {
+                if !allowed.contains(&used.as_str()) {
+                    problems.push(format!("{name} must not use {used}"));
+                }
+            }
+        }
+        problems
+    }
+
+    fn purity(&self) -> Vec<String> {
+        PURE.iter()
+            .flat_map(|pure| {
+                let reach = self.reach(pure);
+                IMPURE
+                    .iter()
+                    .filter(move |impure| reach.iter().any(|name| name == *impure))
+                    .map(move |impure| format!("{pure} is pure and must not reach {impure}"))
+            })
+            .collect()
+    }
+
+    fn licences(&self) -> Vec<String> {
+        self.licence
+            .iter()
+            .filter(|(_, licence)| !is_allowed(licence))
+            .map(|(name, licence)| format!("{name} is under `{licence}`, which is not on the list"))
+            .collect()
+    }
+}
+
+/// Whether an SPDX expression can be satisfied with the licences on the list.
+fn is_allowed(expression: &str) -> bool {
+    let expression = expression.replace('/', " OR ");
+    expression.split(" AND ").all(|part| {
+        part.split(" OR ").any(|licence| LICENCES.contains(&licence.trim_matches(['(', ')', ' '])))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_depend_only_on_what_they_may() {
+        let graph = Graph::load().unwrap();
+        assert!(graph.ours.contains("orchestra-score") && graph.reach("orchestra").len() > 10);
+        assert_eq!([graph.layers(), graph.purity(), graph.licences()].concat(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_pure_crate_that_reaches_a_client_is_found_however_far_down() {
+        let mut graph = Graph::load().unwrap();
+        graph.needs.entry("orchestra-score".to_owned()).or_default().insert("harmless".to_owned());
+        graph.needs.insert("harmless".to_owned(), BTreeSet::from(["tokio".to_owned()]));
+        assert_eq!(graph.purity(), ["orchestra-score is pure and must not reach tokio"]);
+    }
+
+    #[test]
+    fn licence_expressions_are_understood() {
+        for (expression, allowed) in [
+            ("MIT", true),
+            ("MIT OR Apache-2.0", true),
+            ("MIT/Apache-2.0", true),
+            ("GPL-3.0 OR MIT", true),
+            ("(MIT OR Apache-2.0) AND Unicode-3.0", true),
+            ("Apache-2.0 WITH LLVM-exception OR MIT", true),
+            ("GPL-3.0-only", false),
+            ("MIT AND GPL-3.0-only", false),
+            ("", false),
+        ] {
+            assert_eq!(is_allowed(expression), allowed, "{expression}");
+        }
+    }
+}

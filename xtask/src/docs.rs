@@ -1,0 +1,150 @@
+//! The documentation is executed: what it names exists, and what it shows happens.
+
+#![cfg(test)]
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use orchestra_score::{Code, Document, Report, Severity, Source};
+
+use crate::root;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The fenced blocks of a page with their languages.
+fn fences(page: &str) -> Vec<(String, String)> {
+    let mut fences = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in page.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => open = Some((language.trim().to_owned(), String::new())),
+            (Some(_), Some(_)) => fences.extend(open.take()),
+            (Some((_, text)), None) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    fences
+}
+
+fn check(text: &str) -> Report {
+    Document::parse(Source::new("example.yaml", text)).check()
+}
+
+/// Codes that no text can show by itself: they are about files and options, which have tests of their own.
+const WITHOUT_EXAMPLE: &[Code] = &[Code::UnreadableFile, Code::NotText, Code::InvalidOverride];
+
+#[test]
+fn every_code_has_a_page_whose_example_shows_it_and_whose_remedy_works() {
+    for code in Code::ALL {
+        let path = format!("docs/errors/{code}.md");
+        let page = read(&path);
+        assert!(page.starts_with(&format!("# {code}\n")), "{path} must begin with its code");
+        for heading in ["\n## Example\n", "\n## What to do\n"] {
+            assert!(page.contains(heading), "{path} has no {heading}");
+        }
+        let examples: Vec<_> = fences(&page).into_iter().filter(|(language, _)| language == "yaml").collect();
+        let mut examples = examples.iter();
+        if !WITHOUT_EXAMPLE.contains(code) {
+            let (_, example) = examples.next().unwrap_or_else(|| panic!("{path} has no example"));
+            let report = check(example);
+            assert!(report.diagnostics.iter().any(|d| d.code == *code), "{path}: {:?}", report.diagnostics);
+        }
+        for (_, remedy) in examples {
+            let report = check(remedy);
+            assert!(report.diagnostics.is_empty(), "{path}: {:?}", report.diagnostics);
+        }
+    }
+}
+
+#[test]
+fn the_index_of_codes_is_complete_and_every_page_is_a_code() {
+    let index = read("docs/errors/README.md");
+    for code in Code::ALL {
+        let row = index.lines().find(|line| line.contains(&format!("[{code}]({code}.md)")));
+        let row = row.unwrap_or_else(|| panic!("docs/errors/README.md has no row for {code}"));
+        assert!(row.contains(code.summary()), "{row}\ndoes not say: {}", code.summary());
+    }
+    let known: BTreeSet<String> = Code::ALL.iter().map(|code| format!("{code}.md")).collect();
+    for entry in fs::read_dir(root().join("docs/errors")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name == "README.md" || known.contains(&name), "{name} is the page of no code");
+    }
+}
+
+#[test]
+fn the_index_says_of_every_code_whether_it_is_an_error() {
+    let index = read("docs/errors/README.md");
+    for code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
+        let page = read(&format!("docs/errors/{code}.md"));
+        let example = fences(&page).into_iter().find(|(language, _)| language == "yaml").unwrap().1;
+        let severity = check(&example).diagnostics.iter().find(|d| d.code == *code).unwrap().severity;
+        let word = if severity == Severity::Error { "error" } else { "warning" };
+        let row = index.lines().find(|line| line.contains(&format!("[{code}]("))).unwrap();
+        assert!(row.split('|').nth(2).unwrap().contains(word), "{row}");
+    }
+}
+
+/// Paths in backticks that look like ours.
+fn named_paths(page: &str) -> Vec<String> {
+    let is_path = |text: &&str| {
+        text.contains('/')
+            && !text.contains(['<', '*', ' ', '$', '{', ':'])
+            && !text.starts_with(['/', '-', '~', '.'])
+            || matches!(
+                *text,
+                "Cargo.toml"
+                    | "README.md"
+                    | "CONTRIBUTING.md"
+                    | "CHANGELOG.md"
+                    | ".ci/run"
+                    | ".cargo/config.toml"
+            )
+    };
+    page.split('`').skip(1).step_by(2).filter(is_path).map(str::to_owned).collect()
+}
+
+#[test]
+fn architecture_answers_where_things_are_with_paths_that_exist() {
+    let page = read("ARCHITECTURE.md");
+    let questions = page.lines().filter(|line| line.starts_with("| ") && line.contains('?')).count();
+    assert!(questions >= 10, "only {questions} questions of the form \"where do I find…\"");
+    let paths = named_paths(&page);
+    assert!(paths.len() >= 10, "{paths:?}");
+    for path in paths {
+        assert!(root().join(&path).exists(), "ARCHITECTURE.md names {path}, which does not exist");
+    }
+    assert!(page.lines().count() <= 120, "ARCHITECTURE.md is longer than two pages");
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    fn pages(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let name = entry.file_name();
+            if path.is_dir() && name != "target" && name != ".git" {
+                pages(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    pages(&root(), &mut found);
+    assert!(found.len() > 30);
+    for page in found {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let target = page.parent().unwrap().join(target);
+            assert!(target.exists(), "{} links to {link}", page.display());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Files that are made from code, and committed so that people can read them and reviews show what changes.
+
+use std::{fmt::Write, fs};
+
+use orchestra_score::grammar::{Object, Shape, TextRule, WORKLOAD};
+
+use crate::root;
+
+/// Every generated file: its path, and what must be in it.
+fn files() -> Vec<(&'static str, String)> {
+    vec![
+        ("docs/reference/score.schema.json", format!("{:#}\n", orchestra_score::json_schema())),
+        ("docs/reference/cli.md", cli()),
+        ("docs/reference/score.md", fields()),
+    ]
+}
+
+/// Writes them all.
+pub(crate) fn write() -> Result<(), String> {
+    for (path, content) in files() {
+        let path = root().join(path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)
+                .map_err(|error| format!("failed to make {}: {error}", folder.display()))?;
+        }
+        fs::write(&path, content).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
+}
+
+/// The reference of the command line: the long help of every command.
+fn cli() -> String {
+    let mut command = orchestra_cli::command().term_width(100);
+    command.build();
+    let mut text = "# Command line\n\nMade from the program itself by `cargo xtask gen`; `orchestra COMMAND --help` prints the same.\n".to_owned();
+    section(&mut text, &mut command, "orchestra");
+    text
+}
+
+fn section(text: &mut String, command: &mut clap::Command, name: &str) {
+    let help = command.render_long_help().to_string();
+    let help: Vec<_> = help.lines().map(str::trim_end).collect();
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.join("\n").trim());
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for sub in names {
+        if let Some(subcommand) = command.find_subcommand_mut(&sub) {
+            section(text, subcommand, &format!("{name} {sub}"));
+        }
+    }
+}
+
+/// The fields of a Score file, from the grammar.
+fn fields() -> String {
+    let mut text = "# Fields of a Score file\n\n\
+        Made from the grammar by `cargo xtask gen`. `*` stands for a name that the author chooses. Bounds are those of\n\
+        this implementation, not of Score; more is [LIMIT_EXCEEDED](../errors/LIMIT_EXCEEDED.md).\n\n\
+        | field | what it is | form |\n|---|---|---|\n"
+        .to_owned();
+    object(&mut text, &WORKLOAD, "");
+    text
+}
+
+fn object(text: &mut String, known: &Object, at: &str) {
+    for field in known.fields {
+        let path = if at.is_empty() { field.name.to_owned() } else { format!("{at}.{}", field.name) };
+        let required = if field.required { " **Required.**" } else { "" };
+        let _ = writeln!(
+            text,
+            "| `{path}` | {}{required} | {} |",
+            field.doc,
+            form(field.shape).replace('|', "\\|")
+        );
+        inside(text, field.shape, &path);
+    }
+}
+
+/// The fields below a value.
+fn inside(text: &mut String, shape: Shape, at: &str) {
+    match shape {
+        Shape::Object(known) => object(text, known, at),
+        Shape::Map(map) | Shape::MapOrList(map, _) => inside(text, map.values, &format!("{at}.*")),
+        Shape::List(list) => inside(text, list.items, &format!("{at}.*")),
+        _ => {}
+    }
+}
+
+fn form(shape: Shape) -> String {
+    let rule = |rule: &TextRule| match (&rule.pattern, rule.min) {
+        (Some(pattern), _) => format!("{}: `{}`", rule.form, pattern.text),
+        (None, 0) => "text".to_owned(),
+        (None, _) => format!("{}; not empty", rule.form),
+    };
+    match shape {
+        Shape::Object(known) => {
+            let choice = known.choice.map(|choice| {
+                let how = if choice.exclusive { "exactly one of" } else { "at least one of" };
+                format!(" with {how} `{}`", choice.of.join("`, `"))
+            });
+            format!("map{}", choice.unwrap_or_default())
+        }
+        Shape::Map(map) => {
+            let least = if map.min > 0 { format!("at least {}, ", map.min) } else { String::new() };
+            format!("map by {} ({least}at most {}); names are {}", map.keys.noun, map.limit, rule(map.keys))
+        }
+        Shape::MapOrList(map, _) => {
+            format!("map by {} (at most {}); a list with `target` is deprecated", map.keys.noun, map.limit)
+        }
+        Shape::List(list) => format!("list (at most {})", list.limit),
+        Shape::Text(text) => rule(text),
+        Shape::Word(words) => format!("`{}`", words.join("` or `")),
+        Shape::Integer(min, max) => format!("whole number from {min} to {max}"),
+        Shape::Boolean => "`true` or `false`".to_owned(),
+        Shape::FreeMap => "map with anything in it".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_files_are_up_to_date() {
+        for (path, content) in files() {
+            let found = fs::read_to_string(root().join(path)).unwrap_or_default();
+            assert_eq!(found, content, "{path} is out of date: run `cargo xtask gen` and commit the result");
+        }
+    }
+}
