@@ -30,7 +30,7 @@
 //! | [`placeholder`] | `${…}`: lexing and expansion to segments |
 //! | [`resource`], [`before`] | identity, sharing and order of resources; order of containers |
 //! | [`overrides`], [`quantity`] | changes before reading; exact amounts |
-//! | [`yaml`], [`node`], [`source`], [`pointer`] | texts, values with places, addresses |
+//! | [`yaml`], [`node`], [`source`], [`mod@pointer`] | texts, values with places, addresses |
 
 pub mod before;
 pub mod code;

@@ -1,7 +1,7 @@
 //! The Score language as data.
 //!
-//! One description serves three readers: the validator ([`crate::validate`]) walks documents along it, the JSON
-//! Schema for editors ([`schema`]) is printed from it, and the hints find in it where a misplaced field belongs.
+//! One description serves three readers: the validator walks documents along it, the JSON
+//! Schema for editors is printed from it, and the hints find in it where a misplaced field belongs.
 //! So the three cannot disagree; a test compares them on mutated documents all the same.
 
 mod language;
