@@ -88,6 +88,15 @@ fn the_index_says_of_every_code_whether_it_is_an_error() {
     }
 }
 
+#[test]
+fn the_page_about_limits_has_the_limits_of_the_code() {
+    use orchestra_score::{diagnostic::Findings, yaml::limits};
+    let page = read("docs/errors/LIMIT_EXCEEDED.md");
+    for limit in [limits::BYTES, limits::VALUES, limits::DEPTH, Document::MAX_BYTES, Findings::MAX] {
+        assert!(page.contains(&format!("| {limit}")), "{limit} is not on the page");
+    }
+}
+
 /// Paths in backticks that look like ours.
 fn named_paths(page: &str) -> Vec<String> {
     let is_path = |text: &&str| {

@@ -110,6 +110,20 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
 }
 
 #[test]
+fn control_characters_of_a_valid_file_do_not_reach_the_terminal_either() {
+    let document = b"apiVersion: score.dev/v1b1\nmetadata: {name: demo}\ncontainers: {main: {image: \"a\\e[31m\\nvalid\"}}\n";
+    let output = orchestra(&["validate", "--explain", "-"], document);
+    assert_eq!(output.status.code(), Some(0));
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains(r"main: a\u{1b}[31m\nvalid"), "{shown}");
+}
+
+#[test]
+fn standard_input_is_read_once() {
+    assert_eq!(orchestra(&["validate", "-", "-"], b"").status.code(), Some(2));
+}
+
+#[test]
 fn completions_are_there_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let output = orchestra(&["completion", shell], b"");

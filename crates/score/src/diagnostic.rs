@@ -75,7 +75,6 @@ pub(crate) fn quoted(text: &str) -> String {
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    bytes: usize,
     errors: Tally,
     warnings: Tally,
 }
@@ -84,20 +83,22 @@ pub struct Findings {
 #[derive(Debug, Default)]
 struct Tally {
     kept: usize,
+    bytes: usize,
     dropped: usize,
 }
 
 impl Findings {
     /// How many findings of each severity are kept: more than a person will read.
     pub const MAX: usize = 1000;
-    /// The same bound for the text of all findings together.
+    /// The same bound for their text.
     pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
     /// Adds a finding, or counts it when there are too many already.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.has_room(diagnostic.severity) {
-            self.tally(diagnostic.severity).kept += 1;
-            self.bytes +=
+            let tally = self.tally(diagnostic.severity);
+            tally.kept += 1;
+            tally.bytes +=
                 diagnostic.pointer.as_str().len() + diagnostic.message.len() + diagnostic.hint.len();
             self.list.push(diagnostic);
         } else {
@@ -131,11 +132,11 @@ impl Findings {
 
     /// Whether a finding of this severity would be kept.
     pub fn has_room(&self, severity: Severity) -> bool {
-        let kept = match severity {
-            Severity::Error => self.errors.kept,
-            Severity::Warning => self.warnings.kept,
+        let tally = match severity {
+            Severity::Error => &self.errors,
+            Severity::Warning => &self.warnings,
         };
-        kept < Self::MAX && self.bytes < Self::MAX_BYTES
+        tally.kept < Self::MAX && tally.bytes < Self::MAX_BYTES
     }
 
     /// Whether any finding is an error.
@@ -151,6 +152,12 @@ impl Findings {
     /// Whether a layer may have an error.
     pub fn has_errors_in(&self, layer: Layer) -> bool {
         self.errors.dropped > 0 || self.list.iter().any(|d| d.is_error() && d.code.layer() == layer)
+    }
+
+    /// Adds all findings of another collection, except those of a code that does not matter here.
+    pub fn extend_without(&mut self, code: Code, mut other: Self) {
+        other.list.retain(|diagnostic| diagnostic.code != code);
+        self.extend(other);
     }
 
     /// Adds all findings of another collection.
@@ -207,9 +214,9 @@ mod tests {
     fn an_error_that_is_only_counted_is_still_an_error() {
         let mut findings = Findings::default();
         let long = "x".repeat(Findings::MAX_BYTES);
-        findings.push(Diagnostic::warning(Code::ResourceHigh, Pointer::root(), None, long, "h"));
+        findings.push(Diagnostic::error(Code::ResourceHigh, Pointer::root(), None, long, "h"));
         findings.report(Severity::Error, Code::InvalidBase64, &Path::Root, None, || unreachable!("no room"));
-        assert!(findings.has_errors());
-        assert!(findings.into_sorted().last().unwrap().is_error());
+        let sorted = findings.into_sorted();
+        assert_eq!(sorted.last().unwrap().message, "1 more error is not shown here");
     }
 }

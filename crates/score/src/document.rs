@@ -10,10 +10,10 @@ use crate::{
     normalise::normalise,
     overrides::{self, OverrideError},
     pointer::Pointer,
-    source::{Source, SourceId},
+    source::{Location, Source, SourceId},
     spec_version::SpecVersion,
     validate::validate,
-    yaml,
+    yaml::{self, limits},
 };
 
 /// A document on its way, with the texts it is put together from.
@@ -40,19 +40,18 @@ impl Document {
         Self { sources: Vec::new(), root: Some(value.into()), findings: Findings::default() }
     }
 
-    /// Lays an overrides file over the document.
+    /// Lays an overrides file over the document. An empty one changes nothing.
     pub fn merge(&mut self, source: Source) {
-        // An empty overrides file changes nothing.
         let (over, found) = self.read_apart(source);
-        let empty = over.is_none() && !found.has_errors_besides(Code::EmptyDocument);
-        if empty {
-            return;
-        }
-        self.findings.extend(found);
-        match (&mut self.root, over) {
-            (Some(root), Some(over)) if over.as_map().is_some() => overrides::merge(root, over),
-            (_, Some(Node { value: Value::Null, .. }) | None) => {}
-            (_, Some(over)) => self.findings.push(Diagnostic::error(
+        self.findings.extend_without(Code::EmptyDocument, found);
+        match over {
+            None | Some(Node { value: Value::Null, .. }) => {}
+            Some(over) if over.as_map().is_some() => {
+                if let Some(root) = &mut self.root {
+                    overrides::merge(root, over);
+                }
+            }
+            Some(over) => self.findings.push(Diagnostic::error(
                 Code::InvalidOverride,
                 Pointer::root(),
                 over.span,
@@ -64,25 +63,29 @@ impl Document {
 
     /// Sets one property, given as `path=value`; an empty value removes it.
     pub fn set_property(&mut self, argument: &str) {
-        let result = overrides::parse_property(argument).map(|(path, value)| {
-            let name = format!("--override-property {path}");
-            let (node, found) = self.read_apart(Source::new(name, value));
-            // Nothing, or only blanks, removes the property.
-            let node = if found.has_errors_besides(Code::EmptyDocument) {
-                self.findings.extend(found);
-                None
-            } else {
-                Some(node.unwrap_or(Node::new(Value::Null)))
-            };
-            (overrides::parse_path(path), node)
-        });
-        let result = result.and_then(|(path, node)| match (&mut self.root, node) {
-            (Some(root), Some(node)) => overrides::set(root, &path, node),
-            _ => Ok(()),
-        });
-        if let Err(error) = result {
+        let (path, value) = match overrides::parse_property(argument) {
+            Ok(property) => property,
+            Err(error) => return self.refuse(&format!("--override-property {argument}"), &error),
+        };
+        let (node, found) = self.read_apart(Source::new(format!("--override-property {path}"), value));
+        let is_read = !found.has_errors_besides(Code::EmptyDocument);
+        self.findings.extend_without(Code::EmptyDocument, found);
+        let Some(root) = self.root.as_mut().filter(|_| is_read) else { return };
+        // Nothing, or only blanks, removes the property.
+        let node = node.unwrap_or(Node::new(Value::Null));
+        if let Err(error) = overrides::set(root, &overrides::parse_path(path), node) {
             self.refuse(&format!("--override-property {argument}"), &error);
         }
+    }
+
+    /// Adds a finding of the caller's own, such as a file that it could not read.
+    pub fn note(&mut self, finding: Diagnostic) {
+        self.findings.push(finding);
+    }
+
+    /// The document as it now is; `None` where it could not be read.
+    pub fn root(&self) -> Option<&Node> {
+        self.root.as_ref()
     }
 
     /// Gives an image to the containers that wait for one.
@@ -112,7 +115,9 @@ impl Document {
         let Self { sources, root, mut findings } = self;
         let mut spec_version = None;
         let mut workload = None;
-        if let Some(mut root) = root {
+        if let Some(mut root) = root
+            && within_bounds(&root, &mut findings)
+        {
             validate(&root, &sources, &mut findings);
             if !findings.has_errors_in(Layer::Schema) && root.as_map().is_some() {
                 spec_version = Some(SpecVersion::needed_by(&root));
@@ -156,20 +161,38 @@ impl Document {
     }
 }
 
-fn model(root: &Node, findings: &mut Findings) -> Option<Workload> {
-    let json = root.to_json();
-    let length = json.to_string().len();
-    if length > Document::MAX_BYTES {
-        findings.push(Diagnostic::error(
-            Code::LimitExceeded,
-            Pointer::root(),
-            None,
-            format!("the document holds {length} bytes; at most {} are taken", Document::MAX_BYTES),
+/// Whether a document is small enough to be looked at, whichever way it came. Text is bounded while it is read;
+/// overrides and API objects come together here.
+fn within_bounds(root: &Node, findings: &mut Findings) -> bool {
+    let size = root.size();
+    let mut refuse = |message: String, hint: &str| {
+        findings.push(Diagnostic::error(Code::LimitExceeded, Pointer::root(), None, message, hint));
+    };
+    if size.depth > limits::DEPTH {
+        refuse(
+            format!("values are nested deeper than {} levels", limits::DEPTH),
+            "write the innermost values as text",
+        );
+    } else if size.values > limits::VALUES {
+        refuse(
+            format!("the document holds more than {} keys and values", limits::VALUES),
+            "split the workload into several",
+        );
+    } else if size.bytes > Document::MAX_BYTES {
+        refuse(
+            format!("the document holds {} bytes; at most {} are taken", size.bytes, Document::MAX_BYTES),
             "move large file contents into the image or into a volume",
-        ));
-        return None;
+        );
+        // Long, but not more to look at than others.
+        return true;
+    } else {
+        return true;
     }
-    match serde_json::from_value(json) {
+    false
+}
+
+fn model(root: &Node, findings: &mut Findings) -> Option<Workload> {
+    match serde_json::from_value(root.to_json()) {
         Ok(workload) => Some(workload),
         Err(error) => {
             findings.push(Diagnostic::error(
@@ -212,6 +235,12 @@ impl Report {
     /// The warnings.
     pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|diagnostic| !diagnostic.is_error())
+    }
+
+    /// The place of a finding, as people name it.
+    pub fn location(&self, diagnostic: &Diagnostic) -> Option<Location> {
+        let span = diagnostic.span?;
+        Some(self.source_of(diagnostic)?.location(span.start as usize))
     }
 
     /// The text that a finding is about.

@@ -8,27 +8,33 @@ pub(crate) type Needs<K> = BTreeMap<K, BTreeSet<K>>;
 /// Groups of nodes, each group sorted and after everything it needs; or, where there are circles, each of them in
 /// the order in which its nodes need each other.
 pub(crate) fn layers<K: Ord + Clone>(needs: &Needs<K>) -> Result<Vec<Vec<K>>, Vec<Vec<K>>> {
-    let mut waiting: BTreeSet<&K> = needs.keys().collect();
-    let mut layers = Vec::new();
-    while !waiting.is_empty() {
-        let layer: Vec<&K> = waiting
-            .iter()
-            .copied()
-            .filter(|node| needed_by(needs, node).all(|other| !waiting.contains(other)))
-            .collect();
-        if layer.is_empty() {
-            return Err(circles(needs, waiting));
+    let mut open: BTreeMap<&K, usize> = needs.iter().map(|(node, needed)| (node, needed.len())).collect();
+    let mut needed_by: BTreeMap<&K, Vec<&K>> = BTreeMap::new();
+    for (node, needed) in needs {
+        for other in needed {
+            needed_by.entry(other).or_default().push(node);
         }
+    }
+    let mut layers = Vec::new();
+    let mut layer: BTreeSet<&K> =
+        open.iter().filter(|(_, count)| **count == 0).map(|(node, _)| *node).collect();
+    while !layer.is_empty() {
+        let mut next = BTreeSet::new();
         for node in &layer {
-            waiting.remove(node);
+            open.remove(node);
+            for waiting in needed_by.get(node).into_iter().flatten() {
+                if let Some(count) = open.get_mut(waiting) {
+                    *count -= 1;
+                    if *count == 0 {
+                        next.insert(*waiting);
+                    }
+                }
+            }
         }
         layers.push(layer.into_iter().cloned().collect());
+        layer = next;
     }
-    Ok(layers)
-}
-
-fn needed_by<'k, K: Ord>(needs: &'k Needs<K>, node: &K) -> impl Iterator<Item = &'k K> {
-    needs.get(node).into_iter().flatten()
+    if open.is_empty() { Ok(layers) } else { Err(circles(needs, open.into_keys().collect())) }
 }
 
 /// The circles among nodes that cannot be ordered. Following the needs from any of them ends in a circle, or with
@@ -37,14 +43,15 @@ fn circles<'k, K: Ord + Clone>(needs: &'k Needs<K>, mut stuck: BTreeSet<&'k K>) 
     let mut circles = Vec::new();
     while let Some(start) = stuck.first().copied() {
         let mut way = vec![start];
+        let mut position = BTreeMap::from([(start, 0)]);
         let mut at = start;
         let circle = loop {
-            let Some(next) = needed_by(needs, at).find(|other| stuck.contains(other)) else {
-                break Vec::new();
-            };
-            if let Some(from) = way.iter().position(|node| *node == next) {
-                break way.split_off(from);
+            let mut needed = needs.get(at).into_iter().flatten();
+            let Some(next) = needed.find(|other| stuck.contains(other)) else { break Vec::new() };
+            if let Some(from) = position.get(next) {
+                break way.split_off(*from);
             }
+            position.insert(next, way.len());
             way.push(next);
             at = next;
         };

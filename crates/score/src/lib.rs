@@ -27,7 +27,7 @@
 //! | [`grammar`] | the language as data, and the JSON Schema printed from it |
 //! | [`code`], [`diagnostic`] | the findings |
 //! | [`model`], [`normalise`] | valid documents as types |
-//! | [`placeholder`] | `${…}`: lexing and expansion to segments |
+//! | [`placeholder`], [`expansion`] | `${…}`: lexing, segments; which fields are expanded, and to what |
 //! | [`resource`], [`before`] | identity, sharing and order of resources; order of containers |
 //! | [`overrides`], [`quantity`] | changes before reading; exact amounts |
 //! | [`yaml`], [`node`], [`source`], [`mod@pointer`] | texts, values with places, addresses |
@@ -36,6 +36,7 @@ pub mod before;
 pub mod code;
 pub mod diagnostic;
 pub mod document;
+pub mod expansion;
 pub mod grammar;
 mod graph;
 pub mod model;

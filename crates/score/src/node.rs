@@ -50,6 +50,17 @@ pub struct Entry {
     pub node: Node,
 }
 
+/// How large a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Keys and values in it, itself included.
+    pub values: usize,
+    /// Levels of nesting in it.
+    pub depth: usize,
+    /// Bytes that it takes as JSON, nearly.
+    pub bytes: usize,
+}
+
 impl Entry {
     /// The place to underline when something is wrong with the value: the value itself where it fits on a
     /// line, the key where the value is a whole block.
@@ -155,6 +166,37 @@ impl Node {
             }
         }
         found
+    }
+
+    /// How large the value is.
+    pub fn size(&self) -> Size {
+        let quoted =
+            |text: &str| 2 + text.len() + text.chars().filter(|c| matches!(c, '"' | '\\' | '\n')).count();
+        let mut size = Size { values: 1, depth: 0, bytes: 0 };
+        let mut add = |inner: Size| {
+            size.values += inner.values;
+            size.depth = size.depth.max(inner.depth + 1);
+            size.bytes += inner.bytes + 1;
+        };
+        let own = match &self.value {
+            Value::Null | Value::Bool(true) => 4,
+            Value::Bool(false) => 5,
+            Value::Number(number) => number.to_string().len(),
+            Value::String(text) | Value::Timestamp(text) => quoted(text),
+            Value::List(list) => {
+                list.iter().map(Self::size).for_each(add);
+                2
+            }
+            Value::Map(map) => {
+                for (key, entry) in map {
+                    let inner = entry.node.size();
+                    add(Size { values: inner.values + 1, bytes: inner.bytes + quoted(key) + 1, ..inner });
+                }
+                2
+            }
+        };
+        size.bytes += own;
+        size
     }
 
     /// The value as JSON. Keys come out sorted, times as text.

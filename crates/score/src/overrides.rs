@@ -3,7 +3,10 @@
 //! In this order, as the reference tools do it, and before the list forms are normalised; so a path follows the
 //! form that the file uses.
 
-use crate::node::{Entry, Map, Node, Value};
+use crate::{
+    node::{Entry, Map, Node, Value},
+    yaml::limits,
+};
 
 /// Why an override cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +17,9 @@ pub enum OverrideError {
     /// A path without any part.
     #[error("the document itself cannot be replaced")]
     EmptyPath,
+    /// A path with more steps than a document has levels.
+    #[error("the path has more than {} steps", limits::DEPTH)]
+    TooDeep,
     /// A step into a list that is no number.
     #[error("`{at}` is a list: `{part}` is no index into it")]
     BadIndex {
@@ -78,6 +84,9 @@ pub fn parse_property(argument: &str) -> Result<(&str, &str), OverrideError> {
 /// Sets the value at a path, or removes it where the value is null. Missing parents are made, as maps.
 pub fn set(root: &mut Node, path: &[String], value: Node) -> Result<(), OverrideError> {
     let Some((last, parents)) = path.split_last() else { return Err(OverrideError::EmptyPath) };
+    if path.len() > limits::DEPTH {
+        return Err(OverrideError::TooDeep);
+    }
     let mut node = root;
     for (depth, part) in parents.iter().enumerate() {
         let at = || dotted(&path[..depth]);
@@ -197,7 +206,7 @@ pub fn set_image(root: &mut Node, image: Option<&Node>) -> Result<usize, Overrid
             {
                 match image {
                     Some(image) => {
-                        held.node = image.clone();
+                        *held = Entry { key_span: image.span, node: image.clone() };
                         given += 1;
                     }
                     None => missing.push(name.clone()),

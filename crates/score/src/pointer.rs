@@ -12,6 +12,11 @@ impl Pointer {
         Self(String::new())
     }
 
+    /// The address of a value by the keys that lead to it.
+    pub fn of<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
+        keys.into_iter().fold(Self::root(), |pointer, key| pointer.key(key))
+    }
+
     /// The child under a key.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {

@@ -135,11 +135,10 @@ pub struct Resources {
     pub order: Vec<Uid>,
 }
 
-/// Puts the resources of workloads together. All errors come at once.
-pub fn resolve<'a>(
-    workloads: impl IntoIterator<Item = (&'a str, &'a BTreeMap<String, Resource>)>,
+/// Puts the resources of workloads together, each by the name of the workload. All errors come at once.
+pub fn resolve(
+    workloads: &BTreeMap<&str, &BTreeMap<String, Resource>>,
 ) -> Result<Resources, Vec<ResourceError>> {
-    let workloads: BTreeMap<_, _> = workloads.into_iter().collect();
     let mut errors = Vec::new();
     let mut declared: BTreeMap<Uid, Declared> = BTreeMap::new();
     // Who gave the parameters and the metadata, by workload and name.
@@ -149,7 +148,7 @@ pub fn resolve<'a>(
         let (workload, name) = holders.get(uid).copied().unwrap_or_default();
         (workload.to_owned(), name.to_owned())
     };
-    for (workload, resources) in &workloads {
+    for (workload, resources) in workloads {
         for (name, resource) in *resources {
             let uid = Uid::of(workload, name, resource);
             let entry = declared.entry(uid.clone()).or_insert_with(|| Declared {
@@ -251,7 +250,7 @@ mod tests {
     }
 
     fn all(workloads: &[(String, BTreeMap<String, Resource>)]) -> Result<Resources, Vec<ResourceError>> {
-        resolve(workloads.iter().map(|(name, resources)| (name.as_str(), resources)))
+        resolve(&workloads.iter().map(|(name, resources)| (name.as_str(), resources)).collect())
     }
 
     fn order_of(resources: &Resources) -> Vec<String> {

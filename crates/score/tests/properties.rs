@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use orchestra_score::{
-    Document, Layer, Source, Workload, json_schema,
+    Code, Document, Layer, Report, Severity, Source, SpecVersion, Workload, json_schema,
     model::{
         Amounts, ApiVersion, Before, Compute, Container, Exec, File, FileContent, HttpGet, HttpHeader,
         Metadata, Probe, Protocol, Ready, Resource, Scheme, Service, ServicePort, Volume,
@@ -414,8 +414,45 @@ fn mutate(document: &mut Json, index: Index, mutation: Mutation) {
     }
 }
 
+/// What a report says, without places and words.
+fn verdict(report: &Report) -> (bool, Option<SpecVersion>, Vec<(Code, String, Severity)>) {
+    let mut findings: Vec<_> = report
+        .diagnostics
+        .iter()
+        .map(|finding| (finding.code, finding.pointer.to_string(), finding.severity))
+        .collect();
+    findings.sort();
+    (report.is_valid(), report.spec_version, findings)
+}
+
+/// JSON with the keys of every map in reverse.
+fn reversed(value: &Json) -> String {
+    match value {
+        Json::Object(map) => {
+            let entries: Vec<_> =
+                map.iter().rev().map(|(key, value)| format!("{}: {}", json!(key), reversed(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+        Json::Array(list) => format!("[{}]", list.iter().map(reversed).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_door_gives_the_same_verdict_code_and_pointer(mutations in vec(mutation(), 0..4), reverse in any::<bool>()) {
+        let mut document = seed();
+        for (index, mutation) in mutations {
+            mutate(&mut document, index, mutation);
+        }
+        let by_json = verdict(&Document::from_json(document.clone()).check());
+        // As text, with the keys in another order.
+        let text = if reverse { reversed(&document) } else { document.to_string() };
+        let by_text = verdict(&Document::parse(Source::new("x", text.as_str())).check());
+        prop_assert_eq!(by_json, by_text, "{}", text);
+    }
 
     #[test]
     fn the_printed_schema_and_the_validator_agree(mutations in vec(mutation(), 0..4)) {

@@ -390,25 +390,131 @@ fn a_probe_that_asks_the_service_port_of_the_only_container_is_suspicious() {
 }
 
 #[test]
-fn more_than_the_bounds_is_refused_with_the_bound() {
-    let many = |count: usize, value: Json| -> Json {
-        (0..count).map(|n| (format!("n{n}x"), value.clone())).collect::<serde_json::Map<_, _>>().into()
+fn up_to_the_bounds_is_accepted_and_more_is_refused_with_the_bound() {
+    type Build<'b> = &'b dyn Fn(usize) -> Json;
+    let many = |count: usize, value: fn(usize) -> Json| -> Json {
+        (0..count).map(|n| (format!("/n{n}x"), value(n))).collect::<serde_json::Map<_, _>>().into()
     };
-    for (pointer, value) in [
-        ("/containers", many(65, json!({"image": "x"}))),
-        ("/containers/main/variables", many(1025, json!("x"))),
-        ("/containers/main/files", many(1025, json!({"content": "x"}))),
-        ("/containers/main/volumes", many(257, json!({"source": "x"}))),
-        ("/service/ports", many(257, json!({"port": 1}))),
-        ("/resources", many(257, json!({"type": "xx"}))),
-        ("/metadata/annotations", many(257, json!("x"))),
-    ] {
-        let report = changed(pointer, &Set(value));
-        let found = report.errors().any(|e| e.code == Code::LimitExceeded && e.pointer.as_str() == pointer);
-        assert!(found, "{pointer}");
+    let named = |count: usize, value: fn(usize) -> Json| -> Json {
+        (0..count).map(|n| (format!("n{n}x"), value(n))).collect::<serde_json::Map<_, _>>().into()
+    };
+    let before = |count: usize| -> Json {
+        let mut containers = named(count, |_| json!({"image": "x"}));
+        containers["first"] = json!({"image": "x", "before": named(count, |_| json!({"ready": "started"}))});
+        containers
+    };
+    let headers = |count: usize| json!({"httpGet": {"path": "/", "port": 1, "httpHeaders": vec![json!({"name": "a", "value": "b"}); count]}});
+    let cases: [(&str, &str, usize, Build<'_>); 10] = [
+        ("/containers", "", 64, &|n| named(n, |_| json!({"image": "x"}))),
+        ("/containers/main/variables", "", 1024, &|n| named(n, |_| json!("x"))),
+        ("/containers/main/files", "", 1024, &|n| many(n, |_| json!({"content": "x"}))),
+        ("/containers/main/volumes", "", 256, &|n| many(n, |_| json!({"source": "x"}))),
+        ("/containers/main/livenessProbe", "/httpGet/httpHeaders", 64, &headers),
+        ("/containers/main/command", "", 4096, &|n| json!(vec!["x"; n])),
+        ("/service/ports", "", 256, &|n| named(n, |n| json!({"port": n + 1}))),
+        ("/metadata/annotations", "", 256, &|n| named(n, |_| json!("x"))),
+        ("/resources/db/metadata/annotations", "", 256, &|n| named(n, |_| json!("x"))),
+        // One more container than the others declare waits for them.
+        ("/containers", "", 64, &|n| before(n - 1)),
+    ];
+    for (pointer, below, limit, build) in cases {
+        let report = changed(pointer, &Set(build(limit)));
+        assert!(report.is_valid(), "{pointer}: {:?}", report.diagnostics);
+        let report = changed(pointer, &Set(build(limit + 1)));
+        let want = format!("{pointer}{below}");
+        let found = report.errors().find(|e| e.code == Code::LimitExceeded && e.pointer.as_str() == want);
+        assert!(
+            found
+                .unwrap_or_else(|| panic!("{want}: {:?}", report.diagnostics))
+                .message
+                .contains(&limit.to_string())
+        );
     }
-    let report = changed("/metadata/extra", &Set(json!("x".repeat(Document::MAX_BYTES))));
+}
+
+#[test]
+fn a_document_that_is_too_large_is_refused_at_every_door() {
+    let mut deep = json!(1);
+    for _ in 0..110 {
+        deep = json!([deep]);
+    }
+    for value in [json!("x".repeat(Document::MAX_BYTES)), deep, json!(vec![1; 300_000])] {
+        let mut document = full();
+        document["metadata"]["extra"] = value;
+        let text = document.to_string();
+        for report in [Document::from_json(document).check(), Document::parse(Source::new("x", text)).check()]
+        {
+            assert_eq!(report.errors().next().unwrap().code, Code::LimitExceeded);
+            assert!(report.workload.is_none());
+        }
+    }
+    let report = changed("/containers/main/resources/limits/memory", &Set(json!("0.0000000000000000001Gi")));
     assert_eq!(report.errors().next().unwrap().code, Code::LimitExceeded);
+}
+
+/// Shapes that once took minutes: everything that is not linear must keep to the bounds.
+#[test]
+fn hostile_shapes_end_in_a_verdict() {
+    let head = "apiVersion: score.dev/v1b1\nmetadata:\n  name: demo\n";
+    let lines = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let one = "containers:\n  main:\n    image: x\n";
+    let shapes = [
+        format!(
+            "{head}{}{one}    variables:\n      A: '{}'\n",
+            lines(60_000, &|n| format!("  key{n}: x\n")),
+            lines(1000, &|n| format!("${{metadata.q{n}}}"))
+        ),
+        format!(
+            "{head}{one}    variables:\n      A: '{}{}'\n",
+            "x".repeat(900_000),
+            lines(1000, &|n| format!("${{resources.q{n}.x}}"))
+        ),
+        format!(
+            "{head}containers:\n{}",
+            lines(20_000, &|n| format!("  c{n}x: {{image: x, before: {{ghost{n}: {{ready: started}}}}}}\n"))
+        ),
+        format!(
+            "{head}containers:\n{}",
+            lines(20_000, &|n| format!(
+                "  c{n}x: {{image: x, before: {{c{}x: {{ready: started}}}}}}\n",
+                n + 1
+            ))
+        ),
+        format!(
+            "{head}{one}resources:\n{}",
+            lines(20_000, &|n| format!(
+                "  r{n}x: {{type: xx, params: {{a: \"${{resources.r{}x.o}}\"}}}}\n",
+                n + 1
+            ))
+        ),
+        format!("{head}{one}{}", lines(60_000, &|n| format!("    unknown{n}: x\n"))),
+        format!("? {}\n:\n{}", "k".repeat(150_000), lines(30_000, &|_| "  a:\n".to_owned())),
+        format!("{{x: \"{}\", {}}}", "x".repeat(500_000), "a: 1,".repeat(40_000)),
+        "${".repeat(1_000_000),
+        "a: &a [*a]\n".repeat(50_000),
+    ];
+    for shape in shapes {
+        let report = Document::parse(Source::new("x", shape)).check();
+        assert_eq!(report.is_valid(), report.workload.is_some());
+        assert!(report.diagnostics.len() <= 2 * (orchestra_score::diagnostic::Findings::MAX + 1));
+    }
+}
+
+#[test]
+fn of_two_equal_placeholders_the_right_one_is_underlined() {
+    let text = "apiVersion: score.dev/v1b1\nmetadata: {name: demo}\ncontainers:\n  main:\n    image: x\n    variables:\n      A: \"$${resources.x.y} and ${resources.x.y} and ${resources.x.y}\"\n";
+    let report = Document::parse(Source::new("score.yaml", text)).check();
+    let places: Vec<_> = report.errors().map(|error| report.location(error).unwrap().to_string()).collect();
+    assert_eq!(places, ["7:33", "7:54"]);
+}
+
+#[test]
+fn a_broken_document_is_not_blamed_on_its_overrides() {
+    let mut document = Document::parse(Source::new("score.yaml", "a: [\n"));
+    document.merge(Source::new("over.yaml", "containers: {}\n"));
+    document.set_property("a.b=c");
+    let codes: Vec<_> = document.check().errors().map(|error| error.code).collect();
+    assert_eq!(codes, [Code::InvalidSyntax]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use crate::ui::printable;
 use orchestra_score::{
     Workload,
     before::start_order,
@@ -49,7 +50,7 @@ fn containers(workload: &Workload) -> Vec<String> {
         .flatten()
         .filter_map(|name| {
             let image = &workload.containers.get(name)?.image;
-            let image = if image == "." { "image given at deployment" } else { image };
+            let image = if image == "." { "image given at deployment".into() } else { printable(image) };
             let waits: Vec<_> = order
                 .edges
                 .iter()
@@ -75,7 +76,7 @@ fn resources(workload: &Workload) -> Vec<String> {
     let nothing = BTreeMap::new();
     let declared = workload.resources.as_ref().unwrap_or(&nothing);
     let name = workload.metadata.name.as_str();
-    let Ok(resolved) = resource::resolve([(name, declared)]) else { return Vec::new() };
+    let Ok(resolved) = resource::resolve(&BTreeMap::from([(name, declared)])) else { return Vec::new() };
     let names: BTreeMap<_, Vec<_>> = declared.iter().fold(BTreeMap::new(), |mut names, (key, resource)| {
         names.entry(resource::Uid::of(name, key, resource)).or_insert_with(Vec::new).push(key.as_str());
         names

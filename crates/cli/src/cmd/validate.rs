@@ -21,6 +21,10 @@ pub(crate) fn run(args: &Validate) -> Exit {
         ui::complain(&format!("--overrides-file, --override-property and --image: {error}"));
         return Exit::Usage;
     }
+    if args.files.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        ui::complain("standard input can be read only once");
+        return Exit::Usage;
+    }
     let verdicts: Vec<_> = args.files.iter().map(|path| verdict(path, args)).collect();
     let all_valid = verdicts.iter().all(|verdict| verdict.report.is_valid());
     let written = match args.output {
@@ -41,21 +45,15 @@ fn verdict(path: &Path, args: &Validate) -> Verdict {
     let report = match input::read(path) {
         Ok(source) => {
             let mut document = Document::parse(source);
-            let mut unread = None;
             if let Some(path) = &args.overrides_file {
                 match input::read(path) {
                     Ok(source) => document.merge(source),
-                    Err(finding) => unread = Some(*finding),
+                    Err(finding) => document.note(*finding),
                 }
             }
             args.override_property.iter().for_each(|property| document.set_property(property));
             args.image.iter().for_each(|image| document.set_image(image));
-            let mut report = document.check();
-            if let Some(finding) = unread {
-                report.diagnostics.insert(0, finding);
-                report.workload = None;
-            }
-            report
+            document.check()
         }
         Err(finding) => unreadable(*finding),
     };

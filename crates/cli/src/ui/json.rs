@@ -47,13 +47,15 @@ pub(crate) fn write(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()
             warnings: report.warnings().map(|finding| self::finding(report, finding)).collect(),
         })
         .collect();
-    serde_json::to_writer_pretty(&mut *out, &Answer { files })?;
-    writeln!(out)
+    let mut out = io::BufWriter::new(out);
+    serde_json::to_writer_pretty(&mut out, &Answer { files })?;
+    writeln!(out)?;
+    out.flush()
 }
 
 fn finding<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Finding<'a> {
     let source = report.source_of(diagnostic);
-    let location = source.zip(diagnostic.span).map(|(source, span)| source.location(span.start as usize));
+    let location = report.location(diagnostic);
     let elsewhere = diagnostic.span.is_some_and(|span| span.source.0 != 0);
     Finding {
         path: diagnostic.pointer.as_str(),

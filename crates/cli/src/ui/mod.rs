@@ -7,6 +7,21 @@ pub(crate) use screen::Screen;
 
 use std::io::{self, Write};
 
+/// A text without anything that would steer a terminal.
+pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.chars().any(char::is_control) {
+        text.chars()
+            .flat_map(|c| {
+                if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
+                    .chars()
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    } else {
+        text.into()
+    }
+}
+
 /// Says something about the work itself, beside the answer.
 pub(crate) fn say(text: &str) {
     // Where standard error is closed, nobody listens.

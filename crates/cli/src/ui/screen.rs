@@ -2,16 +2,19 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use orchestra_score::{Diagnostic, Report, Severity, Source, Span};
 
+use super::printable;
 use crate::cmd::validate::Verdict;
 
 /// More findings than this in one file are counted, not shown: nobody reads them, and the first ones often
 /// explain the rest.
 const SHOWN: usize = 50;
-/// The longest line that is shown whole; minified JSON is not.
-const WIDTH: usize = 200;
+/// The longest line that is handed over whole, to be cut to the screen; of minified JSON only a part is.
+const LONGEST: usize = 4096;
+/// How much of a longer one is shown.
+const PART: usize = 120;
 
 /// Where and how to show things.
 pub(crate) struct Screen {
@@ -30,7 +33,7 @@ impl Screen {
     /// Everything about one file.
     pub(crate) fn findings(&self, out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
         let findings = &verdict.report.diagnostics;
-        for finding in findings.iter().take(SHOWN) {
+        for finding in shown(findings) {
             writeln!(out, "{}\n", self.finding(&verdict.report, finding))?;
         }
         if findings.len() > SHOWN {
@@ -50,14 +53,17 @@ impl Screen {
         let group = match report.source_of(diagnostic).zip(diagnostic.span) {
             Some((source, span)) => {
                 let window = Window::around(source, span);
-                title
-                    .element(
-                        Snippet::source(window.text)
-                            .path(source.name.as_str())
-                            .line_start(window.line)
-                            .annotation(AnnotationKind::Primary.span(window.span)),
-                    )
-                    .element(help)
+                let annotation = AnnotationKind::Primary.span(window.span.clone());
+                let snippet = Snippet::source(window.text).line_start(window.line).annotation(annotation);
+                let name = printable(&source.name);
+                if window.is_whole {
+                    title.element(snippet.path(name)).element(help)
+                } else {
+                    // Columns of a part of a line would mislead.
+                    let place = source.location(span.start as usize);
+                    let origin = Origin::path(name).line(place.line).char_column(place.column);
+                    title.element(origin).element(snippet).element(help)
+                }
             }
             None if diagnostic.pointer.as_str().is_empty() => title.element(help),
             None => title.element(Level::NOTE.message(format!("at {}", diagnostic.pointer))).element(help),
@@ -69,14 +75,23 @@ impl Screen {
     pub(crate) fn summary(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()> {
         let count = |report: &Report| (report.errors().count(), report.warnings().count());
         if let [Verdict { file, report }] = verdicts {
-            return writeln!(out, "{file}: {}", outcome(report, count(report)));
+            return writeln!(out, "{}: {}", printable(file), outcome(report, count(report)));
         }
         for Verdict { file, report } in verdicts {
-            writeln!(out, "{file}: {}", outcome(report, count(report)))?;
+            writeln!(out, "{}: {}", printable(file), outcome(report, count(report)))?;
         }
         let valid = verdicts.iter().filter(|verdict| verdict.report.is_valid()).count();
         writeln!(out, "{} files: {valid} valid, {} invalid", verdicts.len(), verdicts.len() - valid)
     }
+}
+
+/// The findings to show, in the order of the text: errors before warnings, where there are too many.
+fn shown(findings: &[Diagnostic]) -> Vec<&Diagnostic> {
+    let mut by_weight: Vec<(usize, &Diagnostic)> = findings.iter().enumerate().collect();
+    by_weight.sort_by_key(|(_, finding)| finding.severity);
+    by_weight.truncate(SHOWN);
+    by_weight.sort_by_key(|(place, _)| *place);
+    by_weight.into_iter().map(|(_, finding)| finding).collect()
 }
 
 fn outcome(report: &Report, (errors, warnings): (usize, usize)) -> String {
@@ -104,6 +119,7 @@ struct Window<'s> {
     text: &'s str,
     line: usize,
     span: std::ops::Range<usize>,
+    is_whole: bool,
 }
 
 impl<'s> Window<'s> {
@@ -113,14 +129,21 @@ impl<'s> Window<'s> {
         let start = floor(text, span.start as usize);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |length| start + length);
-        let (from, to) = if line_end - line_start <= WIDTH {
+        let line_end =
+            line_start.max(start) + text[line_start.max(start)..line_end].trim_end_matches('\r').len();
+        let (from, to) = if line_end - line_start <= LONGEST {
             (line_start, line_end)
         } else {
-            let from = floor(text, start.saturating_sub(WIDTH / 4).max(line_start));
-            (from, floor(text, (from + WIDTH).min(line_end)))
+            let from = floor(text, start.saturating_sub(PART / 4).max(line_start));
+            (from, floor(text, (from + PART).min(line_end)))
         };
         let end = floor(text, span.end as usize).clamp(start, to.max(start));
-        Self { text: &text[from..to], line: source.location(start).line, span: start - from..end - from }
+        Self {
+            text: &text[from..to],
+            line: source.line(start),
+            span: start - from..end - from,
+            is_whole: from == line_start,
+        }
     }
 }
 
@@ -159,10 +182,27 @@ mod tests {
     }
 
     #[test]
+    fn errors_are_shown_however_many_warnings_stand_before_them() {
+        let pointer = orchestra_score::Pointer::root;
+        let code = orchestra_score::Code::ResourceHigh;
+        let mut findings: Vec<_> =
+            (0..2 * SHOWN).map(|_| Diagnostic::warning(code, pointer(), None, "w", "h")).collect();
+        findings.push(Diagnostic::error(code, pointer(), None, "e", "h"));
+        let shown = shown(&findings);
+        assert_eq!(shown.len(), SHOWN);
+        assert!(shown.last().unwrap().is_error());
+    }
+
+    #[test]
+    fn a_line_ends_before_its_line_end() {
+        assert_eq!(window("a: b\r\nc\r\n", 3, 4), ("a: b".to_owned(), 1, "b".to_owned()));
+    }
+
+    #[test]
     fn a_long_line_is_cut_around_the_place() {
         let text = format!("{}NEEDLE{}", "é".repeat(5000), "x".repeat(5000));
         let (shown, line, marked) = window(&text, 10_000, 10_006);
-        assert!(shown.len() <= WIDTH, "{}", shown.len());
+        assert!(shown.len() <= PART, "{}", shown.len());
         assert_eq!((line, marked.as_str()), (1, "NEEDLE"));
     }
 }

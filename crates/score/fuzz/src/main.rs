@@ -11,17 +11,20 @@
 use std::{
     fs,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
     process::ExitCode,
+    sync::Mutex,
+    thread,
     time::{Duration, Instant},
 };
 
 use orchestra_score_fuzz::{TARGETS, Target};
 
 /// An input that takes longer than this is a hang.
-const SLOW: Duration = Duration::from_secs(2);
-/// Inputs grow no longer than this.
+const SLOW: Duration = Duration::from_secs(4);
+/// Inputs grow no longer than this…
 const LONGEST: usize = 64 * 1024;
+/// …except for a few, which are made to show what is not linear.
+const LARGE: usize = 1024 * 1024;
 
 /// Pieces of the language, to be stuck together.
 const PIECES: &[&str] = &[
@@ -127,52 +130,109 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     input.truncate(LONGEST);
 }
 
-fn main() -> ExitCode {
-    let mut seconds = 30;
-    let mut folders = Vec::new();
-    let mut seed = 1;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match (argument.as_str(), arguments.next()) {
-            ("--seconds", Some(value)) => seconds = value.parse().unwrap_or(seconds),
-            ("--seed", Some(value)) => seed = value.parse().unwrap_or(seed),
-            ("--corpus", Some(folder)) => folders.push(PathBuf::from(folder)),
-            _ => {
-                eprintln!("usage: score-fuzz [--seconds N] [--seed N] [--corpus FOLDER]…");
-                return ExitCode::from(2);
+/// What is being tried right now, for the watchdog.
+static CURRENT: Mutex<Option<(Instant, Vec<u8>)>> = Mutex::new(None);
+
+/// Ends the program when an input takes too long: an endless loop would never come back to say so itself.
+fn watch() {
+    thread::spawn(|| {
+        loop {
+            thread::sleep(SLOW / 4);
+            if let Ok(current) = CURRENT.lock()
+                && let Some((since, input)) = current.as_ref()
+                && since.elapsed() > SLOW
+            {
+                eprintln!("hang: more than {SLOW:?} on {:?}", String::from_utf8_lossy(input));
+                std::process::exit(1);
             }
         }
+    });
+}
+
+fn set_current(input: Option<&[u8]>) {
+    if let Ok(mut current) = CURRENT.lock() {
+        *current = input.map(|input| (Instant::now(), input.to_vec()));
     }
-    let mut seeds: Vec<Vec<u8>> = PIECES.windows(6).map(|pieces| pieces.concat().into_bytes()).collect();
-    for folder in &folders {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        seeds.extend(entries.filter_map(|entry| fs::read(entry.path()).ok()));
+}
+
+struct Options {
+    seconds: u64,
+    seed: u64,
+    seeds: Vec<Vec<u8>>,
+}
+
+fn options() -> Result<Options, String> {
+    let seeds = PIECES.windows(6).map(|pieces| pieces.concat().into_bytes()).collect();
+    let mut options = Options { seconds: 30, seed: 1, seeds };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let value =
+            arguments.next().ok_or("usage: score-fuzz [--seconds N] [--seed N] [--corpus FOLDER]…")?;
+        let number = || value.parse().map_err(|_| format!("{argument} takes a number, not {value}"));
+        match argument.as_str() {
+            "--seconds" => options.seconds = number()?,
+            "--seed" => options.seed = number()?,
+            "--corpus" => {
+                let entries =
+                    fs::read_dir(&value).map_err(|error| format!("failed to read {value}: {error}"))?;
+                options.seeds.extend(entries.flatten().filter_map(|entry| fs::read(entry.path()).ok()));
+            }
+            _ => return Err(format!("unknown option {argument}")),
+        }
     }
-    let until = Duration::from_secs(seconds) / u32::try_from(TARGETS.len()).unwrap_or(1);
-    let failed = TARGETS.iter().filter(|target| !run(target, &seeds, seed, until)).count();
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    println!("seed {}, {} seeds, {} s", options.seed, options.seeds.len(), options.seconds);
+    watch();
+    let until = Duration::from_secs(options.seconds) / u32::try_from(TARGETS.len()).unwrap_or(1);
+    let failed = TARGETS.iter().filter(|target| !run(target, &options, until)).count();
     println!("{} passed, {failed} failed", TARGETS.len() - failed);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run((name, target): &Target, seeds: &[Vec<u8>], seed: u64, until: Duration) -> bool {
-    let mut random = Random(seed);
+fn run((name, target): &Target, options: &Options, until: Duration) -> bool {
+    let mut random = Random(options.seed);
     let started = Instant::now();
     let mut inputs = 0u64;
     let mut slowest = Duration::ZERO;
     while started.elapsed() < until {
-        let mut input = seeds[random.below(seeds.len())].clone();
-        mutate(&mut input, seeds, &mut random);
+        let mut input = options.seeds[random.below(options.seeds.len())].clone();
+        mutate(&mut input, &options.seeds, &mut random);
+        if random.below(500) == 0 {
+            enlarge(&mut input, &mut random);
+        }
         let before = Instant::now();
+        set_current(Some(&input));
         let outcome = catch_unwind(AssertUnwindSafe(|| target(&input)));
-        let took = before.elapsed();
-        slowest = slowest.max(took);
+        set_current(None);
+        slowest = slowest.max(before.elapsed());
         inputs += 1;
-        if outcome.is_err() || took > SLOW {
-            let why = if outcome.is_err() { "panic" } else { "hang" };
-            eprintln!("{name}: {why} after {took:?} on {:?}", String::from_utf8_lossy(&input));
+        if outcome.is_err() {
+            eprintln!("{name}: panic on {:?}", String::from_utf8_lossy(&input));
             return false;
         }
     }
     println!("{name}: {inputs} inputs, slowest {slowest:?}");
     true
+}
+
+/// Repeats a piece of an input until it is large, which is what it takes to see that something is not linear.
+fn enlarge(input: &mut Vec<u8>, random: &mut Random) {
+    if input.is_empty() {
+        return;
+    }
+    let at = random.below(input.len());
+    let piece = input[at..(at + 1 + random.below(200)).min(input.len())].to_vec();
+    let count = LARGE / piece.len();
+    let repeated: Vec<u8> = piece.iter().copied().cycle().take(piece.len() * count).collect();
+    drop(input.splice(at..at, repeated));
 }

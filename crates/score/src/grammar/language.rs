@@ -273,7 +273,7 @@ const VOLUME_SOURCE: Field = required(
     "source",
     Shape::Text(&rules::TEXT),
     "The volume, usually a resource. Placeholders are expanded.",
-    "source: ${resources.data}",
+    "source: \"${resources.data}\"",
 );
 const VOLUME_PATH: Field =
     optional("path", Shape::Text(&rules::TEXT), "A path inside the volume to mount.", "path: sub/folder");

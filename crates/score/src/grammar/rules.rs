@@ -32,7 +32,8 @@ fn dash(text: &str, keep: fn(char) -> bool) -> String {
         .map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() || keep(c) { c } else { '-' })
         .take(63)
         .collect();
-    dashed.trim_matches(['-', '.']).to_owned()
+    let parts: Vec<_> = dashed.split('-').filter(|part| !part.is_empty()).collect();
+    parts.join("-").trim_matches(['-', '.']).to_owned()
 }
 
 fn octal(text: &str) -> Option<String> {
@@ -63,7 +64,8 @@ fn memory(text: &str) -> Option<String> {
 fn cpu(text: &str) -> Option<String> {
     let text = text.trim().replace(' ', "").replace(',', ".").to_ascii_lowercase();
     if let Some(millis) = text.strip_suffix('m').and_then(|number| number.parse::<f64>().ok()) {
-        return Some(format!("{}m", millis.ceil()));
+        // A fraction of a thousandth is none; whole cores were meant.
+        return Some(if millis < 1.0 { format!("{millis}") } else { format!("{}m", millis.ceil()) });
     }
     Some(number_with_zero(&text))
 }
@@ -207,6 +209,8 @@ mod tests {
             (&MEMORY, "1 Gi", "1Gi"),
             (&CPU, ".5", "0.5"),
             (&CPU, "1.5m", "2m"),
+            (&CPU, "0.5m", "0.5"),
+            (&RESOURCE_TYPE, "AWS::S3", "AWS-S3"),
             (&CPU, "1,5", "1.5"),
         ] {
             assert_eq!(rule.suggestion(text).as_deref(), Some(want), "{text}");

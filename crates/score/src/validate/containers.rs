@@ -8,9 +8,9 @@ use crate::{
     code::Code,
     diagnostic::Diagnostic,
     model::Ready,
-    node::Node,
-    pointer::Path,
-    quantity::Quantity,
+    node::{Entry, Node},
+    pointer::{Path, Pointer},
+    quantity::{Quantity, QuantityError},
 };
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -22,12 +22,12 @@ pub(super) fn check(context: &mut Context<'_>) {
         mounts::check(context, &entry.node, &path);
         compute(context, &entry.node, &path);
     }
-    order(context);
     ports(context);
     probe_ports(context);
 }
 
-fn order(context: &mut Context<'_>) {
+/// The order in which containers start.
+pub(super) fn check_order(context: &mut Context<'_>) {
     let root = context.root;
     let declarations: BTreeMap<String, Declaration> = root
         .entries("containers")
@@ -47,8 +47,6 @@ fn order(context: &mut Context<'_>) {
         })
         .collect();
     let Err(errors) = start_order(&declarations) else { return };
-    let path = Path::Root;
-    let containers = path.key("containers");
     for error in errors {
         let message = error.to_string();
         let (code, first, then, hint) = match &error {
@@ -79,9 +77,8 @@ fn order(context: &mut Context<'_>) {
                 format!("give `{first}` a `readinessProbe`, or wait for `ready: started`"),
             ),
         };
-        let container = containers.key(first);
-        let before = container.key("before");
-        let pointer = then.map_or_else(|| before.pointer(), |then| before.key(then).pointer());
+        let before = Pointer::of(["containers", first, "before"]);
+        let pointer = then.map_or_else(|| before.clone(), |then| before.key(then));
         let span = root.locate(&pointer);
         context.findings.push(Diagnostic::error(code, pointer, span, message, hint));
     }
@@ -92,77 +89,94 @@ const HIGH_MEMORY: &str = "64Gi";
 const HIGH_CPU: &str = "32";
 /// How many times the request is high for a limit of memory, which unlike processor time cannot be taken back.
 const HIGH_RATIO: u128 = 4;
+const HIGH_RATIO_FROM: &str = "1Gi";
 
 fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
-    type Parse = fn(&str) -> Result<Quantity, crate::quantity::QuantityError>;
+    let path = path.key("resources");
     let Some(resources) = container.get("resources") else { return };
     for (field, noun, parse, high) in [
         ("memory", "Memory", Quantity::memory as Parse, HIGH_MEMORY),
         ("cpu", "CPU", Quantity::cpu, HIGH_CPU),
     ] {
-        let amount = |part: &str| {
-            let entry = resources.get(part)?.entry(field)?;
-            let written = entry.node.as_str()?;
-            Some((entry, written, parse(written).ok()?))
+        let request = amount(context, resources, "requests", field, parse, &path);
+        let Some((entry, _, limit)) = amount(context, resources, "limits", field, parse, &path) else {
+            continue;
         };
-        let Some((entry, _, limit)) = amount("limits") else { continue };
-        let path = path.key("resources");
-        let path = path.key("limits");
-        let path = path.key(field);
-        let mut warn = |code, message, hint: String| {
-            context.findings.push(Diagnostic::warning(
-                code,
-                path.pointer(),
-                entry.highlight(),
-                message,
-                hint,
-            ));
-        };
-        if let Some((_, written, request)) = amount("requests") {
-            if limit < request {
-                warn(
-                    Code::LimitBelowRequest,
-                    format!("the {field} limit is lower than the request, and some runtimes refuse that"),
-                    format!("raise the limit to the request of {written}, or lower the request"),
-                );
-                continue;
-            }
-            let is_many_times = request.times(HIGH_RATIO).is_ok_and(|high| limit > high);
-            if field == "memory" && request != Quantity::ZERO && is_many_times {
-                warn(
-                    Code::ResourceHigh,
-                    format!("{noun} limit is relatively high, consider if this is necessary"),
-                    format!(
-                        "it is more than {HIGH_RATIO} times the request of {written}; request what is really used, or lower the limit"
-                    ),
-                );
-                continue;
-            }
-        }
-        if parse(high).is_ok_and(|high| limit >= high) {
-            warn(
+        let found = match request {
+            Some((_, written, request)) if limit < request => Some((
+                Code::LimitBelowRequest,
+                format!("the {field} limit is lower than the request, and some runtimes refuse that"),
+                format!("raise the limit to the request of {written}, or lower the request"),
+            )),
+            Some((_, written, request)) if field == "memory" && is_many_times(limit, request) => Some((
+                Code::ResourceHigh,
+                format!("{noun} limit is relatively high, consider if this is necessary"),
+                format!(
+                    "it is more than {HIGH_RATIO} times the request of {written}; request what is really used, or lower the limit"
+                ),
+            )),
+            _ if parse(high).is_ok_and(|high| limit >= high) => Some((
                 Code::ResourceHigh,
                 format!("{noun} limit is relatively high, consider if this is necessary"),
                 "check the unit; few machines have that much to give".to_owned(),
-            );
+            )),
+            _ => None,
+        };
+        if let Some((code, message, hint)) = found {
+            let path = path.key("limits");
+            let pointer = path.key(field).pointer();
+            context.findings.push(Diagnostic::warning(code, pointer, entry.highlight(), message, hint));
         }
     }
+}
+
+type Parse = fn(&str) -> Result<Quantity, QuantityError>;
+
+/// An amount, as it stands and as it counts; a finding where it is beyond all machines.
+fn amount<'n>(
+    context: &mut Context<'_>,
+    resources: &'n Node,
+    part: &str,
+    field: &str,
+    parse: Parse,
+    path: &Path<'_>,
+) -> Option<(&'n Entry, &'n str, Quantity)> {
+    let entry = resources.get(part)?.entry(field)?;
+    let written = entry.node.as_str()?;
+    let amount = parse(written);
+    if amount == Err(QuantityError::OutOfRange) {
+        let path = path.key(part);
+        context.findings.push(Diagnostic::error(
+            Code::LimitExceeded,
+            path.key(field).pointer(),
+            entry.highlight(),
+            format!("the {field} amount has more digits than are taken"),
+            "write at most 18 digits after the point, and no more than any machine has",
+        ));
+    }
+    Some((entry, written, amount.ok()?))
+}
+
+/// Small amounts may well be many times smaller ones.
+fn is_many_times(limit: Quantity, request: Quantity) -> bool {
+    request != Quantity::ZERO
+        && request.times(HIGH_RATIO).is_ok_and(|high| limit > high)
+        && Quantity::memory(HIGH_RATIO_FROM).is_ok_and(|from| limit >= from)
 }
 
 fn ports(context: &mut Context<'_>) {
     let Some(service) = context.root.get("service") else { return };
     let mut taken: BTreeMap<(i64, &str), (&String, i64)> = BTreeMap::new();
-    for (name, entry) in service.entries("ports") {
+    // By name, so that the verdict does not depend on the order in the file.
+    let mut ports: Vec<_> = service.entries("ports").collect();
+    ports.sort_by_key(|(name, _)| *name);
+    for (name, entry) in ports {
         let Some(port) = entry.node.get("port").and_then(Node::as_integer) else { continue };
         let protocol = entry.node.get("protocol").and_then(Node::as_str).unwrap_or("TCP");
         let target = entry.node.get("targetPort").and_then(Node::as_integer).unwrap_or(port);
         let Some((other, other_target)) = taken.insert((port, protocol), (name, target)) else { continue };
-        let path = Path::Root;
-        let path = path.key("service");
-        let path = path.key("ports");
-        let path = path.key(name);
-        let span = entry.node.entry("port").and_then(crate::node::Entry::highlight);
-        let pointer = path.key("port").pointer();
+        let span = entry.node.entry("port").and_then(Entry::highlight);
+        let pointer = Pointer::of(["service", "ports", name, "port"]);
         if target == other_target {
             context.findings.push(Diagnostic::warning(
                 Code::PortClash,
@@ -206,14 +220,9 @@ fn probe_ports(context: &mut Context<'_>) {
             continue;
         }
         if let Some((_, target)) = service.iter().find(|(port, _)| *port == asked) {
-            let path = Path::Root;
-            let path = path.key("containers");
-            let path = path.key(name);
-            let path = path.key(probe);
-            let path = path.key("httpGet");
             context.findings.push(Diagnostic::warning(
                 Code::ProbePort,
-                path.key("port").pointer(),
+                Pointer::of(["containers", name, probe, "httpGet", "port"]),
                 port_entry.highlight(),
                 format!("the probe asks port {asked}, which is the port of the service; the container listens on {target}"),
                 format!("write {target}"),

@@ -6,6 +6,7 @@ const PROBE: &str = "a probe";
 const HTTP: &str = "an HTTP probe";
 const PORT: &str = "a service port";
 const RESOURCE: &str = "a resource";
+const SERVICE: &str = "the service";
 const FILE: &str = "a file";
 const VOLUME: &str = "a volume";
 const AMOUNT: &str = "an amount of computing power";
@@ -16,7 +17,7 @@ const PLATFORM: &str = "Score leaves this to the platform; ask it with an annota
 /// Fields of other languages: the key, the object it was found in (or any), and what Score has instead.
 pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     // A Kubernetes object, or another kind of envelope.
-    ("kind", DOCUMENT, "a Score document has no `kind`; remove it, and write the parts of `spec` at the top"),
+    ("kind", DOCUMENT, "a Score document has no `kind`; remove it"),
     ("spec", DOCUMENT, "a Score document is flat: write what is under `spec` at the top, beside `metadata`"),
     ("status", DOCUMENT, "remove it; the platform reports the status, the document does not hold it"),
     ("name", DOCUMENT, "the name belongs under `metadata`: `metadata: {name: my-app}`"),
@@ -238,4 +239,36 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
         AMOUNT,
         "Score knows `memory` and `cpu` only; ask the platform for a profile with GPUs",
     ),
+    ("name", RESOURCE, "remove it; the key of the resource is its name"),
+    ("kind", RESOURCE, "what kind of thing is needed is called `type`: `type: postgres`"),
+    ("shared", RESOURCE, "give it an `id` under which workloads share it: `id: shared.main-db`"),
+    ("scope", RESOURCE, "give it an `id` under which workloads share it: `id: shared.main-db`"),
+    ("labels", RESOURCE, "put labels under the `metadata` of the resource"),
+    ("annotations", RESOURCE, "put annotations under the `metadata` of the resource"),
+    ("depends_on", RESOURCE, "a placeholder in `params` makes one resource depend on another"),
+    ("dependsOn", RESOURCE, "a placeholder in `params` makes one resource depend on another"),
+    ("name", VOLUME, "remove it; `source` names the volume, such as `source: \"${resources.data}\"`"),
+    ("type", VOLUME, "remove it; declare a resource of type volume and name it as the `source`"),
+    ("emptyDir", VOLUME, "declare a resource of type volume and name it as the `source`"),
+    ("port", SERVICE, "write `service: {ports: {web: {port: 80}}}`"),
+    ("type", SERVICE, PLATFORM),
+    ("pullPolicy", "", PLATFORM),
+    ("replicaCount", "", PLATFORM),
+    ("deploy", "", PLATFORM),
+    ("user", CONTAINER, PLATFORM),
+    ("tty", CONTAINER, PLATFORM),
+    ("jobs", DOCUMENT, PLATFORM),
+    ("cron", DOCUMENT, PLATFORM),
+    ("vars", CONTAINER, "environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`"),
+    (
+        "environmentVariables",
+        CONTAINER,
+        "environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`",
+    ),
+    ("configs", "", "write the content under `files`: `files: {/etc/app.conf: {content: hello}}`"),
+    ("workloads", DOCUMENT, "one Score file is one workload; what runs goes under `containers`"),
+    ("workflow", DOCUMENT, "remove it; Score describes a workload, not how it is delivered"),
+    ("extensions", DOCUMENT, "remove it; extensions are a file of their own in another tool"),
+    ("externals", DOCUMENT, "declare what the workload needs under `resources`; shared things get an `id`"),
+    ("$schema", DOCUMENT, "name the schema in a comment instead: `# yaml-language-server: $schema=FILE`"),
 ];

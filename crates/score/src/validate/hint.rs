@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 
 use super::elsewhere::FROM_ELSEWHERE;
 use crate::{
-    grammar::{Field, Object, Shape, WORKLOAD},
+    grammar::{CONTAINER, Field, Object, Shape, WORKLOAD},
     node::{Node, Value},
+    placeholder,
 };
 
 /// "`a`, `b` or `c`".
@@ -48,27 +49,35 @@ pub(super) fn mismatch(
     field: Option<&'static Field>,
 ) -> String {
     let example = example(shape, name, field);
+    // As it was written: 0644 is not 420, and 1.10 is not 1.1.
+    let written = written.map_or_else(|| placeholder::to_text(&node.to_json()), str::to_owned);
     match (shape, &node.value) {
+        (_, Value::Null) if name == "image" => {
+            "name an image, or write `image: .` for one that is given at deployment".to_owned()
+        }
         (_, Value::Null) if field.is_some_and(|field| field.required) => format!("write `{example}`"),
         (_, Value::Null) => format!("give it a value, such as `{example}`, or remove the key"),
+        (Shape::Text(rule), Value::Number(_)) if !rule.accepts(&written) => match rule.suggestion(&written) {
+            Some(suggestion) => format!("write \"{suggestion}\""),
+            None => format!("write it in quotes; it must be {}", rule.form),
+        },
         (Shape::Text(_) | Shape::Word(_), Value::Number(_) | Value::Bool(_) | Value::Timestamp(_)) => {
-            // As it was written: 0644 is not 420, and 1.10 is not 1.1.
-            let written = written.map_or_else(|| node.to_json().to_string(), str::to_owned);
-            format!("write it in quotes: \"{written}\"")
+            let bytes = if name == "memory" { ", with a unit such as Mi unless bytes are meant" } else { "" };
+            format!("write it in quotes: \"{written}\"{bytes}")
         }
         (Shape::Text(_), Value::List(_)) if name == "content" => {
             "write the lines as one block of text, after `content: |`".to_owned()
         }
+        (Shape::Text(_), Value::Map(map)) if name == "image" && map.contains_key("repository") => {
+            "write one text: `image: REPOSITORY:TAG`".to_owned()
+        }
+        (Shape::Text(_), Value::List(_) | Value::Map(_)) if CONTAINER.field(name).is_some() => {
+            format!("`{name}` is a field of the container; indent it less")
+        }
         (Shape::Text(_), Value::List(_) | Value::Map(_)) => {
             "write text; a structure can be written as JSON in quotes, or after `|`".to_owned()
         }
-        (Shape::Integer(min, max), Value::String(text)) => match text.trim().parse::<i64>() {
-            Ok(number) if (min..=max).contains(&number) => {
-                format!("write the number without quotes: {number}")
-            }
-            Ok(_) => format!("write a number from {min} to {max}, without quotes"),
-            Err(_) => "write the number of the port, not its name".to_owned(),
-        },
+        (Shape::Integer(min, max), Value::String(text)) => port(text, min, max),
         (Shape::Boolean, Value::String(text)) => match text.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => "write true, without quotes".to_owned(),
             "false" | "no" | "off" => "write false, without quotes".to_owned(),
@@ -76,7 +85,7 @@ pub(super) fn mismatch(
         },
         (Shape::List(_), Value::String(text)) => {
             let words: Vec<_> =
-                text.split_whitespace().take(8).map(|word| format!("\"{}\"", word.escape_debug())).collect();
+                words(text).iter().take(8).map(|word| format!("\"{}\"", word.escape_debug())).collect();
             format!("write a list: `{name}: [{}]`", words.join(", "))
         }
         (Shape::Map(_) | Shape::MapOrList(..), Value::List(list)) => {
@@ -90,8 +99,73 @@ pub(super) fn mismatch(
                 )
             }
         }
+        (Shape::Object(object), Value::String(_) | Value::Number(_)) => short_form(object, name, &written),
         _ => format!("write `{example}`"),
     }
+}
+
+/// A short form of another language (`web: 80`, `db: postgres`) as Score writes it.
+fn short_form(object: &Object, name: &str, written: &str) -> String {
+    if object.noun == "a resource" && matches!(name, "cpu" | "memory" | "limits" | "requests") {
+        return "cpu and memory belong to a container: `containers: {main: {resources: {limits: {cpu: 500m}}}}`".to_owned();
+    }
+    let first = object.fields.iter().find(|field| field.required);
+    let is_plain = written.len() < 60
+        && !written.contains(['$', '{', '}', '[', ']', ',', '#', '"', '\n'])
+        && !written.contains(": ");
+    match first {
+        Some(field) if is_plain && !written.is_empty() => {
+            format!("write `{name}: {{{}: {written}}}`", field.name)
+        }
+        Some(field) => format!("write `{name}: {{{}}}`", field.example),
+        None => format!("write a map: `{name}: {{…}}`"),
+    }
+}
+
+/// A port in the writing of Compose or Kubernetes.
+fn port(text: &str, min: i64, max: i64) -> String {
+    let number = |text: &str| text.trim().parse::<i64>().ok().filter(|number| (min..=max).contains(number));
+    if let Some(number) = number(text) {
+        return format!("write the number without quotes: {number}");
+    }
+    let (text, protocol) = text.split_once('/').unwrap_or((text, ""));
+    let protocol = match protocol.to_ascii_lowercase().as_str() {
+        "tcp" => ", and `protocol: TCP`",
+        "udp" => ", and `protocol: UDP`",
+        _ => "",
+    };
+    let (offered, target) =
+        text.split_once(':').map_or((number(text), None), |(a, b)| (number(a), number(b)));
+    match (offered, target) {
+        (Some(offered), Some(target)) => {
+            format!("write `port: {offered}` and `targetPort: {target}`{protocol}")
+        }
+        (Some(offered), None) => format!("write {offered}{protocol}"),
+        _ if text.trim().parse::<i64>().is_ok() => {
+            format!("write a number from {min} to {max}, without quotes")
+        }
+        _ => "write the number of the port, not its name".to_owned(),
+    }
+}
+
+/// The words of a command line, with quotes as a shell reads them.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
 }
 
 /// A line to write for a value of some shape.
@@ -117,7 +191,10 @@ fn example(shape: Shape, name: &str, field: Option<&'static Field>) -> String {
 }
 
 /// What to write instead of a word that is not allowed.
-pub(super) fn word(word: &str, words: &[&str]) -> String {
+pub(super) fn word(name: &str, word: &str, words: &[&str]) -> String {
+    if name == "apiVersion" && !word.contains("score") && word != "v1b1" {
+        return "write `apiVersion: score.dev/v1b1` if this is a Score file; it looks like a document of another system".to_owned();
+    }
     let close = words
         .iter()
         .find(|allowed| allowed.eq_ignore_ascii_case(word.trim()))
@@ -131,14 +208,16 @@ pub(super) fn word(word: &str, words: &[&str]) -> String {
 
 /// The nearest of some names, if one is near.
 pub(super) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let near = names.into_iter().filter(|known| similar(name, known));
+    // Enough for every bounded part of a document; free-form maps can be larger.
+    const LOOKED_AT: usize = 500;
+    let near = names.into_iter().take(LOOKED_AT).filter(|known| similar(name, known));
     near.min_by_key(|known| strsim::osa_distance(name, known))
 }
 
 /// Whether one word was probably meant as the other: the same letters in another style, or a slip of the hand.
 fn similar(a: &str, b: &str) -> bool {
     const LONGEST: usize = 40;
-    if a.len() > LONGEST || b.len() > LONGEST {
+    if a.len() > LONGEST || b.len() > LONGEST || a.len().abs_diff(b.len()) > LONGEST / 4 {
         return false;
     }
     let plain = |text: &str| -> String {
@@ -150,11 +229,15 @@ fn similar(a: &str, b: &str) -> bool {
 }
 
 /// What to write instead of a field that is not known here.
-pub(super) fn unknown_field(object: &'static Object, key: &str) -> String {
-    if let Some((_, _, hint)) = FROM_ELSEWHERE
-        .iter()
-        .find(|(known, noun, _)| *known == key && (noun.is_empty() || object.noun == *noun))
-    {
+pub(super) fn unknown_field(object: &'static Object, key: &str, node: &Node) -> String {
+    let is_resource = object.noun == "a resource";
+    if is_resource && key == "properties" && declares_outputs(node) {
+        return "remove it; early drafts listed the outputs here, and now whoever provides the resource decides them".to_owned();
+    }
+    let foreign = FROM_ELSEWHERE.iter().find(|(known, noun, _)| {
+        *known == key && (object.noun == *noun || (noun.is_empty() && !is_resource))
+    });
+    if let Some((_, _, hint)) = foreign {
         return (*hint).to_owned();
     }
     if key.starts_with("x-") {
@@ -163,14 +246,49 @@ pub(super) fn unknown_field(object: &'static Object, key: &str) -> String {
     if let Some(sibling) = nearest(key, object.fields.iter().map(|field| field.name)) {
         return format!("did you mean `{sibling}`?");
     }
-    if let Some(place) = PLACES.iter().find(|place| place.field.name == key) {
+    if is_resource {
+        return format!("what is special about a resource goes into `params`: `params: {{{key}: …}}`");
+    }
+    // Words that stand in many places say nothing about where they belong.
+    let is_telling = |place: &&Place| {
+        !matches!(
+            place.field.name,
+            "name" | "type" | "path" | "source" | "port" | "value" | "id" | "class" | "host"
+        )
+    };
+    if let Some(place) = PLACES.iter().filter(is_telling).find(|place| place.field.name == key) {
         return place.hint();
     }
-    if let Some(place) = PLACES.iter().find(|place| similar(key, place.field.name)) {
+    let slip =
+        |place: &&Place| strsim::osa_distance(&key.to_lowercase(), &place.field.name.to_lowercase()) <= 1;
+    if key.len() < 40
+        && let Some(place) = PLACES.iter().filter(is_telling).find(slip)
+    {
         return format!("did you mean `{}`? {}", place.field.name, place.hint());
     }
     let known: Vec<_> = object.fields.iter().map(|field| field.name).collect();
     format!("remove it; {} takes {}", object.noun, list(&known))
+}
+
+/// Whether `properties` of a resource is the list of outputs that early drafts of Score had there.
+fn declares_outputs(node: &Node) -> bool {
+    node.as_map().is_some_and(|map| {
+        !map.is_empty()
+            && map.values().all(|entry| match &entry.node.value {
+                Value::Null => true,
+                Value::Map(inner) => {
+                    inner.keys().all(|key| matches!(key.as_str(), "type" | "default" | "required" | "secret"))
+                }
+                _ => false,
+            })
+    })
+}
+
+/// Whether an unknown field is probably meant as this one, so that it need not be said to be missing too.
+pub(super) fn stands_for(key: &str, field: &Field) -> bool {
+    matches!((key, field.name), ("spec" | "services" | "workloads" | "container", "containers"))
+        || matches!((key, field.name), ("img", "image"))
+        || similar(key, field.name)
 }
 
 fn list(names: &[&str]) -> String {
@@ -223,11 +341,10 @@ static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::CONTAINER as CONTAINER_OBJECT;
 
     #[test]
     fn a_field_of_another_language_is_explained() {
-        let hint = |key| unknown_field(&CONTAINER_OBJECT, key);
+        let hint = |key| unknown_field(&CONTAINER, key, &Node::new(Value::Null));
         assert!(hint("env").contains("`variables`"));
         assert!(hint("ports").contains("service"));
         assert!(hint("x-team").contains("extensions"));
@@ -236,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_hand_finds_the_field_that_was_meant() {
-        let hint = |key| unknown_field(&CONTAINER_OBJECT, key);
+        let hint = |key| unknown_field(&CONTAINER, key, &Node::new(Value::Null));
         assert_eq!(hint("varaibles"), "did you mean `variables`?");
         assert_eq!(hint("liveness_probe"), "did you mean `livenessProbe`?");
         assert_eq!(hint("Image"), "did you mean `image`?");
@@ -245,10 +362,26 @@ mod tests {
     #[test]
     fn a_field_at_the_wrong_place_is_sent_to_the_right_one() {
         assert_eq!(
-            unknown_field(&CONTAINER_OBJECT, "httpGet"),
+            unknown_field(&CONTAINER, "httpGet", &Node::new(Value::Null)),
             "`httpGet` belongs under `containers.*.livenessProbe`: `httpGet: {path: /ready, port: 8080}`"
         );
-        assert!(unknown_field(&CONTAINER_OBJECT, "metadata").contains("top of the document"));
+        assert!(
+            unknown_field(&CONTAINER, "metadata", &Node::new(Value::Null)).contains("top of the document")
+        );
+    }
+
+    #[test]
+    fn a_command_line_is_split_as_a_shell_does() {
+        assert_eq!(words(r#"/bin/sh -c "sleep 10" ''"#), ["/bin/sh", "-c", "sleep 10", ""]);
+    }
+
+    #[test]
+    fn ports_of_other_languages_are_taken_apart() {
+        assert_eq!(port("8080", 1, 65535), "write the number without quotes: 8080");
+        assert_eq!(port("8080:80", 1, 65535), "write `port: 8080` and `targetPort: 80`");
+        assert_eq!(port("53/udp", 1, 65535), "write 53, and `protocol: UDP`");
+        assert_eq!(port("99999", 1, 65535), "write a number from 1 to 65535, without quotes");
+        assert_eq!(port("http", 1, 65535), "write the number of the port, not its name");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod references;
 mod resources;
 mod structure;
 
-use std::sync::OnceLock;
+use std::cell::OnceCell;
 
 use serde_json::Value as Json;
 
@@ -25,32 +25,28 @@ use crate::{
 
 /// Reports everything that is wrong with a document.
 pub(crate) fn validate(root: &Node, sources: &[Source], findings: &mut Findings) {
-    structure::check(root, sources, findings);
-    let resources = match root.get("resources") {
-        // Without the section nothing is declared; with a broken one nobody can tell.
-        None => Some(None),
-        Some(node) => node.as_map().map(Some),
-    };
+    let within_bounds = structure::check(root, sources, findings);
     let nothing = Map::new();
-    let mut context = Context {
-        root,
-        sources,
-        resources: resources.map(|declared| declared.unwrap_or(&nothing)),
-        metadata: OnceLock::new(),
-        findings,
+    let resources = match root.get("resources") {
+        None => Some(&nothing),
+        Some(node) => node.as_map(),
     };
+    let mut context = Context { root, sources, resources, metadata: OnceCell::new(), findings };
     references::check(&mut context);
     containers::check(&mut context);
-    resources::check(&mut context);
+    if within_bounds {
+        containers::check_order(&mut context);
+        resources::check(&mut context);
+    }
 }
 
 /// What the checks of the second layer share.
 struct Context<'a> {
     root: &'a Node,
     sources: &'a [Source],
-    /// The declared resources; `None` where the section is not a map.
+    /// The declared resources; `None` where the section is not a map and nobody can tell.
     resources: Option<&'a Map>,
-    metadata: OnceLock<Json>,
+    metadata: OnceCell<Json>,
     findings: &'a mut Findings,
 }
 
@@ -59,17 +55,9 @@ impl Context<'_> {
         self.metadata.get_or_init(|| references::metadata_of(self.root))
     }
 
-    /// The part of a span in which a text stands, if it stands there as it is.
-    fn narrow(&self, span: Option<Span>, text: &str) -> Option<Span> {
-        let span = span?;
-        let found = self
-            .sources
-            .get(span.source.0 as usize)
-            .and_then(|source| source.slice(span))
-            .and_then(|written| written.find(text));
-        Some(match found.and_then(|at| Some((u32::try_from(at).ok()?, u32::try_from(text.len()).ok()?))) {
-            Some((at, length)) => Span { start: span.start + at, end: span.start + at + length, ..span },
-            None => span,
-        })
+    /// The text of a span.
+    fn written(&self, span: Option<Span>) -> &str {
+        let source = span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
+        source.unwrap_or_default()
     }
 }

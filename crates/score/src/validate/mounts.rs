@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-
 use super::Context;
 use crate::{
     code::Code,
     diagnostic::{Diagnostic, quoted},
+    expansion::decode_base64,
     node::{Entry, Node, Value},
     pointer::Path,
     source::Span,
@@ -23,7 +22,10 @@ pub(super) fn each(
     let path = path.key(field);
     match container.get(field).map(|node| &node.value) {
         Some(Value::Map(map)) => {
-            for (key, Entry { key_span, node }) in map {
+            // By path, so that the verdict does not depend on the order in the file.
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            for (key, Entry { key_span, node }) in entries {
                 visit(Some(Target { path: key, span: *key_span }), node, &path.key(key));
             }
         }
@@ -117,9 +119,7 @@ fn deprecated(context: &mut Context<'_>, container: &Node, field: &str, path: &P
 fn binary(context: &mut Context<'_>, file: &Node, path: &Path<'_>) {
     let Some(entry) = file.entry("binaryContent") else { return };
     let Some(text) = entry.node.as_str() else { return };
-    // Line ends may stand anywhere in base64, as in a block of YAML.
-    let text: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-    if STANDARD.decode(text.as_bytes()).is_err() {
+    if decode_base64(text).is_none() {
         context.findings.push(Diagnostic::error(
             Code::InvalidBase64,
             path.key("binaryContent").pointer(),

@@ -73,7 +73,9 @@ fn deep(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
 
 fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Span>, usage: Use) {
     let Some(text) = node.as_str() else { return };
+    let mut places = Places::new(context.written(span), span);
     for token in tokens(text) {
+        let span = places.of(token);
         if let Token::Reference(written) = token
             && let Some(problem) = inspect(context, written, usage)
         {
@@ -81,29 +83,55 @@ fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
                 Problem::NoMetadata(_) => Severity::Warning,
                 _ => Severity::Error,
             };
-            report(context, severity, problem.code(), path, span, written, |context| {
-                problem.word(context, written)
-            });
+            report(context, severity, problem.code(), path, span, |context| problem.word(context, written));
         }
     }
 }
 
-/// Reports a placeholder, underlined by itself where it stands in the text as it is.
 fn report(
     context: &mut Context<'_>,
     severity: Severity,
     code: Code,
     path: &Path<'_>,
     span: Option<Span>,
-    written: &str,
     word: impl FnOnce(&Context<'_>) -> (String, String),
 ) {
-    if context.findings.has_room(severity) {
-        let span = context.narrow(span, &format!("${{{written}}}"));
-        let worded = word(context);
-        context.findings.report(severity, code, path, span, || worded);
-    } else {
-        context.findings.report(severity, code, path, span, || (String::new(), String::new()));
+    let worded = if context.findings.has_room(severity) { word(context) } else { Default::default() };
+    context.findings.report(severity, code, path, span, || worded);
+}
+
+/// Where the placeholders of a text stand in the source, as long as they stand there as they are (and not, say,
+/// with escapes in them). One pass, since they come in order.
+struct Places {
+    written: String,
+    whole: Option<Span>,
+    at: Option<usize>,
+}
+
+impl Places {
+    fn new(written: &str, whole: Option<Span>) -> Self {
+        // Without a dollar sign there is nothing to find.
+        let at = written.find('$');
+        Self { written: if at.is_some() { written.to_owned() } else { String::new() }, whole, at }
+    }
+
+    /// The place of a placeholder, or of the whole text where it cannot be told.
+    fn of(&mut self, token: Token<'_>) -> Option<Span> {
+        let placeholder = match token {
+            Token::Reference(inside) => format!("${{{inside}}}"),
+            Token::Escaped(placeholder) => placeholder.to_owned(),
+            _ => return self.whole,
+        };
+        let found = self.at.and_then(|at| Some(at + self.written.get(at..)?.find(&placeholder)?));
+        self.at = found.map(|found| found + placeholder.len());
+        let narrow = |offset: usize| u32::try_from(offset).ok();
+        match (self.whole, found.and_then(narrow), narrow(placeholder.len())) {
+            (Some(whole), Some(found), Some(length)) => {
+                let start = whole.start + found;
+                Some(Span { start, end: start + length, ..whole })
+            }
+            _ => self.whole,
+        }
     }
 }
 
@@ -171,7 +199,7 @@ impl Problem {
                 let declared = context.resources.into_iter().flatten().map(|(name, _)| name.as_str());
                 let hint = match hint::nearest(name, declared) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("declare it: `resources: {{{name}: {{type: …}}}}`"),
+                    None => format!("declare it: `resources: {{{name}: {{type: {}}}}}`", likely_type(name)),
                 };
                 (
                     format!("{shown} refers to the resource `{name}`, which the workload does not declare"),
@@ -186,8 +214,20 @@ impl Problem {
     }
 }
 
+/// The type that a resource of this name probably has.
+fn likely_type(name: &str) -> &str {
+    match name {
+        "env" | "environment" => "environment",
+        "postgres" | "mysql" | "mongodb" | "redis" | "amqp" | "s3" | "dns" | "route" | "volume"
+        | "secret" => name,
+        _ => "…",
+    }
+}
+
 fn malformed(written: &str) -> &'static str {
-    if written.contains(":-") || written.contains('|') || written.contains('?') {
+    if written.starts_with(['{', '%']) {
+        "this is a template that has not been rendered; validate the result"
+    } else if written.contains(":-") || written.contains('|') || written.contains('?') {
         "Score placeholders have no defaults and no filters; give the default in the program or in another variable"
     } else if written != written.trim() {
         "remove the spaces: nothing is trimmed inside the braces"
@@ -203,6 +243,9 @@ fn unknown_root(context: &Context<'_>, written: &str) -> String {
     }
     match hint::nearest(root, ["resources", "metadata"]) {
         Some(near) => format!("write `${{{near}.{rest}}}`"),
+        None if matches!(root, "externals" | "values" | "shared" | "modules" | "context") => {
+            "declare the resource and write `${resources.NAME.OUTPUT}`; a shared one gets an `id`".to_owned()
+        }
         None if matches!(root, "env" | "environment" | "secret" | "secrets" | "outputs") => {
             "declare a resource (of type environment, secret, …) and write `${resources.NAME.OUTPUT}`"
                 .to_owned()
@@ -259,12 +302,12 @@ fn is_well_formed(written: &str) -> bool {
 fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
     if let Some(image) = container.get("image") {
         let hint = "write `image: .` and give the image when you deploy, with `--image`";
-        not_expanded(context, image, &path.key("image"), hint);
+        not_expanded(context, image, &path.key("image"), hint, |_| true);
     }
     let hint = "put it into a variable and use that; placeholders are expanded in variables, file contents, volume sources and params only";
     for field in ["command", "args"] {
         if let Some(node) = container.get(field) {
-            not_expanded(context, node, &path.key(field), hint);
+            not_expanded(context, node, &path.key(field), hint, is_of_score);
         }
     }
     for probe in ["livenessProbe", "readinessProbe"] {
@@ -274,6 +317,7 @@ fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
                 node,
                 &path.key(probe),
                 "write the value out; nothing is expanded in a probe",
+                is_of_score,
             );
         }
     }
@@ -284,6 +328,7 @@ fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
                 source,
                 &path.key("source"),
                 "write the path out; only the text of the file is expanded",
+                is_of_score,
             );
         }
     });
@@ -294,28 +339,42 @@ fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
                 sub_path,
                 &path.key("path"),
                 "write the path out; only `source` is expanded",
+                is_of_score,
             );
         }
     });
 }
 
-fn not_expanded(context: &mut Context<'_>, node: &Node, path: &Path<'_>, hint: &str) {
+/// A reference that somebody meant to be expanded; elsewhere `${HOME}` may be for a shell.
+fn is_of_score(written: &str) -> bool {
+    Reference::parse(written).is_ok()
+}
+
+fn not_expanded(
+    context: &mut Context<'_>,
+    node: &Node,
+    path: &Path<'_>,
+    hint: &str,
+    counts: fn(&str) -> bool,
+) {
     match &node.value {
         Value::Map(map) => {
-            map.iter().for_each(|(key, entry)| not_expanded(context, &entry.node, &path.key(key), hint));
+            map.iter()
+                .for_each(|(key, entry)| not_expanded(context, &entry.node, &path.key(key), hint, counts));
         }
         Value::List(list) => {
             list.iter()
                 .enumerate()
-                .for_each(|(index, node)| not_expanded(context, node, &path.index(index), hint));
+                .for_each(|(index, node)| not_expanded(context, node, &path.index(index), hint, counts));
         }
         Value::String(text) => {
+            let mut places = Places::new(context.written(node.span), node.span);
             for token in tokens(text) {
+                let span = places.of(token);
                 if let Token::Reference(written) = token
-                    && Reference::parse(written).is_ok()
+                    && counts(written)
                 {
-                    let code = Code::PlaceholderNotExpanded;
-                    report(context, Severity::Warning, code, path, node.span, written, |_| {
+                    report(context, Severity::Warning, Code::PlaceholderNotExpanded, path, span, |_| {
                         (
                             format!("{} is not expanded here", quoted(&format!("${{{written}}}"))),
                             hint.to_owned(),

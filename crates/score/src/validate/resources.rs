@@ -8,7 +8,7 @@ use crate::{
     diagnostic::Diagnostic,
     model::Resource,
     node::Node,
-    pointer::{Path, Pointer},
+    pointer::Pointer,
     resource::{ResourceError, Uid, resolve},
 };
 
@@ -20,7 +20,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         .entries("resources")
         .filter_map(|(name, entry)| Some((name.clone(), serde_json::from_value(entry.node.to_json()).ok()?)))
         .collect();
-    let Err(errors) = resolve([(workload.unwrap_or_default(), &resources)]) else { return };
+    let Err(errors) = resolve(&BTreeMap::from([(workload.unwrap_or_default(), &resources)])) else { return };
     let uid_of = |name: &str| {
         resources.get(name).map(|resource| Uid::of(workload.unwrap_or_default(), name, resource))
     };
@@ -30,7 +30,7 @@ pub(super) fn check(context: &mut Context<'_>) {
             ResourceError::UnknownResource { .. } => continue,
             ResourceError::ParamsConflict { uid, name, holder_name, .. } => (
                 Code::ResourceConflict,
-                of(name, "params"),
+                Pointer::of(["resources", name, "params"]),
                 format!(
                     "`{name}` and `{holder_name}` are one shared resource, {}, with different params",
                     uid.id
@@ -39,7 +39,7 @@ pub(super) fn check(context: &mut Context<'_>) {
             ),
             ResourceError::MetadataConflict { uid, name, holder_name, .. } => (
                 Code::ResourceConflict,
-                of(name, "metadata"),
+                Pointer::of(["resources", name, "metadata"]),
                 format!(
                     "`{name}` and `{holder_name}` are one shared resource, {}, with different metadata",
                     uid.id
@@ -61,7 +61,7 @@ pub(super) fn check(context: &mut Context<'_>) {
                 };
                 (
                     Code::ResourceCycle,
-                    of(names[0], "params"),
+                    Pointer::of(["resources", names[0], "params"]),
                     message,
                     "remove one of the placeholders in their params",
                 )
@@ -70,11 +70,4 @@ pub(super) fn check(context: &mut Context<'_>) {
         let span = root.locate(&pointer);
         context.findings.push(Diagnostic::error(code, pointer, span, message, hint));
     }
-}
-
-fn of(name: &str, field: &str) -> Pointer {
-    let path = Path::Root;
-    let path = path.key("resources");
-    let path = path.key(name);
-    path.key(field).pointer()
 }

@@ -10,9 +10,10 @@ use crate::{
     source::{Source, Span},
 };
 
-/// Reports everything in which a document is not what the schema wants.
-pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) {
-    let mut walk = Walk { sources, findings };
+/// Reports everything in which a document is not what the schema wants. Answers whether it keeps within the bounds:
+/// checks that take more than linear time are for those documents only.
+pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) -> bool {
+    let mut walk = Walk { sources, findings, within_bounds: true };
     match &root.value {
         Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(Span::head)),
         _ => walk.error(Code::TypeMismatch, &Path::Root, root.span, || {
@@ -22,11 +23,13 @@ pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) {
             )
         }),
     }
+    walk.within_bounds
 }
 
 struct Walk<'f> {
     sources: &'f [Source],
     findings: &'f mut Findings,
+    within_bounds: bool,
 }
 
 /// A value on the way down: where it is, and what to underline.
@@ -63,7 +66,7 @@ impl Walk<'_> {
                 if !words.contains(&word.as_str()) {
                     self.error(Code::ValueNotAllowed, here.path, here.span, || {
                         let message = format!("{} is not a value of `{}`", quoted(word), here.path.name());
-                        (message, hint::word(word, words))
+                        (message, hint::word(here.path.name(), word, words))
                     });
                 }
             }
@@ -108,14 +111,17 @@ impl Walk<'_> {
                         entry.key_span.or(entry.node.span),
                         || {
                             let message = format!("{} is not a field of {}", quoted(key), object.noun);
-                            (message, hint::unknown_field(object, key))
+                            (message, hint::unknown_field(object, key, &entry.node))
                         },
                     );
                 }
             }
         }
+        let unknown = || map.keys().filter(|key| object.field(key).is_none() && !object.open).take(100);
         for field in object.fields.iter().filter(|field| field.required && !map.contains_key(field.name)) {
-            self.missing(object, field, path, span);
+            if !unknown().any(|key| hint::stands_for(key, field)) {
+                self.missing(object, field, path, span);
+            }
         }
         let Some(choice) = object.choice else { return };
         let given: Vec<_> = choice.of.iter().filter(|name| map.contains_key(**name)).copied().collect();
@@ -183,6 +189,7 @@ impl Walk<'_> {
 
     fn limit(&mut self, length: usize, limit: usize, here: &Here<'_>) {
         if length > limit {
+            self.within_bounds = false;
             self.error(Code::LimitExceeded, here.path, here.span, || {
                 let message =
                     format!("`{}` has {length} entries; at most {limit} are taken", here.path.name());

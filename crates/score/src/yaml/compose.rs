@@ -6,7 +6,6 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span as Mark, StrInput, Tag};
 use indexmap::map::Entry as Slot;
 
@@ -17,6 +16,7 @@ use super::{
 use crate::{
     code::Code,
     diagnostic::{Diagnostic, Findings, Severity, quoted},
+    expansion::decode_base64,
     node::{Entry, Map, Node, Value},
     pointer::{Path, Pointer},
     source::{Source, SourceId, Span},
@@ -54,6 +54,8 @@ pub(super) fn compose(source: &Source, id: SourceId) -> (Option<Node>, Findings)
     options.set_emit_comments(false);
     options.flow_nesting_limit = limits::DEPTH;
     options.block_nesting_limit = limits::DEPTH;
+    // YAML bounds a key to 1024 characters on a line; JSON, which is read here too, does not.
+    options.simple_key_max_lookahead = 64 * 1024;
     let mut composer = Composer {
         source,
         text: &source.text,
@@ -277,7 +279,14 @@ impl<'text> Composer<'text> {
         }
         let message = format!("a key must be text, and this one is {}", node.kind());
         if matches!(node.value, Value::Map(_) | Value::List(_)) {
-            self.error(Code::NonStringKey, at, span, || (message, "use plain text as the key".to_owned()));
+            let is_template =
+                self.text.get(..span.start as usize).is_some_and(|before| before.ends_with('{'));
+            let hint = if is_template {
+                "this looks like a template (`{{ … }}`) that has not been rendered; validate the result"
+            } else {
+                "use plain text as the key"
+            };
+            self.error(Code::NonStringKey, at, span, || (message, hint.to_owned()));
         } else {
             let written = self.source.slice(span).unwrap_or_default().trim();
             let hint = || (message, format!("write the key in quotes: {}", quoted(written)));
@@ -385,8 +394,7 @@ impl<'text> Composer<'text> {
 
     /// `!!binary` is text in base64.
     fn binary(&mut self, text: &str, at: &Path<'_>, span: Span) -> Value {
-        let encoded: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-        let decoded = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let decoded = decode_base64(text).and_then(|bytes| String::from_utf8(bytes).ok());
         if decoded.is_none() {
             let message = "`!!binary` takes base64 of UTF-8 text";
             self.unsupported(at, span, message, "write the text itself, in quotes");

@@ -68,8 +68,13 @@ fn syntax_hint(text: &str, at: usize) -> &'static str {
     let count = |c: char| above.iter().map(|line| line.matches(c).count()).sum::<usize>();
     let previous = above.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim());
     let unquoted = |line: &str| line.matches('"').count() % 2 == 1 || line.matches('\'').count() % 2 == 1;
+    let in_flow = |line: &str| line.find("${").is_some_and(|at| line[..at].contains(['{', '[']));
     if indent.contains('\t') {
         "indent with spaces; YAML does not allow tabs there"
+    } else if in_flow(line) || in_flow(previous) {
+        "inside `{…}` and `[…]` a placeholder needs quotes: \"${…}\""
+    } else if line.contains("{{") || line.contains("{%") {
+        "this looks like a template that has not been rendered; validate the result"
     } else if text.trim_start().starts_with(['{', '[']) {
         "check the commas, quotes and brackets of this line and the one above"
     } else if count('[') > count(']') || count('{') > count('}') {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use orchestra_score::{
-    Node,
+    Code, Document, Node, Source,
     overrides::{
         OverrideError, applicable_to, merge, merge_patch, parse_path, parse_property, set, set_image,
     },
@@ -49,8 +49,40 @@ fn overrides_change_documents_as_the_reference_tools_do() {
                 .map_err(|e| kind(&e)),
             other => return Err(format!("unknown op {other}")),
         };
-        outcome(case, &node, result)
+        outcome(case, &node, result)?;
+        through_document(case)
     });
+}
+
+/// The same by the way that the command line takes.
+fn through_document(case: &Case) -> Result<(), String> {
+    let over = case.get("override");
+    let mut document = Document::from_json(case.get("document").clone());
+    let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let properties = |document: &mut Document, over: &Json| match over {
+        Json::Array(list) => list.iter().for_each(|argument| document.set_property(&text(argument))),
+        argument => document.set_property(&text(argument)),
+    };
+    match case.text("op") {
+        "property" => properties(&mut document, over),
+        "file" => document.merge(Source::new("overrides.yaml", text(over))),
+        "pipeline" => {
+            document.merge(Source::new("overrides.yaml", text(&over["file"])));
+            properties(&mut document, &over["properties"]);
+        }
+        "image" if !over.is_null() => document.set_image(&text(over)),
+        _ => return Ok(()),
+    }
+    let got = document.root().map_or(Json::Null, Node::to_json);
+    let refused = document
+        .check()
+        .errors()
+        .any(|error| matches!(error.code, Code::InvalidOverride | Code::InvalidSyntax));
+    match case.error_kinds() {
+        Some(_) if refused => Ok(()),
+        Some(_) => Err("not refused by the document".to_owned()),
+        None => expect_same("the document after its own way", &got, &case.get("expect")["output"]),
+    }
 }
 
 fn outcome(case: &Case, node: &Node, result: Result<(), String>) -> Result<(), String> {
@@ -101,6 +133,7 @@ fn kind(error: &OverrideError) -> String {
     match error {
         OverrideError::NoEquals => "no-equals",
         OverrideError::EmptyPath => "empty-path",
+        OverrideError::TooDeep => "too-deep",
         OverrideError::BadIndex { .. } => "bad-index",
         OverrideError::OutOfRange { .. } => "out-of-range",
         OverrideError::NotAContainer { .. } => "not-a-container",

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use orchestra_score::{
     Code, Document,
-    model::{File, FileContent, Workload},
-    placeholder::{
-        Reference, ReferenceError, Segment, Token, expand, expand_value, join, to_text, tokens, walk,
-    },
+    expansion::{self, Content, FileError, Scope, Usage},
+    model::{File, Workload},
+    placeholder::{ReferenceError, Segment, Token, join, to_text, tokens, walk},
     resource::Uid,
 };
 use serde_json::{Value as Json, json};
@@ -22,7 +20,7 @@ fn placeholders_mean_what_they_mean_in_score_go() {
         "string" => string(case),
         "value" => value(case),
         "file" => file(case),
-        "volume-source" => outcome(case, expanded(case.text("input"), &Scope::of(case))),
+        "volume-source" => outcome(case, expanded(case)),
         "document" => document(case),
         "validate" => validate(case),
         other => Err(format!("unknown op {other}")),
@@ -42,46 +40,58 @@ pub(crate) fn kind(error: &ReferenceError) -> &'static str {
 }
 
 /// What references resolve to in a case.
-struct Scope {
+struct Given {
     metadata: Json,
     resources: Json,
     bare: Json,
 }
 
-impl Scope {
+impl Given {
     fn of(case: &Case) -> Self {
         let context = case.get("context");
-        Self {
-            metadata: context.get("metadata").cloned().unwrap_or(json!({})),
-            resources: context.get("resources").cloned().unwrap_or(json!({})),
-            bare: context.get("bare").cloned().unwrap_or(json!({})),
-        }
-    }
-
-    fn lookup(&self, written: &str) -> Result<Segment<()>, ReferenceError> {
-        let value = match Reference::parse(written)? {
-            Reference::Metadata(keys) => walk(&self.metadata, &keys, written)?.clone(),
-            Reference::Resource { name, keys } => {
-                let outputs = self.resources.get(&name).ok_or_else(|| ReferenceError::UnknownResource {
-                    reference: written.to_owned(),
-                    name: name.clone(),
-                })?;
-                if keys.is_empty() {
-                    let bare = self.bare.get(&name);
-                    bare.ok_or_else(|| ReferenceError::OutputKeyRequired(written.to_owned()))?.clone()
-                } else {
-                    walk(outputs, &keys, written)?.clone()
-                }
-            }
-        };
-        Ok(Segment::Literal(to_text(&value)))
+        let map = |field: &str| context.get(field).cloned().unwrap_or_else(|| json!({}));
+        Self { metadata: map("metadata"), resources: map("resources"), bare: map("bare") }
     }
 }
 
-fn expanded(text: &str, scope: &Scope) -> Result<Json, Vec<String>> {
-    expand(text, |written| scope.lookup(written))
-        .map(|segments| Json::from(join(&segments, |()| String::new())))
-        .map_err(|errors| errors.iter().map(|error| kind(error).to_owned()).collect())
+impl Scope for Given {
+    type Kept = ();
+
+    fn metadata(&self) -> &Json {
+        &self.metadata
+    }
+
+    fn declares(&self, resource: &str) -> bool {
+        self.resources.get(resource).is_some()
+    }
+
+    fn output(&self, resource: &str, keys: &[String], written: &str) -> Result<Segment<()>, ReferenceError> {
+        Ok(Segment::Literal(to_text(walk(&self.resources[resource], keys, written)?)))
+    }
+
+    fn resource(&self, resource: &str) -> Segment<()> {
+        Segment::Literal(to_text(&self.bare[resource]))
+    }
+}
+
+/// Cases that give the answer to a bare reference are about places where it has one.
+fn usage(case: &Case) -> Usage {
+    if case.get("context").get("bare").is_some() { Usage::VolumeSource } else { Usage::Value }
+}
+
+fn joined(segments: &[Segment<()>]) -> Json {
+    Json::from(join(segments, |()| String::new()))
+}
+
+fn expanded(case: &Case) -> Result<Json, Vec<String>> {
+    let usage = if case.text("op") == "volume-source" { Usage::VolumeSource } else { usage(case) };
+    expansion::text(&Given::of(case), case.text("input"), usage)
+        .map(|segments| joined(&segments))
+        .map_err(|errors| kinds(&errors))
+}
+
+fn kinds(errors: &[ReferenceError]) -> Vec<String> {
+    errors.iter().map(|error| kind(error).to_owned()).collect()
 }
 
 fn outcome(case: &Case, result: Result<Json, Vec<String>>) -> Result<(), String> {
@@ -97,32 +107,31 @@ fn outcome(case: &Case, result: Result<Json, Vec<String>>) -> Result<(), String>
 }
 
 fn string(case: &Case) -> Result<(), String> {
-    let scope = Scope::of(case);
-    if case.text("unescape") == "keep" {
-        // For a runtime that removes the escapes itself: tokens give the text back as it was.
-        let mut output = String::new();
-        for token in tokens(case.text("input")) {
-            match token {
-                Token::Text(text) => output.push_str(text),
-                Token::Dollar => output.push_str("$$"),
-                Token::Escaped(text) => {
-                    output.push('$');
-                    output.push_str(text);
-                }
-                Token::Reference(written) => match scope.lookup(written) {
-                    Ok(Segment::Literal(text)) => output.push_str(&text),
-                    other => return Err(format!("{other:?}")),
-                },
-            }
-        }
-        return outcome(case, Ok(Json::from(output)));
+    if case.text("unescape") != "keep" {
+        return outcome(case, expanded(case));
     }
-    outcome(case, expanded(case.text("input"), &scope))
+    // For a runtime that removes the escapes itself: tokens give the text back as it was.
+    let given = Given::of(case);
+    let mut output = String::new();
+    for token in tokens(case.text("input")) {
+        match token {
+            Token::Text(text) => output.push_str(text),
+            Token::Dollar => output.push_str("$$"),
+            Token::Escaped(text) => {
+                output.push('$');
+                output.push_str(text);
+            }
+            Token::Reference(written) => match expansion::resolve(&given, written, Usage::Value) {
+                Ok(Segment::Literal(text)) => output.push_str(&text),
+                other => return Err(format!("{other:?}")),
+            },
+        }
+    }
+    outcome(case, Ok(Json::from(output)))
 }
 
 fn value(case: &Case) -> Result<(), String> {
-    let scope = Scope::of(case);
-    let result = expand_value(case.get("input"), &mut |written| scope.lookup(written))
+    let result = expansion::params(&Given::of(case), case.get("input"))
         .map(|template| template.join(&mut |()| String::new()))
         .map_err(|errors| errors.iter().map(|at| kind(&at.error).to_owned()).collect());
     outcome(case, result)
@@ -135,52 +144,42 @@ fn file(case: &Case) -> Result<(), String> {
         input["source"] = json!("beside.txt");
     }
     let file: File = serde_json::from_value(input).map_err(|error| error.to_string())?;
-    outcome(case, file_text(&file, text.as_ref().and_then(Json::as_str), &Scope::of(case)))
-}
-
-fn file_text(file: &File, source_text: Option<&str>, scope: &Scope) -> Result<Json, Vec<String>> {
-    let text = match &file.content {
-        FileContent::BinaryContent(encoded) => {
-            let bytes = STANDARD.decode(encoded).map_err(|error| vec![error.to_string()])?;
-            return Ok(Json::from(String::from_utf8_lossy(&bytes).into_owned()));
-        }
-        FileContent::Content(text) => text,
-        FileContent::Source(_) => source_text.unwrap_or_default(),
+    let result = match expansion::file(&Given::of(case), &file, text.as_ref().and_then(Json::as_str)) {
+        Ok(Content::Text(segments)) => Ok(joined(&segments)),
+        Ok(Content::Bytes(bytes)) => Ok(Json::from(String::from_utf8_lossy(&bytes).into_owned())),
+        Ok(Content::Source(path)) => return Err(format!("{path} was not used")),
+        Err(FileError::References(errors)) => Err(kinds(&errors)),
+        Err(other) => Err(vec![other.to_string()]),
     };
-    if file.no_expand == Some(true) { Ok(Json::from(text)) } else { expanded(text, scope) }
+    outcome(case, result)
 }
 
 fn document(case: &Case) -> Result<(), String> {
     let workload: Workload =
         serde_json::from_value(case.get("input").clone()).map_err(|error| error.to_string())?;
-    let scope = Scope::of(case);
-    let mut volume_scope = Scope::of(case);
+    let mut given = Given::of(case);
     for (name, resource) in workload.resources.iter().flatten() {
-        volume_scope.bare[name] = json!(Uid::of(&workload.metadata.name, name, resource).to_string());
+        given.bare[name] = json!(Uid::of(&workload.metadata.name, name, resource).to_string());
     }
+    let expanded = expansion::workload(&given, &workload).map_err(|errors| format!("{errors:?}"))?;
+    // What is not expanded stays as it was written.
     let mut output = case.get("input").clone();
-    let fail = |kinds: Vec<String>| format!("{kinds:?}");
-    for (name, container) in &workload.containers {
-        for (variable, text) in container.variables.iter().flatten() {
-            output["containers"][name]["variables"][variable] = expanded(text, &scope).map_err(fail)?;
+    for (name, container) in &expanded.containers {
+        let place = &mut output["containers"][name];
+        for (variable, segments) in &container.variables {
+            place["variables"][variable] = joined(segments);
         }
-        for (target, file) in container.files.iter().flatten() {
-            if let FileContent::Content(_) = file.content {
-                output["containers"][name]["files"][target]["content"] =
-                    file_text(file, None, &scope).map_err(fail)?;
+        for (path, content) in &container.files {
+            if let Content::Text(segments) = content {
+                place["files"][path]["content"] = joined(segments);
             }
         }
-        for (target, volume) in container.volumes.iter().flatten() {
-            output["containers"][name]["volumes"][target]["source"] =
-                expanded(&volume.source, &volume_scope).map_err(fail)?;
+        for (path, segments) in &container.volumes {
+            place["volumes"][path]["source"] = joined(segments);
         }
     }
-    for (name, resource) in workload.resources.iter().flatten() {
-        if let Some(params) = &resource.params {
-            let template = expand_value(&Json::Object(params.clone()), &mut |written| scope.lookup(written))
-                .map_err(|errors| format!("{errors:?}"))?;
-            output["resources"][name]["params"] = template.join(&mut |()| String::new());
-        }
+    for (name, template) in &expanded.params {
+        output["resources"][name]["params"] = template.join(&mut |()| String::new());
     }
     for (pointer, want) in case.get("expect")["values"].as_object().unwrap() {
         expect_same(pointer, output.pointer(pointer).unwrap_or(&Json::Null), want)?;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use orchestra_score::{
+    expansion::{self, Scope},
     model::Resource,
-    placeholder::{Reference, ReferenceError, Segment, expand_value, to_text, walk},
+    placeholder::{ReferenceError, Segment, to_text, walk},
     resource::{Declared, ResourceError, Resources, Uid, resolve},
 };
 use serde_json::{Value as Json, json};
@@ -44,21 +45,22 @@ fn graph(case: &Case) -> Result<(), String> {
         let metadata = workload["metadata"].clone();
         workloads.insert(metadata["name"].as_str().unwrap().to_owned(), Given { metadata, resources });
     }
-    let resolved = match resolve(workloads.iter().map(|(name, given)| (name.as_str(), &given.resources))) {
-        Ok(resolved) => resolved,
-        Err(errors) => {
-            let kinds = errors.iter().map(|error| {
-                match error {
-                    ResourceError::ParamsConflict { .. } => "params-conflict",
-                    ResourceError::MetadataConflict { .. } => "metadata-conflict",
-                    ResourceError::UnknownResource { .. } => "unknown-resource",
-                    ResourceError::Cycle(_) => "cycle",
-                }
-                .to_owned()
-            });
-            return expect_kinds(case, &kinds.collect());
-        }
-    };
+    let resolved =
+        match resolve(&workloads.iter().map(|(name, given)| (name.as_str(), &given.resources)).collect()) {
+            Ok(resolved) => resolved,
+            Err(errors) => {
+                let kinds = errors.iter().map(|error| {
+                    match error {
+                        ResourceError::ParamsConflict { .. } => "params-conflict",
+                        ResourceError::MetadataConflict { .. } => "metadata-conflict",
+                        ResourceError::UnknownResource { .. } => "unknown-resource",
+                        ResourceError::Cycle(_) => "cycle",
+                    }
+                    .to_owned()
+                });
+                return expect_kinds(case, &kinds.collect());
+            }
+        };
     let params = expand_all(case, &workloads, &resolved);
     let want = case.get("expect");
     if let Some(resources) = want.get("resources") {
@@ -88,6 +90,36 @@ fn as_json(uid: &Uid, declared: &Declared) -> Json {
     })
 }
 
+/// A workload of a case, with the outputs of all resources by identity.
+struct Known<'c> {
+    name: &'c str,
+    given: &'c Given,
+    outputs: &'c serde_json::Map<String, Json>,
+}
+
+impl Scope for Known<'_> {
+    type Kept = ();
+
+    fn metadata(&self) -> &Json {
+        &self.given.metadata
+    }
+
+    fn declares(&self, resource: &str) -> bool {
+        self.given.resources.contains_key(resource)
+    }
+
+    fn output(&self, resource: &str, keys: &[String], written: &str) -> Result<Segment<()>, ReferenceError> {
+        let uid = Uid::of(self.name, resource, &self.given.resources[resource]);
+        let nothing = json!({});
+        let outputs = self.outputs.get(&uid.to_string()).unwrap_or(&nothing);
+        Ok(Segment::Literal(to_text(walk(outputs, keys, written)?)))
+    }
+
+    fn resource(&self, resource: &str) -> Segment<()> {
+        Segment::Literal(resource.to_owned())
+    }
+}
+
 /// Expands the params of every resource in the context of its source workload, if the case gives outputs.
 fn expand_all(
     case: &Case,
@@ -98,19 +130,9 @@ fn expand_all(
     let mut expanded = BTreeMap::new();
     for (uid, declared) in &resolved.declared {
         let Some(params) = &declared.params else { continue };
-        let source = &workloads[&declared.source_workload];
-        let mut lookup = |written: &str| -> Result<Segment<()>, ReferenceError> {
-            let value = match Reference::parse(written)? {
-                Reference::Metadata(keys) => walk(&source.metadata, &keys, written)?.clone(),
-                Reference::Resource { name, keys } => {
-                    let needed = Uid::of(&declared.source_workload, &name, &source.resources[&name]);
-                    let empty = json!({});
-                    walk(outputs.get(&needed.to_string()).unwrap_or(&empty), &keys, written)?.clone()
-                }
-            };
-            Ok(Segment::Literal(to_text(&value)))
-        };
-        let template = expand_value(&Json::Object(params.clone()), &mut lookup).map_err(|errors| {
+        let name = declared.source_workload.as_str();
+        let scope = Known { name, given: &workloads[name], outputs };
+        let template = expansion::params(&scope, &Json::Object(params.clone())).map_err(|errors| {
             errors.iter().map(|at| crate::placeholders::kind(&at.error).to_owned()).collect::<Vec<_>>()
         })?;
         expanded.insert(uid.to_string(), template.join(&mut |()| String::new()));
