@@ -119,7 +119,7 @@ impl Document {
             && within_bounds(&root, &mut findings)
         {
             validate(&root, &sources, &mut findings);
-            if !findings.has_errors_in(Layer::Schema) && root.as_map().is_some() {
+            if !findings.has_errors_in(Layer::Document) && !findings.has_errors_in(Layer::Schema) {
                 spec_version = Some(SpecVersion::needed_by(&root));
             }
             if !findings.has_errors() {
@@ -214,8 +214,8 @@ pub struct Report {
     pub sources: Vec<Source>,
     /// All findings, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
-    /// The lowest release of the specification that has everything the document uses; absent where the schema
-    /// refuses the document.
+    /// The lowest release of the specification that has everything the document uses; absent where the text cannot
+    /// be read or the schema refuses the document.
     pub spec_version: Option<SpecVersion>,
     /// The workload, if there is no error.
     pub workload: Option<Workload>,

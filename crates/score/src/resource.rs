@@ -78,26 +78,32 @@ pub struct Declared {
     pub needs: BTreeSet<Uid>,
 }
 
+/// What all declarations of a shared resource must agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The parameters.
+    Params,
+    /// The notes.
+    Metadata,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Params => "params",
+            Self::Metadata => "metadata",
+        })
+    }
+}
+
 /// Why resources cannot be put together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
-    /// Two declarations have other parameters.
-    #[error("`{workload}` declares the shared resource `{uid}` with other params than `{holder}`")]
-    ParamsConflict {
-        /// The resource.
-        uid: Uid,
-        /// The workload that comes later.
-        workload: String,
-        /// The name of the resource in it.
-        name: String,
-        /// The workload that came first.
-        holder: String,
-        /// The name of the resource in that one.
-        holder_name: String,
-    },
-    /// Two declarations have other metadata.
-    #[error("`{workload}` declares the shared resource `{uid}` with other metadata than `{holder}`")]
-    MetadataConflict {
+    /// Two declarations disagree.
+    #[error("`{workload}` declares the shared resource `{uid}` with other {part} than `{holder}`")]
+    Conflict {
+        /// In what they disagree.
+        part: Part,
         /// The resource.
         uid: Uid,
         /// The workload that comes later.
@@ -141,13 +147,8 @@ pub fn resolve(
 ) -> Result<Resources, Vec<ResourceError>> {
     let mut errors = Vec::new();
     let mut declared: BTreeMap<Uid, Declared> = BTreeMap::new();
-    // Who gave the parameters and the metadata, by workload and name.
-    let mut params_holder: BTreeMap<Uid, (&str, &str)> = BTreeMap::new();
-    let mut metadata_holder: BTreeMap<Uid, (&str, &str)> = BTreeMap::new();
-    let holder_of = |holders: &BTreeMap<Uid, (&str, &str)>, uid: &Uid| {
-        let (workload, name) = holders.get(uid).copied().unwrap_or_default();
-        (workload.to_owned(), name.to_owned())
-    };
+    // Who gave each part, by workload and name.
+    let mut holders: BTreeMap<(Uid, Part), (&str, &str)> = BTreeMap::new();
     for (workload, resources) in workloads {
         for (name, resource) in *resources {
             let uid = Uid::of(workload, name, resource);
@@ -157,40 +158,25 @@ pub fn resolve(
                 source_workload: (*workload).to_owned(),
                 needs: BTreeSet::new(),
             });
-            match (&entry.params, &resource.params) {
-                (None, Some(params)) => {
-                    entry.params = Some(params.clone());
-                    (*workload).clone_into(&mut entry.source_workload);
-                    params_holder.insert(uid.clone(), (workload, name));
-                }
-                (Some(held), Some(params)) if held != params => {
-                    let (holder, holder_name) = holder_of(&params_holder, &uid);
-                    errors.push(ResourceError::ParamsConflict {
-                        uid: uid.clone(),
-                        workload: (*workload).to_owned(),
-                        name: name.clone(),
-                        holder,
-                        holder_name,
-                    });
-                }
-                _ => {}
+            if entry.params.is_none() && resource.params.is_some() {
+                (*workload).clone_into(&mut entry.source_workload);
             }
-            match (&entry.metadata, &resource.metadata) {
-                (None, Some(metadata)) => {
-                    entry.metadata = Some(metadata.clone());
-                    metadata_holder.insert(uid.clone(), (workload, name));
-                }
-                (Some(held), Some(metadata)) if held != metadata => {
-                    let (holder, holder_name) = holder_of(&metadata_holder, &uid);
-                    errors.push(ResourceError::MetadataConflict {
+            for (part, held, given) in [
+                (Part::Params, &mut entry.params, &resource.params),
+                (Part::Metadata, &mut entry.metadata, &resource.metadata),
+            ] {
+                let Some(given) = given else { continue };
+                let (holder, holder_name) = *holders.entry((uid.clone(), part)).or_insert((workload, name));
+                if held.get_or_insert_with(|| given.clone()) != given {
+                    errors.push(ResourceError::Conflict {
+                        part,
                         uid: uid.clone(),
                         workload: (*workload).to_owned(),
                         name: name.clone(),
-                        holder,
-                        holder_name,
+                        holder: holder.to_owned(),
+                        holder_name: holder_name.to_owned(),
                     });
                 }
-                _ => {}
             }
             for needed in references(resource.params.as_ref()) {
                 match resources.get(&needed) {

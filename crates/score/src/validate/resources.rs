@@ -28,23 +28,14 @@ pub(super) fn check(context: &mut Context<'_>) {
         let (code, pointer, message, hint) = match &error {
             // Reported with the placeholder that refers to it.
             ResourceError::UnknownResource { .. } => continue,
-            ResourceError::ParamsConflict { uid, name, holder_name, .. } => (
+            ResourceError::Conflict { part, uid, name, holder_name, .. } => (
                 Code::ResourceConflict,
-                Pointer::of(["resources", name, "params"]),
+                Pointer::of(["resources", name, &part.to_string()]),
                 format!(
-                    "`{name}` and `{holder_name}` are one shared resource, {}, with different params",
+                    "`{name}` and `{holder_name}` are one shared resource, {}, with different {part}",
                     uid.id
                 ),
-                "write the same params in both, or give them in one of the two only",
-            ),
-            ResourceError::MetadataConflict { uid, name, holder_name, .. } => (
-                Code::ResourceConflict,
-                Pointer::of(["resources", name, "metadata"]),
-                format!(
-                    "`{name}` and `{holder_name}` are one shared resource, {}, with different metadata",
-                    uid.id
-                ),
-                "write the same metadata in both, or give it in one of the two only",
+                format!("write the same {part} in both, or give it in one of the two only"),
             ),
             ResourceError::Cycle(uids) => {
                 let names: Vec<&str> = uids
@@ -63,7 +54,7 @@ pub(super) fn check(context: &mut Context<'_>) {
                     Code::ResourceCycle,
                     Pointer::of(["resources", names[0], "params"]),
                     message,
-                    "remove one of the placeholders in their params",
+                    "remove one of the placeholders in their params".to_owned(),
                 )
             }
         };

@@ -6,7 +6,7 @@ use orchestra_score::{
     expansion::{self, Scope},
     model::Resource,
     placeholder::{ReferenceError, Segment, to_text, walk},
-    resource::{Declared, ResourceError, Resources, Uid, resolve},
+    resource::{Declared, Part, ResourceError, Resources, Uid, resolve},
 };
 use serde_json::{Value as Json, json};
 
@@ -51,8 +51,8 @@ fn graph(case: &Case) -> Result<(), String> {
             Err(errors) => {
                 let kinds = errors.iter().map(|error| {
                     match error {
-                        ResourceError::ParamsConflict { .. } => "params-conflict",
-                        ResourceError::MetadataConflict { .. } => "metadata-conflict",
+                        ResourceError::Conflict { part: Part::Params, .. } => "params-conflict",
+                        ResourceError::Conflict { part: Part::Metadata, .. } => "metadata-conflict",
                         ResourceError::UnknownResource { .. } => "unknown-resource",
                         ResourceError::Cycle(_) => "cycle",
                     }
