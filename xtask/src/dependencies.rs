@@ -12,6 +12,7 @@ use crate::root;
 /// Crates of ours, and which others of ours each may use. A new crate needs a line here.
 const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score", &[]),
+    ("orchestra-apiserver", &[]),
     ("orchestra", &["orchestra-score"]),
     ("orchestra-score-fuzz", &["orchestra-score"]),
     ("xtask", &["orchestra", "orchestra-score"]),

@@ -1,0 +1,366 @@
+//! The one order of all changes.
+//!
+//! Everything that is written goes through one thread, which gives each change its number, keeps a batch of them in
+//! the [store](crate::store) with a single sync, makes them visible, and only then answers the writers:
+//!
+//! ```text
+//!  writers ──► queue ──► number, check ──► store.commit (one sync for all) ──► state and events ──► answers
+//!                                                                                     │
+//!                                                                      readers, lists, watchers
+//! ```
+//!
+//! So writers that come together share a sync, whoever was answered finds its write in every read, and all watchers
+//! see the same changes in the same order. The live state is in memory. Each object keeps its versions for as long
+//! as the events that made them, so that a list can be read as of a recent revision while writing goes on.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Bound,
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread,
+};
+
+use bytes::Bytes;
+use tokio::sync::{oneshot, watch};
+
+use crate::store::{Change, Key, Object, Revision, Store, StoreError};
+
+/// How much a ledger keeps and takes at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Events that are kept for watchers that come late; older ones are forgotten.
+    pub events: usize,
+    /// Writes that may wait; more are refused.
+    pub queue: usize,
+    /// Writes that share one sync.
+    pub batch: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { events: 10_000, queue: 4096, batch: 512 }
+    }
+}
+
+/// What must be so for a write to take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// There is no such object.
+    Absent,
+    /// The object is as this change wrote it.
+    At(Revision),
+}
+
+/// Why a write did not take place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// The object is not as expected: it is as this change wrote it, or absent.
+    #[error("the object has changed")]
+    Conflict(Option<Revision>),
+    /// More writes are waiting than are taken.
+    #[error("too many writes are waiting")]
+    Busy,
+    /// The store could not keep it. Nothing was changed.
+    #[error("{0}")]
+    Store(String),
+    /// The ledger has ended.
+    #[error("the ledger has ended")]
+    Ended,
+}
+
+/// The events after this revision are no longer kept; list again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too old: events before revision {oldest} are no longer kept")]
+pub struct TooOld {
+    /// The oldest revision from which events can still be had.
+    pub oldest: Revision,
+}
+
+/// Something that happened to an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The change.
+    pub revision: Revision,
+    /// The object.
+    pub key: Key,
+    /// Its content from now on; `None` if it is gone.
+    pub value: Option<Bytes>,
+    /// Its content before; `None` if it is new.
+    pub previous: Option<Bytes>,
+}
+
+/// A version of an object: the change, and the content since then.
+type Version = (Revision, Option<Bytes>);
+
+#[derive(Debug)]
+struct State {
+    revision: Revision,
+    /// The versions of each object, the newest last.
+    objects: BTreeMap<Key, Vec<Version>>,
+    events: VecDeque<Arc<Event>>,
+    /// Events up to this revision are no longer kept.
+    forgotten: Revision,
+}
+
+struct Request {
+    key: Key,
+    expected: Expected,
+    value: Option<Bytes>,
+    answer: oneshot::Sender<Result<Revision, WriteError>>,
+}
+
+/// The one order of all changes, and the state they lead to. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    state: Arc<RwLock<State>>,
+    queue: SyncSender<Request>,
+    latest: watch::Receiver<Revision>,
+}
+
+/// Objects of one resource at one revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// As of this change.
+    pub revision: Revision,
+    /// By namespace and name.
+    pub objects: Vec<(Key, Object)>,
+    /// Whether there are more after the last one.
+    pub more: bool,
+}
+
+impl Ledger {
+    /// Loads what a store holds, and starts to take writes.
+    pub fn open(store: impl Store, options: Options) -> Result<Self, StoreError> {
+        let contents = store.load()?;
+        let objects = contents
+            .objects
+            .into_iter()
+            .map(|(key, object)| (key, vec![(object.revision, Some(object.value))]))
+            .collect();
+        let state = Arc::new(RwLock::new(State {
+            revision: contents.revision,
+            objects,
+            events: VecDeque::new(),
+            forgotten: contents.revision,
+        }));
+        let (queue, requests) = sync_channel(options.queue);
+        let (announce, latest) = watch::channel(contents.revision);
+        let writer = Writer { state: Arc::clone(&state), store, announce, options };
+        thread::Builder::new()
+            .name("ledger".to_owned())
+            .spawn(move || writer.run(&requests))
+            .map_err(|error| StoreError { action: "start the ledger", cause: error.to_string() })?;
+        Ok(Self { state, queue, latest })
+    }
+
+    /// Writes an object, or removes it, if it is as expected. The answer comes when the change is safe and visible.
+    pub async fn write(
+        &self,
+        key: Key,
+        expected: Expected,
+        value: Option<Bytes>,
+    ) -> Result<Revision, WriteError> {
+        let (answer, answered) = oneshot::channel();
+        match self.queue.try_send(Request { key, expected, value, answer }) {
+            Ok(()) => answered.await.unwrap_or(Err(WriteError::Ended)),
+            Err(TrySendError::Full(_)) => Err(WriteError::Busy),
+            Err(TrySendError::Disconnected(_)) => Err(WriteError::Ended),
+        }
+    }
+
+    /// The last change.
+    pub fn revision(&self) -> Revision {
+        read(&self.state).revision
+    }
+
+    /// An object as it is now.
+    pub fn get(&self, key: &Key) -> Option<Object> {
+        current(read(&self.state).objects.get(key)?)
+    }
+
+    /// Objects of a resource (in one namespace, or in all), at most `limit`, after a key if one is given, as of a
+    /// revision or of now.
+    pub fn list(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        after: Option<&Key>,
+        limit: usize,
+        at: Option<Revision>,
+    ) -> Result<Listed, TooOld> {
+        let state = read(&self.state);
+        let revision = at.unwrap_or(state.revision);
+        if revision < state.forgotten {
+            return Err(TooOld { oldest: state.forgotten });
+        }
+        let first = Key::new(resource, namespace.unwrap_or_default(), "");
+        let from = match after {
+            Some(after) if *after >= first => Bound::Excluded(after.clone()),
+            _ => Bound::Included(first),
+        };
+        let belongs = |key: &Key| {
+            &*key.resource == resource && namespace.is_none_or(|namespace| &*key.namespace == namespace)
+        };
+        let mut objects = Vec::new();
+        for (key, versions) in state.objects.range((from, Bound::Unbounded)) {
+            if !belongs(key) {
+                break;
+            }
+            let Some(object) = as_of(versions, revision) else { continue };
+            if objects.len() == limit {
+                return Ok(Listed { revision, objects, more: true });
+            }
+            objects.push((key.clone(), object));
+        }
+        Ok(Listed { revision, objects, more: false })
+    }
+
+    /// At most `limit` events after a revision, oldest first.
+    pub fn events(&self, after: Revision, limit: usize) -> Result<Vec<Arc<Event>>, TooOld> {
+        let state = read(&self.state);
+        if after < state.forgotten {
+            return Err(TooOld { oldest: state.forgotten });
+        }
+        // Revisions have no gaps, so the place of an event follows from its number.
+        let skip = usize::try_from(after.0 - state.forgotten.0).unwrap_or(usize::MAX);
+        Ok(state.events.iter().skip(skip).take(limit).cloned().collect())
+    }
+
+    /// Waits until there is a change after a revision. `false` if there will be none any more.
+    pub async fn changed(&self, after: Revision) -> bool {
+        self.latest.clone().wait_for(|latest| *latest > after).await.is_ok()
+    }
+}
+
+struct Writer<S> {
+    state: Arc<RwLock<State>>,
+    store: S,
+    announce: watch::Sender<Revision>,
+    options: Options,
+}
+
+impl<S: Store> Writer<S> {
+    fn run(mut self, requests: &Receiver<Request>) {
+        while let Ok(first) = requests.recv() {
+            let rest = requests.try_iter().take(self.options.batch.saturating_sub(1));
+            let batch = std::iter::once(first).chain(rest).collect();
+            self.write(batch);
+        }
+    }
+
+    fn write(&mut self, requests: Vec<Request>) {
+        let (accepted, refused) = self.decide(requests);
+        for (answer, error) in refused {
+            // A writer that went away does not need the answer.
+            let _ = answer.send(Err(error));
+        }
+        let Some(last) = accepted.last().map(|(change, _)| change.revision) else { return };
+        let (changes, answers): (Vec<_>, Vec<_>) = accepted.into_iter().unzip();
+        let kept = self.store.commit(&changes);
+        if kept.is_ok() {
+            let mut state = write(&self.state);
+            for change in &changes {
+                state.apply(change, self.options.events);
+            }
+            drop(state);
+            self.announce.send_replace(last);
+        }
+        for (answer, change) in answers.into_iter().zip(&changes) {
+            let result = match &kept {
+                Ok(()) => Ok(change.revision),
+                Err(error) => Err(WriteError::Store(error.to_string())),
+            };
+            let _ = answer.send(result);
+        }
+    }
+
+    /// Numbers the requests whose expectation holds, each against the state that those before it will leave.
+    #[expect(clippy::type_complexity, reason = "two lists, used once")]
+    fn decide(
+        &self,
+        requests: Vec<Request>,
+    ) -> (
+        Vec<(Change, oneshot::Sender<Result<Revision, WriteError>>)>,
+        Vec<(oneshot::Sender<Result<Revision, WriteError>>, WriteError)>,
+    ) {
+        let state = read(&self.state);
+        let mut revision = state.revision;
+        let mut pending: BTreeMap<Key, Option<Revision>> = BTreeMap::new();
+        let mut accepted = Vec::new();
+        let mut refused = Vec::new();
+        for Request { key, expected, value, answer } in requests {
+            let now = pending.get(&key).copied().unwrap_or_else(|| {
+                let (revision, value) = state.objects.get(&key)?.last()?;
+                value.as_ref().map(|_| *revision)
+            });
+            let holds = match expected {
+                Expected::Absent => now.is_none(),
+                Expected::At(revision) => now == Some(revision),
+            };
+            // To remove what is not there is no change.
+            if !holds || (now.is_none() && value.is_none()) {
+                refused.push((answer, WriteError::Conflict(now)));
+                continue;
+            }
+            revision = revision.next();
+            pending.insert(key.clone(), value.as_ref().map(|_| revision));
+            accepted.push((Change { revision, key, value }, answer));
+        }
+        (accepted, refused)
+    }
+}
+
+impl State {
+    fn apply(&mut self, change: &Change, keep: usize) {
+        let versions = self.objects.entry(change.key.clone()).or_default();
+        let previous = versions.last().and_then(|(_, value)| value.clone());
+        versions.push((change.revision, change.value.clone()));
+        self.revision = change.revision;
+        self.events.push_back(Arc::new(Event {
+            revision: change.revision,
+            key: change.key.clone(),
+            value: change.value.clone(),
+            previous,
+        }));
+        while self.events.len() > keep {
+            if let Some(event) = self.events.pop_front() {
+                self.forget(&event);
+            }
+        }
+    }
+
+    /// Drops the versions that an event made superfluous, together with the event.
+    fn forget(&mut self, event: &Event) {
+        self.forgotten = event.revision;
+        if let Some(versions) = self.objects.get_mut(&event.key) {
+            // The version as of the oldest revision that can still be read, and all later ones, stay.
+            let oldest = versions.iter().rposition(|(revision, _)| *revision <= event.revision).unwrap_or(0);
+            versions.drain(..oldest);
+            if matches!(versions.as_slice(), [(_, None)]) {
+                self.objects.remove(&event.key);
+            }
+        }
+    }
+}
+
+fn current(versions: &[Version]) -> Option<Object> {
+    let (revision, value) = versions.last()?;
+    Some(Object { revision: *revision, value: value.clone()? })
+}
+
+fn as_of(versions: &[Version], revision: Revision) -> Option<Object> {
+    let version = versions.iter().rposition(|(made, _)| *made <= revision)?;
+    current(versions.get(..=version)?)
+}
+
+/// A panic while the lock was held leaves the state as it was between two changes at worst.
+fn read(state: &RwLock<State>) -> RwLockReadGuard<'_, State> {
+    state.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(state: &RwLock<State>) -> RwLockWriteGuard<'_, State> {
+    state.write().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,151 @@
+//! The durable store: one redb file in the data folder.
+
+use ::redb::{Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
+
+use super::{Change, Contents, Folder, Key, Object, Revision, Store, StoreError};
+
+/// Objects: `resource NUL namespace NUL name` to eight bytes of revision and the content.
+const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
+/// Numbers about the whole: the format, and the last revision.
+const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
+
+const FORMAT: &str = "format";
+const REVISION: &str = "revision";
+
+/// Objects in a file, safe once they are acknowledged.
+#[derive(Debug)]
+pub struct Redb {
+    database: Database,
+    _folder: Folder,
+}
+
+impl Redb {
+    /// The format of the file. A newer one is refused: an older program would not understand it.
+    pub const FORMAT: u64 = 1;
+
+    /// Opens the store of a data folder, or makes it. A file that is damaged or of a newer format is left as it is.
+    pub fn open(folder: Folder) -> Result<Self, StoreError> {
+        let path = folder.file("objects.redb");
+        let failed = |cause: String| StoreError {
+            action: "open the store",
+            cause: format!("{}: {cause}", path.display()),
+        };
+        let damaged = |error: DatabaseError| {
+            failed(format!("{error}; restore it from a copy, or move it away to start anew"))
+        };
+        // To open a file for writing is to write to it; so look at the format first, without.
+        if path.exists() {
+            match ReadOnlyDatabase::open(&path) {
+                Ok(database) => refuse_newer(&database).map_err(failed)?,
+                // It was not closed, as after a crash. Opening it for writing mends that.
+                Err(DatabaseError::RepairAborted) => {}
+                Err(error) => return Err(damaged(error)),
+            }
+        }
+        let database = Database::create(&path).map_err(damaged)?;
+        refuse_newer(&database).map_err(failed)?;
+        let store = Self { database, _folder: folder };
+        if format(&store.database).map_err(|error| failed(error.to_string()))?.is_none() {
+            store.write_format().map_err(|error| failed(error.to_string()))?;
+        }
+        Ok(store)
+    }
+
+    fn write_format(&self) -> Result<(), ::redb::Error> {
+        let write = self.database.begin_write()?;
+        {
+            let mut facts = write.open_table(FACTS)?;
+            facts.insert(FORMAT, Self::FORMAT)?;
+            facts.insert(REVISION, 0)?;
+            write.open_table(OBJECTS)?;
+        }
+        write.commit()?;
+        Ok(())
+    }
+
+    fn read_all(&self) -> Result<Contents, ::redb::Error> {
+        let read = self.database.begin_read()?;
+        let revision = read.open_table(FACTS)?.get(REVISION)?.map_or(0, |revision| revision.value());
+        let mut objects = Vec::new();
+        for entry in read.open_table(OBJECTS)?.iter()? {
+            let (key, value) = entry?;
+            if let (Some(key), Some(object)) = (decode_key(key.value()), decode(value.value())) {
+                objects.push((key, object));
+            }
+        }
+        Ok(Contents { revision: Revision(revision), objects })
+    }
+
+    fn write_all(&self, batch: &[Change]) -> Result<(), ::redb::Error> {
+        let write = self.database.begin_write()?;
+        {
+            let mut objects = write.open_table(OBJECTS)?;
+            for change in batch {
+                let key = encode_key(&change.key);
+                match &change.value {
+                    Some(value) => {
+                        let mut bytes = Vec::with_capacity(8 + value.len());
+                        bytes.extend_from_slice(&change.revision.0.to_be_bytes());
+                        bytes.extend_from_slice(value);
+                        objects.insert(key.as_slice(), bytes.as_slice())?;
+                    }
+                    None => drop(objects.remove(key.as_slice())?),
+                }
+            }
+            if let Some(last) = batch.last() {
+                write.open_table(FACTS)?.insert(REVISION, last.revision.0)?;
+            }
+        }
+        write.commit()?;
+        Ok(())
+    }
+}
+
+impl Store for Redb {
+    fn load(&self) -> Result<Contents, StoreError> {
+        self.read_all().map_err(|error| StoreError { action: "read the store", cause: error.to_string() })
+    }
+
+    fn commit(&mut self, batch: &[Change]) -> Result<(), StoreError> {
+        self.write_all(batch)
+            .map_err(|error| StoreError { action: "write to the store", cause: error.to_string() })
+    }
+}
+
+/// The format of a database; `None` where it is new.
+fn format(database: &impl ReadableDatabase) -> Result<Option<u64>, ::redb::Error> {
+    let read = database.begin_read()?;
+    match read.open_table(FACTS) {
+        Ok(facts) => Ok(facts.get(FORMAT)?.map(|format| format.value())),
+        Err(::redb::TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn refuse_newer(database: &impl ReadableDatabase) -> Result<(), String> {
+    match format(database).map_err(|error| error.to_string())? {
+        Some(format) if format > Redb::FORMAT => Err(format!(
+            "the data is of format {format}, and this program knows formats up to {}; use a newer program",
+            Redb::FORMAT
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn encode_key(key: &Key) -> Vec<u8> {
+    [&*key.resource, &*key.namespace, &*key.name].join("\0").into_bytes()
+}
+
+fn decode_key(bytes: &[u8]) -> Option<Key> {
+    let mut parts = std::str::from_utf8(bytes).ok()?.split('\0');
+    let key = Key::new(parts.next()?, parts.next()?, parts.next()?);
+    parts.next().is_none().then_some(key)
+}
+
+fn decode(bytes: &[u8]) -> Option<Object> {
+    let (revision, value) = bytes.split_first_chunk::<8>()?;
+    Some(Object {
+        revision: Revision(u64::from_be_bytes(*revision)),
+        value: bytes::Bytes::copy_from_slice(value),
+    })
+}
