@@ -92,7 +92,15 @@ fn the_index_says_of_every_code_whether_it_is_an_error() {
 fn the_page_about_limits_has_the_limits_of_the_code() {
     use orchestra_score::{diagnostic::Findings, yaml::limits};
     let page = read("docs/errors/LIMIT_EXCEEDED.md");
-    for limit in [limits::BYTES, limits::VALUES, limits::DEPTH, Document::MAX_BYTES, Findings::MAX] {
+    for limit in [
+        limits::BYTES,
+        limits::VALUES,
+        limits::DEPTH,
+        limits::KEY,
+        Document::MAX_BYTES,
+        Document::MAX_PROPERTIES,
+        Findings::MAX,
+    ] {
         assert!(page.contains(&format!("| {limit}")), "{limit} is not on the page");
     }
 }

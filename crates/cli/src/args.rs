@@ -10,7 +10,7 @@ use clap_complete::Shell;
 /// A developer writes one Score file; the platform validates it, resolves what it depends on, picks a runtime and
 /// runs it there.
 #[derive(Debug, Parser)]
-#[command(name = "orchestra", version, propagate_version = false, disable_help_subcommand = true)]
+#[command(name = "orchestra", version, propagate_version = false)]
 #[command(after_help = "Exit codes: 0 yes, 1 the answer is no or the input is bad, 2 wrong usage.")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -85,7 +85,7 @@ pub(crate) struct Validate {
     #[arg(short, long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
 
-    /// Say what a valid file describes: containers in their order, ports, what it depends on
+    /// Say what a valid file describes: containers in their order, ports, what it depends on (for people only)
     #[arg(long)]
     pub(crate) explain: bool,
 

@@ -101,12 +101,19 @@ fn there_is_no_colour_when_the_answer_goes_into_a_pipe() {
 
 #[test]
 fn control_characters_of_a_file_do_not_reach_the_terminal() {
-    let output = orchestra(&["validate", "-"], b"metadata: {name: \"\x1b[31mred\"}\nx\x1b]0;title\x07: 1\n");
-    assert!(
-        !output.stdout.contains(&0x1b) && !output.stdout.contains(&0x07),
-        "{:?}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    for document in [
+        "metadata: {name: \"\u{1b}[31mred\"}\nx\u{1b}]0;title\u{7}: 1\n",
+        "{\"containers\":{\"\\u001b[31mX\\u0007\":\"x\"}}",
+        "{\"resources\":{\"db\":{\"type\":\"aa\",\"\\u001b[31m\":1}}}",
+        "{\"containers\":{\"main\":{\"variables\":[{\"name\":\"\\u001b[31m\"}]}}}",
+        "{\"containers\":{\"main\":{\"files\":[{\"target\":\"\\u001b[31m\",\"content\":\"x\"}]}}}",
+        "a: \"\u{9b}31m\u{202e}\"\n",
+    ] {
+        let output = orchestra(&["validate", "-"], document.as_bytes());
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let steers = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{202e}');
+        assert!(!shown.chars().any(steers), "{shown:?}");
+    }
 }
 
 #[test]
@@ -121,6 +128,7 @@ fn control_characters_of_a_valid_file_do_not_reach_the_terminal_either() {
 #[test]
 fn standard_input_is_read_once() {
     assert_eq!(orchestra(&["validate", "-", "-"], b"").status.code(), Some(2));
+    assert_eq!(orchestra(&["validate", "-", "--overrides-file", "-"], b"").status.code(), Some(2));
 }
 
 #[test]

@@ -22,22 +22,26 @@ pub struct Document {
     sources: Vec<Source>,
     root: Option<Node>,
     findings: Findings,
+    properties: usize,
 }
 
 impl Document {
+    /// How many single properties can be overridden.
+    pub const MAX_PROPERTIES: usize = 1000;
     /// The largest document that is taken, as JSON: what an API object can hold with room to spare.
     pub const MAX_BYTES: usize = 1024 * 1024;
 
     /// Reads a Score file, YAML or JSON.
     pub fn parse(source: Source) -> Self {
-        let mut document = Self { sources: Vec::new(), root: None, findings: Findings::default() };
+        let mut document =
+            Self { sources: Vec::new(), root: None, findings: Findings::default(), properties: 0 };
         document.root = document.read(source);
         document
     }
 
     /// Takes a value that was read elsewhere. Its findings have pointers, but no lines.
     pub fn from_json(value: Json) -> Self {
-        Self { sources: Vec::new(), root: Some(value.into()), findings: Findings::default() }
+        Self { sources: Vec::new(), root: Some(value.into()), findings: Findings::default(), properties: 0 }
     }
 
     /// Lays an overrides file over the document. An empty one changes nothing.
@@ -47,7 +51,8 @@ impl Document {
         match over {
             None | Some(Node { value: Value::Null, .. }) => {}
             Some(over) if over.as_map().is_some() => {
-                if let Some(root) = &mut self.root {
+                // What is no map to begin with is refused as it is.
+                if let Some(root) = self.root.as_mut().filter(|root| root.as_map().is_some()) {
                     overrides::merge(root, over);
                 }
             }
@@ -63,6 +68,19 @@ impl Document {
 
     /// Sets one property, given as `path=value`; an empty value removes it.
     pub fn set_property(&mut self, argument: &str) {
+        self.properties += 1;
+        if self.properties > Self::MAX_PROPERTIES {
+            if self.properties == Self::MAX_PROPERTIES + 1 {
+                self.findings.push(Diagnostic::error(
+                    Code::LimitExceeded,
+                    Pointer::root(),
+                    None,
+                    format!("more than {} properties are overridden one by one", Self::MAX_PROPERTIES),
+                    "put them into an overrides file",
+                ));
+            }
+            return;
+        }
         let (path, value) = match overrides::parse_property(argument) {
             Ok(property) => property,
             Err(error) => return self.refuse(&format!("--override-property {argument}"), &error),
@@ -112,7 +130,7 @@ impl Document {
 
     /// Checks the document as it now is.
     pub fn check(self) -> Report {
-        let Self { sources, root, mut findings } = self;
+        let Self { sources, root, mut findings, .. } = self;
         let mut spec_version = None;
         let mut workload = None;
         if let Some(mut root) = root
@@ -173,6 +191,8 @@ fn within_bounds(root: &Node, findings: &mut Findings) -> bool {
             format!("values are nested deeper than {} levels", limits::DEPTH),
             "write the innermost values as text",
         );
+    } else if size.longest_key > limits::KEY || name_length(root) > limits::KEY {
+        refuse(format!("a key or name is longer than {} bytes", limits::KEY), "write a shorter one");
     } else if size.values > limits::VALUES {
         refuse(
             format!("the document holds more than {} keys and values", limits::VALUES),
@@ -189,6 +209,10 @@ fn within_bounds(root: &Node, findings: &mut Findings) -> bool {
         return true;
     }
     false
+}
+
+fn name_length(root: &Node) -> usize {
+    root.get("metadata").and_then(|metadata| metadata.get("name")?.as_str()).map_or(0, str::len)
 }
 
 fn model(root: &Node, findings: &mut Findings) -> Option<Workload> {

@@ -59,6 +59,8 @@ pub struct Size {
     pub depth: usize,
     /// Bytes that it takes as JSON, nearly.
     pub bytes: usize,
+    /// Bytes of the longest key in it.
+    pub longest_key: usize,
 }
 
 impl Entry {
@@ -172,10 +174,11 @@ impl Node {
     pub fn size(&self) -> Size {
         let quoted =
             |text: &str| 2 + text.len() + text.chars().filter(|c| matches!(c, '"' | '\\' | '\n')).count();
-        let mut size = Size { values: 1, depth: 0, bytes: 0 };
+        let mut size = Size { values: 1, depth: 0, bytes: 0, longest_key: 0 };
         let mut add = |inner: Size| {
             size.values += inner.values;
             size.depth = size.depth.max(inner.depth + 1);
+            size.longest_key = size.longest_key.max(inner.longest_key);
             size.bytes += inner.bytes + 1;
         };
         let own = match &self.value {
@@ -190,7 +193,12 @@ impl Node {
             Value::Map(map) => {
                 for (key, entry) in map {
                     let inner = entry.node.size();
-                    add(Size { values: inner.values + 1, bytes: inner.bytes + quoted(key) + 1, ..inner });
+                    add(Size {
+                        values: inner.values + 1,
+                        bytes: inner.bytes + quoted(key) + 1,
+                        longest_key: inner.longest_key.max(key.len()),
+                        ..inner
+                    });
                 }
                 2
             }

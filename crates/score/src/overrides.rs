@@ -119,7 +119,7 @@ pub fn set(root: &mut Node, path: &[String], value: Node) -> Result<(), Override
 
 fn set_key(map: &mut Map, key: &str, value: Node) {
     if matches!(value.value, Value::Null) {
-        map.shift_remove(key);
+        map.swap_remove(key);
     } else {
         map.insert(key.to_owned(), Entry { key_span: value.span, node: value });
     }
@@ -178,7 +178,7 @@ pub fn merge_patch(base: &mut Node, patch: Node) {
         (Value::Map(base), Value::Map(patch)) => {
             for (key, entry) in patch {
                 if matches!(entry.node.value, Value::Null) {
-                    base.shift_remove(&key);
+                    base.swap_remove(&key);
                 } else if let Some(held) = base.get_mut(&key) {
                     merge_patch(&mut held.node, entry.node);
                 } else {

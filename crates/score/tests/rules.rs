@@ -501,6 +501,28 @@ fn hostile_shapes_end_in_a_verdict() {
 }
 
 #[test]
+fn a_key_or_name_is_bounded() {
+    let long = "k".repeat(5000);
+    for document in [
+        json!({"containers": {&long: {"image": "x"}}}),
+        json!({"metadata": {"name": &long}}),
+        json!({"metadata": {"extra": [{&long: 1}]}}),
+    ] {
+        let report = Document::from_json(document).check();
+        assert_eq!(report.errors().next().unwrap().code, Code::LimitExceeded);
+    }
+}
+
+#[test]
+fn a_document_that_is_no_map_is_not_mended_by_overrides() {
+    for text in ["- a\n", "hello\n", "42\n", "null\n"] {
+        let mut document = Document::parse(Source::new("score.yaml", text));
+        document.merge(Source::new("over.yaml", full().to_string()));
+        assert!(!document.check().is_valid(), "{text}");
+    }
+}
+
+#[test]
 fn of_two_equal_placeholders_the_right_one_is_underlined() {
     let text = "apiVersion: score.dev/v1b1\nmetadata: {name: demo}\ncontainers:\n  main:\n    image: x\n    variables:\n      A: \"$${resources.x.y} and ${resources.x.y} and ${resources.x.y}\"\n";
     let report = Document::parse(Source::new("score.yaml", text)).check();

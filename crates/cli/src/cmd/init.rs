@@ -11,7 +11,8 @@ use crate::{args::Init, exit::Exit, ui};
 const SAMPLE: &str = include_str!("sample.score.yaml");
 
 pub(crate) fn run(args: &Init) -> Exit {
-    let file = args.file.display();
+    let file = args.file.display().to_string();
+    let file = ui::printable(&file);
     let mut options = OpenOptions::new();
     options.write(true);
     if args.force {

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Validate) -> Exit {
         ui::complain(&format!("--overrides-file, --override-property and --image: {error}"));
         return Exit::Usage;
     }
-    if args.files.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+    if args.files.iter().chain(&args.overrides_file).filter(|path| path.as_os_str() == "-").count() > 1 {
         ui::complain("standard input can be read only once");
         return Exit::Usage;
     }

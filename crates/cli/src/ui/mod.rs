@@ -7,19 +7,21 @@ pub(crate) use screen::Screen;
 
 use std::io::{self, Write};
 
-/// A text without anything that would steer a terminal.
+/// A text without anything that would steer a terminal or turn the direction of reading.
 pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.chars().any(char::is_control) {
-        text.chars()
-            .flat_map(|c| {
-                if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
-                    .chars()
-                    .collect::<Vec<_>>()
-            })
-            .collect()
-    } else {
-        text.into()
+    if !text.chars().any(steers) {
+        return text.into();
     }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown.into()
+}
+
+/// Control characters, separators of lines and marks of direction.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Says something about the work itself, beside the answer.

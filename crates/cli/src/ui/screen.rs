@@ -1,11 +1,14 @@
 //! Findings for people: the lines they are about, with carets, codes and hints.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal, Write},
+};
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use orchestra_score::{Diagnostic, Report, Severity, Source, Span};
 
-use super::printable;
+use super::{printable, steers};
 use crate::cmd::validate::Verdict;
 
 /// More findings than this in one file are counted, not shown: nobody reads them, and the first ones often
@@ -38,7 +41,11 @@ impl Screen {
         }
         if findings.len() > SHOWN {
             let more = findings.len() - SHOWN;
-            writeln!(out, "… and {more} more in {}; `-o json` lists them all\n", verdict.file)?;
+            writeln!(
+                out,
+                "… and {more} more in {}; `-o json` lists more of them\n",
+                printable(&verdict.file)
+            )?;
         }
         Ok(())
     }
@@ -48,13 +55,14 @@ impl Screen {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.name());
-        let help = Level::HELP.message(diagnostic.hint.as_str());
+        let title = level.primary_title(printable(&diagnostic.message)).id(diagnostic.code.name());
+        let help = Level::HELP.message(printable(&diagnostic.hint));
         let group = match report.source_of(diagnostic).zip(diagnostic.span) {
             Some((source, span)) => {
                 let window = Window::around(source, span);
                 let annotation = AnnotationKind::Primary.span(window.span.clone());
-                let snippet = Snippet::source(window.text).line_start(window.line).annotation(annotation);
+                let snippet =
+                    Snippet::source(harmless(window.text)).line_start(window.line).annotation(annotation);
                 let name = printable(&source.name);
                 if window.is_whole {
                     title.element(snippet.path(name)).element(help)
@@ -66,7 +74,9 @@ impl Screen {
                 }
             }
             None if diagnostic.pointer.as_str().is_empty() => title.element(help),
-            None => title.element(Level::NOTE.message(format!("at {}", diagnostic.pointer))).element(help),
+            None => title
+                .element(Level::NOTE.message(format!("at {}", printable(diagnostic.pointer.as_str()))))
+                .element(help),
         };
         self.renderer.render(&[group])
     }
@@ -145,6 +155,22 @@ impl<'s> Window<'s> {
             is_whole: from == line_start,
         }
     }
+}
+
+/// A line of a file without anything that would steer a terminal, of the same length in bytes. (The renderer
+/// replaces ASCII control characters itself.)
+fn harmless(line: &str) -> Cow<'_, str> {
+    if !line.chars().any(|c| steers(c) && !c.is_ascii()) {
+        return line.into();
+    }
+    line.chars()
+        .map(|c| match c.len_utf8() {
+            2 if steers(c) => '\u{b7}',
+            3 if steers(c) => '\u{2426}',
+            _ => c,
+        })
+        .collect::<String>()
+        .into()
 }
 
 /// The start of the character at an offset.

@@ -54,7 +54,7 @@ pub(super) fn check_order(context: &mut Context<'_>) {
                 let others = declarations.keys().map(String::as_str).filter(|name| name != first);
                 let hint = match hint::nearest(then, others.clone()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => match others.collect::<Vec<_>>().as_slice() {
+                    None => match others.take(8).collect::<Vec<_>>().as_slice() {
                         [] => "the workload has no other container; remove `before`".to_owned(),
                         names => {
                             format!("name another container of the workload: {}", hint::alternatives(names))

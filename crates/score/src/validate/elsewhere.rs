@@ -68,11 +68,6 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
         DOCUMENT,
         "declare a resource: `resources: {route: {type: route, params: {host: …, path: /, port: 80}}}`",
     ),
-    (
-        "profile",
-        DOCUMENT,
-        "ask for a profile with the annotation `score.dev/profile` under `metadata.annotations`",
-    ),
     ("workflows", DOCUMENT, "remove it; Score describes a workload, not how it is delivered"),
     // Containers.
     ("env", "", "environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`"),
@@ -122,8 +117,16 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
         "Score has no startup probe; `readinessProbe` says when the container can do its work",
     ),
     ("probes", CONTAINER, "write `livenessProbe` and `readinessProbe` in the container itself"),
-    ("depends_on", "", "the container that goes first says so: `before: {main: {ready: started}}`"),
-    ("dependsOn", CONTAINER, "the container that goes first says so: `before: {main: {ready: started}}`"),
+    (
+        "depends_on",
+        "",
+        "the container that goes first says so, in its own entry: `before: {THIS-CONTAINER: {ready: started}}`",
+    ),
+    (
+        "dependsOn",
+        CONTAINER,
+        "the container that goes first says so, in its own entry: `before: {THIS-CONTAINER: {ready: started}}`",
+    ),
     ("initContainers", "", "write it as a container with `before: {main: {ready: complete}}`"),
     ("sidecars", "", "write it as one more entry of `containers`"),
     (
@@ -184,9 +187,9 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("timeoutSeconds", "", PROBE_TIMING),
     ("failureThreshold", "", PROBE_TIMING),
     ("successThreshold", "", PROBE_TIMING),
-    ("interval", "", PROBE_TIMING),
-    ("timeout", "", PROBE_TIMING),
-    ("retries", "", PROBE_TIMING),
+    ("interval", PROBE, PROBE_TIMING),
+    ("timeout", PROBE, PROBE_TIMING),
+    ("retries", PROBE, PROBE_TIMING),
     ("headers", HTTP, "write a list: `httpHeaders: [{name: X-Probe, value: ready}]`"),
     // Ports.
     ("name", PORT, "remove it; the key of the port is its name"),
@@ -271,4 +274,7 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("extensions", DOCUMENT, "remove it; extensions are a file of their own in another tool"),
     ("externals", DOCUMENT, "declare what the workload needs under `resources`; shared things get an `id`"),
     ("$schema", DOCUMENT, "name the schema in a comment instead: `# yaml-language-server: $schema=FILE`"),
+    ("liveness", CONTAINER, "write `livenessProbe: {httpGet: {path: /alive, port: 8080}}`"),
+    ("readiness", CONTAINER, "write `readinessProbe: {httpGet: {path: /ready, port: 8080}}`"),
+    ("healthcheck", CONTAINER, "write `livenessProbe: {exec: {command: [\"/bin/check\"]}}`"),
 ];

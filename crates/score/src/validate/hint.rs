@@ -99,28 +99,46 @@ pub(super) fn mismatch(
                 )
             }
         }
-        (Shape::Object(object), Value::String(_) | Value::Number(_)) => short_form(object, name, &written),
+        (Shape::Object(object), Value::String(text)) => short_form(object, name, text, &example),
+        (Shape::Object(object), Value::Number(_)) => short_form(object, name, &written, &example),
         _ => format!("write `{example}`"),
     }
 }
 
-/// A short form of another language (`web: 80`, `db: postgres`) as Score writes it.
-fn short_form(object: &Object, name: &str, written: &str) -> String {
+/// A short form of another language (`web: 80`, `db: postgres`, `./data:/data`) as Score writes it.
+fn short_form(object: &Object, name: &str, written: &str, example: &str) -> String {
     if object.noun == "a resource" && matches!(name, "cpu" | "memory" | "limits" | "requests") {
-        return "cpu and memory belong to a container: `containers: {main: {resources: {limits: {cpu: 500m}}}}`".to_owned();
+        return COMPUTE_IN_CONTAINER.to_owned();
     }
-    let first = object.fields.iter().find(|field| field.required);
+    if object.noun == "a service port" && written.parse::<u16>().is_err() {
+        return format!("write `{name}: {{port: 80}}`, where: {}", port(written, 1, 65535));
+    }
+    if name.is_empty() {
+        let target = written
+            .rsplit(':')
+            .next()
+            .filter(|target| target.starts_with('/'))
+            .unwrap_or("/path/in/container");
+        return format!("write the map form, with the path as the key: `{target}: {example}`");
+    }
     let is_plain = written.len() < 60
-        && !written.contains(['$', '{', '}', '[', ']', ',', '#', '"', '\n'])
+        && !written.is_empty()
+        && !written.contains(['$', '{', '}', '[', ']', ',', '#', '"', '\'', '\n'])
         && !written.contains(": ");
+    let first = object.fields.iter().find(|field| {
+        field.required
+            || object.choice.is_some_and(|choice| choice.exclusive && choice.of.contains(&field.name))
+    });
     match first {
-        Some(field) if is_plain && !written.is_empty() => {
+        Some(field) if is_plain && matches!(field.shape, Shape::Text(_) | Shape::Integer(..)) => {
             format!("write `{name}: {{{}: {written}}}`", field.name)
         }
-        Some(field) => format!("write `{name}: {{{}}}`", field.example),
-        None => format!("write a map: `{name}: {{…}}`"),
+        _ => format!("write `{example}`"),
     }
 }
+
+const COMPUTE_IN_CONTAINER: &str =
+    "cpu and memory belong to a container: `containers: {main: {resources: {limits: {cpu: 500m}}}}`";
 
 /// A port in the writing of Compose or Kubernetes.
 fn port(text: &str, min: i64, max: i64) -> String {
@@ -233,6 +251,14 @@ pub(super) fn unknown_field(object: &'static Object, key: &str, node: &Node) -> 
     let is_resource = object.noun == "a resource";
     if is_resource && key == "properties" && declares_outputs(node) {
         return "remove it; early drafts listed the outputs here, and now whoever provides the resource decides them".to_owned();
+    }
+    if is_resource && matches!(key, "cpu" | "memory") {
+        return COMPUTE_IN_CONTAINER.to_owned();
+    }
+    if object.noun == "the resources of a container" && node.get("type").is_some() {
+        return format!(
+            "what the workload depends on stands at the top of the document: `resources: {{{key}: {{type: …}}}}`"
+        );
     }
     let foreign = FROM_ELSEWHERE.iter().find(|(known, noun, _)| {
         *known == key && (object.noun == *noun || (noun.is_empty() && !is_resource))

@@ -171,7 +171,8 @@ impl<'text> Composer<'text> {
                 // The tag `!` changes nothing.
                 let tag = tag.filter(|tag| tag.to_string() != "!");
                 // Long texts weigh more, since an alias copies them.
-                self.grow(text.len() / limits::BYTES_PER_VALUE, at, span)?;
+                let length = text.len().max((span.end - span.start) as usize);
+                self.grow(length / limits::BYTES_PER_VALUE, at, span)?;
                 let text = self.end_of_block(text, style, span);
                 (anchor, Node { value: self.scalar(text, style, tag.as_deref(), at, span), span: Some(span) })
             }

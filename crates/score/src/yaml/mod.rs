@@ -22,6 +22,8 @@ pub mod limits {
     pub const DEPTH: usize = 100;
     /// Keys and values in a document, with aliases counted as often as they are used.
     pub const VALUES: usize = 250_000;
+    /// Bytes of one key, or of the name of the workload: as long as a path can be.
+    pub const KEY: usize = 4096;
     /// A long text counts as one value for each so many bytes.
     pub const BYTES_PER_VALUE: usize = 64;
 }
@@ -65,11 +67,12 @@ fn syntax_hint(text: &str, at: usize) -> &'static str {
     let value = line.split_once(": ").map_or("", |(_, value)| value.trim());
     // Enough lines above to see what was left open there.
     let above: Vec<&str> = text[..line_start].lines().rev().take(5).collect();
-    let count = |c: char| above.iter().map(|line| line.matches(c).count()).sum::<usize>();
+    let count = |c: char| above.iter().chain([&line]).map(|line| line.matches(c).count()).sum::<usize>();
     let previous = above.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim());
     let unquoted = |line: &str| line.matches('"').count() % 2 == 1 || line.matches('\'').count() % 2 == 1;
     let in_flow = |line: &str| line.find("${").is_some_and(|at| line[..at].contains(['{', '[']));
-    if indent.contains('\t') {
+    let next_starts_with_tab = text[line_end..].trim_start_matches(['\n', '\r']).starts_with('\t');
+    if indent.contains('\t') || next_starts_with_tab {
         "indent with spaces; YAML does not allow tabs there"
     } else if in_flow(line) || in_flow(previous) {
         "inside `{…}` and `[…]` a placeholder needs quotes: \"${…}\""
@@ -78,7 +81,7 @@ fn syntax_hint(text: &str, at: usize) -> &'static str {
     } else if text.trim_start().starts_with(['{', '[']) {
         "check the commas, quotes and brackets of this line and the one above"
     } else if count('[') > count(']') || count('{') > count('}') {
-        "close the bracket that is opened above"
+        "close the bracket that is opened here or above"
     } else if unquoted(line) || unquoted(previous) {
         "close the quotes"
     } else if value.contains(": ") || value.ends_with(':') {
