@@ -6,20 +6,12 @@ use super::{Context, hint, mounts};
 use crate::{
     code::Code,
     diagnostic::{Severity, quoted},
+    expansion::Usage,
     node::{Node, Value},
     placeholder::{Reference, Token, tokens, walk},
     pointer::Path,
     source::Span,
 };
-
-/// What a text with placeholders is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// A resource without an output has no value here.
-    Value,
-    /// A resource without an output stands for the resource itself.
-    VolumeSource,
-}
 
 pub(super) fn check(context: &mut Context<'_>) {
     let root = context.root;
@@ -31,19 +23,19 @@ pub(super) fn check(context: &mut Context<'_>) {
         {
             let path = path.key("variables");
             for (variable, entry) in container.entries("variables") {
-                text(context, &entry.node, &path.key(variable), entry.highlight(), Use::Value);
+                text(context, &entry.node, &path.key(variable), entry.highlight(), Usage::Value);
             }
         }
         mounts::each(container, "files", &path, |_, file, path| {
             if file.get("noExpand").and_then(Node::as_bool) != Some(true)
                 && let Some(entry) = file.entry("content")
             {
-                text(context, &entry.node, &path.key("content"), entry.highlight(), Use::Value);
+                text(context, &entry.node, &path.key("content"), entry.highlight(), Usage::Value);
             }
         });
         mounts::each(container, "volumes", &path, |_, volume, path| {
             if let Some(entry) = volume.entry("source") {
-                text(context, &entry.node, &path.key("source"), entry.highlight(), Use::VolumeSource);
+                text(context, &entry.node, &path.key("source"), entry.highlight(), Usage::VolumeSource);
             }
         });
         unexpanded(context, container, &path);
@@ -67,11 +59,11 @@ fn deep(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
                 .enumerate()
                 .for_each(|(index, node)| deep(context, node, &path.index(index), node.span));
         }
-        _ => text(context, node, path, span, Use::Value),
+        _ => text(context, node, path, span, Usage::Value),
     }
 }
 
-fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Span>, usage: Use) {
+fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Span>, usage: Usage) {
     let Some(text) = node.as_str() else { return };
     let mut places = Places::new(context.written(span), span);
     for token in tokens(text) {
@@ -147,7 +139,7 @@ enum Problem {
     NoOutput(String),
 }
 
-fn inspect(context: &Context<'_>, written: &str, usage: Use) -> Option<Problem> {
+fn inspect(context: &Context<'_>, written: &str, usage: Usage) -> Option<Problem> {
     if !is_well_formed(written) {
         return Some(Problem::Malformed);
     }
@@ -160,7 +152,7 @@ fn inspect(context: &Context<'_>, written: &str, usage: Use) -> Option<Problem> 
             let declared = context.resources?;
             if !declared.contains_key(&name) {
                 Some(Problem::NoResource(name))
-            } else if keys.is_empty() && usage == Use::Value {
+            } else if keys.is_empty() && usage == Usage::Value {
                 Some(Problem::NoOutput(name))
             } else {
                 None
