@@ -242,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn an_escaped_text_expands_to_itself(text in any::<String>()) {
+    fn a_text_without_braces_is_escaped_by_doubling_its_dollars(text in "[^{]*") {
         let escaped = text.replace('$', "$$");
         let segments = expand(&escaped, |_| Err::<Segment<()>, ()>(())).unwrap();
         prop_assert_eq!(join(&segments, |()| String::new()), text);
