@@ -137,7 +137,11 @@ impl<'text> Composer<'text> {
     }
 
     fn syntax(&self, error: &ScanError) -> Stop {
-        let at = error.marker().byte_offset().unwrap_or(self.text.len()).min(self.text.len());
+        let mut at = error.marker().byte_offset().unwrap_or(self.text.len()).min(self.text.len());
+        if matches!(error.kind(), ErrorKind::TabInPlainScalar) {
+            // The place given is that of the text before the tab.
+            at += self.text[at..].find('\t').unwrap_or(0);
+        }
         let width = self.text[at..].chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8);
         let span = self.bytes(at, at + width);
         if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {

@@ -116,6 +116,7 @@ fn mistakes_that_leave_the_shape_clear_do_not_end_the_reading() {
 fn a_syntax_error_ends_the_reading_with_its_place_and_a_remedy() {
     for (text, place, hint) in [
         ("a:\n\tb: 1\n", "2:2", "indent with spaces"),
+        ("a:\n  b: c\n\td: 1\n", "3:1", "indent with spaces"),
         ("a: @b\n", "1:4", "quotes"),
         ("a: b: c\n", "1:5", "colon"),
         ("a: [1, 2\nb: 3\n", "2:2", "bracket"),
