@@ -276,5 +276,4 @@ pub(super) const FROM_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("$schema", DOCUMENT, "name the schema in a comment instead: `# yaml-language-server: $schema=FILE`"),
     ("liveness", CONTAINER, "write `livenessProbe: {httpGet: {path: /alive, port: 8080}}`"),
     ("readiness", CONTAINER, "write `readinessProbe: {httpGet: {path: /ready, port: 8080}}`"),
-    ("healthcheck", CONTAINER, "write `livenessProbe: {exec: {command: [\"/bin/check\"]}}`"),
 ];

@@ -411,6 +411,17 @@ mod tests {
     }
 
     #[test]
+    fn no_row_of_the_table_is_hidden_by_one_before_it() {
+        for (number, (key, noun, _)) in FROM_ELSEWHERE.iter().enumerate() {
+            // A row for any object does not count for resources.
+            let hides = |(other, any, _): &&(&str, &str, &str)| {
+                other == key && (any == noun || (any.is_empty() && *noun != "a resource"))
+            };
+            assert!(FROM_ELSEWHERE[..number].iter().find(hides).is_none(), "{key} of {noun:?}");
+        }
+    }
+
+    #[test]
     fn objects_named_in_the_table_exist() {
         let nouns: Vec<_> = {
             fn visit(shape: Shape, nouns: &mut Vec<&'static str>) {

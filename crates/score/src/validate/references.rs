@@ -254,10 +254,7 @@ fn no_metadata(metadata: &Json, keys: &[String]) -> String {
     let mut value = metadata;
     for (depth, key) in keys.iter().enumerate() {
         let Json::Object(map) = value else {
-            return format!(
-                "write `${{metadata.{}}}`, which is text and has no keys",
-                keys[..depth].join(".")
-            );
+            return format!("write `${{metadata.{}}}`, which has no keys", keys[..depth].join("."));
         };
         if let Some(next) = map.get(key) {
             value = next;
