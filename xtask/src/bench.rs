@@ -43,8 +43,8 @@ fn validate(what: &str, text: &str, runs: usize) -> Result<(), String> {
     })
 }
 
-/// A whole run of the program, from the start of the process to its end.
-fn cold(file: &Path) -> Result<(), String> {
+/// The program, built as it is released.
+pub(crate) fn program() -> Result<PathBuf, String> {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--release", "--quiet", "--package", "orchestra"])
         .current_dir(root())
@@ -53,7 +53,12 @@ fn cold(file: &Path) -> Result<(), String> {
         return Err("failed to build the program".to_owned());
     }
     // Beside this program, wherever cargo builds.
-    let program = std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("orchestra");
+    Ok(std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("orchestra"))
+}
+
+/// A whole run of the program, from the start of the process to its end.
+fn cold(file: &Path) -> Result<(), String> {
+    let program = program()?;
     measure("`orchestra validate` as a process", 200, || {
         let status = Command::new(&program).arg("validate").arg(file).stdout(Stdio::null()).status();
         if status.is_ok_and(|status| status.success()) {

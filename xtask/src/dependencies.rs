@@ -13,9 +13,11 @@ use crate::root;
 const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score", &[]),
     ("orchestra-apiserver", &[]),
-    ("orchestra", &["orchestra-score"]),
+    ("orchestra", &["orchestra-apiserver", "orchestra-score"]),
     ("orchestra-score-fuzz", &["orchestra-score"]),
-    ("xtask", &["orchestra", "orchestra-score"]),
+    ("orchestra-testkit", &["orchestra-apiserver"]),
+    ("orchestra-e2e", &["orchestra-apiserver"]),
+    ("xtask", &["orchestra", "orchestra-apiserver", "orchestra-score"]),
 ];
 
 /// Crates that decide and do not talk, and what they must never reach, however far down.
@@ -42,6 +44,8 @@ const LICENCES: &[&str] = &[
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
+    // Root certificates, which are data; only tests reach them.
+    "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
     "MIT-0",

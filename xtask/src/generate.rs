@@ -10,6 +10,7 @@ use crate::root;
 fn files() -> Vec<(&'static str, String)> {
     vec![
         ("docs/reference/score.schema.json", format!("{:#}\n", orchestra_score::json_schema())),
+        ("docs/reference/cel.md", rules()),
         ("docs/reference/cli.md", cli()),
         ("docs/reference/score.md", fields()),
     ]
@@ -27,6 +28,22 @@ pub(crate) fn write() -> Result<(), String> {
         println!("wrote {}", path.display());
     }
     Ok(())
+}
+
+/// What rules in definitions may use.
+fn rules() -> String {
+    let mut text = "# CEL in definitions\n\n\
+        Made from the table of functions by `cargo xtask gen`. Rules under `x-kubernetes-validations` have the operators and\n\
+        macros of CEL and these functions, evaluated as a real cluster does. A definition that uses anything else is refused\n\
+        when it is created, never accepted and ignored.\n\n\
+        | function | what it does |\n|---|---|\n"
+        .to_owned();
+    for (name, description) in orchestra_apiserver::cel::FUNCTIONS {
+        let escaped = |text: &str| text.replace('|', "\\|");
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| `{}` | {} |", escaped(name), escaped(description));
+    }
+    text
 }
 
 /// The reference of the command line: the long help of every command.

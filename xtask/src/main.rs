@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to people")]
 
 mod bench;
+mod bench_api;
 mod dependencies;
 mod docs;
 mod generate;
@@ -10,6 +11,7 @@ mod generate;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use clap::{Parser, Subcommand};
@@ -32,6 +34,18 @@ enum Command {
         /// Score files to validate
         files: Vec<PathBuf>,
     },
+    /// Measure the API server; run it with `cargo run --release -p xtask -- bench-api`
+    BenchApi {
+        /// A real server to measure in the same run
+        #[arg(long, env = "REFERENCE_KUBECONFIG", value_name = "KUBECONFIG")]
+        reference: Option<PathBuf>,
+        /// A program that is built already, to compare versions [default: the release build of this tree]
+        #[arg(long)]
+        program: Option<PathBuf>,
+        /// How long each server is written to at each number of connections
+        #[arg(long, default_value_t = 20)]
+        seconds: u64,
+    },
 }
 
 fn main() -> ExitCode {
@@ -39,6 +53,9 @@ fn main() -> ExitCode {
         Command::Gen => generate::write(),
         Command::CheckDeps => dependencies::check(),
         Command::Bench { files } => bench::run(&files),
+        Command::BenchApi { reference, program, seconds } => {
+            bench_api::run(program, reference.as_deref(), Duration::from_secs(seconds))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

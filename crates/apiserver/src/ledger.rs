@@ -33,6 +33,8 @@ use crate::store::{Change, Key, Object, Revision, Store, StoreError};
 pub struct Options {
     /// Events that are kept for watchers that come late; older ones are forgotten.
     pub events: usize,
+    /// Bytes of content that those events may hold; beyond that only the last [`LEAST_EVENTS`] are kept.
+    pub bytes: usize,
     /// Writes that may wait; more are refused.
     pub queue: usize,
     /// Writes that share one sync.
@@ -41,9 +43,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { events: 10_000, queue: 4096, batch: 512 }
+        Self { events: 10_000, bytes: 64 * 1024 * 1024, queue: 4096, batch: 512 }
     }
 }
+
+/// Events that are kept however large they are, so that a watcher can follow writers of large objects.
+pub const LEAST_EVENTS: usize = 100;
 
 /// What must be so for a write to take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +97,13 @@ pub struct Event {
     pub previous: Option<Bytes>,
 }
 
+impl Event {
+    /// The content that goes with it. What two events share counts twice.
+    fn size(&self) -> usize {
+        [&self.value, &self.previous].into_iter().flatten().map(Bytes::len).sum()
+    }
+}
+
 /// A version of an object: the change, and the content since then.
 type Version = (Revision, Option<Bytes>);
 
@@ -101,6 +113,8 @@ struct State {
     /// The versions of each object, the newest last.
     objects: BTreeMap<Key, Vec<Version>>,
     events: VecDeque<Arc<Event>>,
+    /// What the events hold; see [`Event::size`].
+    bytes: usize,
     /// Events up to this revision are no longer kept.
     forgotten: Revision,
 }
@@ -129,6 +143,8 @@ pub struct Listed {
     pub objects: Vec<(Key, Object)>,
     /// Whether there are more after the last one.
     pub more: bool,
+    /// How many more.
+    pub remaining: usize,
 }
 
 impl Ledger {
@@ -144,6 +160,7 @@ impl Ledger {
             revision: contents.revision,
             objects,
             events: VecDeque::new(),
+            bytes: 0,
             forgotten: contents.revision,
         }));
         let (queue, requests) = sync_channel(options.queue);
@@ -205,17 +222,19 @@ impl Ledger {
             &*key.resource == resource && namespace.is_none_or(|namespace| &*key.namespace == namespace)
         };
         let mut objects = Vec::new();
+        let mut remaining = 0;
         for (key, versions) in state.objects.range((from, Bound::Unbounded)) {
             if !belongs(key) {
                 break;
             }
             let Some(object) = as_of(versions, revision) else { continue };
             if objects.len() == limit {
-                return Ok(Listed { revision, objects, more: true });
+                remaining += 1;
+            } else {
+                objects.push((key.clone(), object));
             }
-            objects.push((key.clone(), object));
         }
-        Ok(Listed { revision, objects, more: false })
+        Ok(Listed { revision, objects, more: remaining > 0, remaining })
     }
 
     /// At most `limit` events after a revision, oldest first.
@@ -263,7 +282,7 @@ impl<S: Store> Writer<S> {
         if kept.is_ok() {
             let mut state = write(&self.state);
             for change in &changes {
-                state.apply(change, self.options.events);
+                state.apply(change, self.options);
             }
             drop(state);
             self.announce.send_replace(last);
@@ -314,21 +333,24 @@ impl<S: Store> Writer<S> {
 }
 
 impl State {
-    fn apply(&mut self, change: &Change, keep: usize) {
+    fn apply(&mut self, change: &Change, keep: Options) {
         let versions = self.objects.entry(change.key.clone()).or_default();
         let previous = versions.last().and_then(|(_, value)| value.clone());
         versions.push((change.revision, change.value.clone()));
         self.revision = change.revision;
-        self.events.push_back(Arc::new(Event {
+        let event = Event {
             revision: change.revision,
             key: change.key.clone(),
             value: change.value.clone(),
             previous,
-        }));
-        while self.events.len() > keep {
-            if let Some(event) = self.events.pop_front() {
-                self.forget(&event);
-            }
+        };
+        self.bytes += event.size();
+        self.events.push_back(Arc::new(event));
+        while self.events.len() > keep.events || (self.bytes > keep.bytes && self.events.len() > LEAST_EVENTS)
+        {
+            let Some(event) = self.events.pop_front() else { break };
+            self.bytes -= event.size();
+            self.forget(&event);
         }
     }
 

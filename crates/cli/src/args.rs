@@ -1,6 +1,6 @@
 //! What can be said on the command line. The texts here are the help, the completions and the reference.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -21,6 +21,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Validate(Validate),
     Init(Init),
+    Serve(Serve),
     /// Print the JSON Schema of Score files, for editors
     ///
     /// For editors with the YAML language server, save it and name it in the first line of a Score file:
@@ -107,6 +108,44 @@ pub(crate) struct Init {
     /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// Serve a Kubernetes-style API from this machine, without a cluster
+///
+/// Any kubectl and any controller can use it: definitions of custom kinds, namespaces,
+/// secrets, config maps, events, leases and service accounts, with watches, server-side
+/// apply and validation as on a real cluster. Nothing is run: there are no pods.
+///
+///   orchestra serve
+///   export KUBECONFIG=~/.local/share/orchestra/kubeconfig
+///   kubectl api-resources
+///
+/// The first start makes a certificate authority and a kubeconfig in the data folder,
+/// readable for you alone. Every write that was answered survives a crash.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Serve {
+    /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
+    #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
+    data_dir: Option<PathBuf>,
+
+    /// The address to listen on; port 0 takes any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
+    pub(crate) listen: SocketAddr,
+}
+
+impl Serve {
+    /// The data folder.
+    pub(crate) fn data_dir(&self) -> Result<PathBuf, String> {
+        if let Some(folder) = &self.data_dir {
+            return Ok(folder.clone());
+        }
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        set("XDG_DATA_HOME")
+            .or_else(|| set("HOME").map(|home| home.join(".local/share")))
+            .map(|base| base.join("orchestra"))
+            .ok_or_else(|| "there is no home folder to keep data in; name one with --data-dir".to_owned())
+    }
 }
 
 /// How an answer is printed.

@@ -2,12 +2,18 @@
 
 use ::redb::{Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
 
+use std::{fs, path::Path};
+
 use super::{Change, Contents, Folder, Key, Object, Revision, Store, StoreError};
 
 /// Objects: `resource NUL namespace NUL name` to eight bytes of revision and the content.
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
 /// Numbers about the whole: the format, and the last revision.
 const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
+
+/// Pages that are kept in memory, in bytes. Objects are read once, at the start; after that only the upper levels of
+/// the tree are wanted again.
+const CACHE: usize = 8 * 1024 * 1024;
 
 const FORMAT: &str = "format";
 const REVISION: &str = "revision";
@@ -33,26 +39,30 @@ impl Redb {
         let damaged = |error: DatabaseError| {
             failed(format!("{error}; restore it from a copy, or move it away to start anew"))
         };
+        if !path.exists() {
+            Self::make(&path).map_err(|error| failed(error.to_string()))?;
+        }
+        private(&path).map_err(|error| failed(error.to_string()))?;
         // To open a file for writing is to write to it; so look at the format first, without.
-        if path.exists() {
-            match ReadOnlyDatabase::open(&path) {
-                Ok(database) => refuse_newer(&database).map_err(failed)?,
-                // It was not closed, as after a crash. Opening it for writing mends that.
-                Err(DatabaseError::RepairAborted) => {}
-                Err(error) => return Err(damaged(error)),
-            }
+        match ReadOnlyDatabase::open(&path) {
+            Ok(database) => refuse_newer(&database).map_err(failed)?,
+            // It was not closed, as after a crash. Opening it for writing mends that.
+            Err(DatabaseError::RepairAborted) => {}
+            Err(error) => return Err(damaged(error)),
         }
-        let database = Database::create(&path).map_err(damaged)?;
+        let database = Database::builder().set_cache_size(CACHE).create(&path).map_err(damaged)?;
         refuse_newer(&database).map_err(failed)?;
-        let store = Self { database, _folder: folder };
-        if format(&store.database).map_err(|error| failed(error.to_string()))?.is_none() {
-            store.write_format().map_err(|error| failed(error.to_string()))?;
-        }
-        Ok(store)
+        Ok(Self { database, _folder: folder })
     }
 
-    fn write_format(&self) -> Result<(), ::redb::Error> {
-        let write = self.database.begin_write()?;
+    /// Makes an empty store under another name first: whatever ends the process, the name holds a whole store or none.
+    fn make(path: &Path) -> Result<(), ::redb::Error> {
+        let draft = path.with_added_extension("new");
+        // What an earlier start left that was killed; the folder is ours alone.
+        let _ = fs::remove_file(&draft);
+        private(&draft)?;
+        let database = Database::create(&draft)?;
+        let write = database.begin_write()?;
         {
             let mut facts = write.open_table(FACTS)?;
             facts.insert(FORMAT, Self::FORMAT)?;
@@ -60,6 +70,12 @@ impl Redb {
             write.open_table(OBJECTS)?;
         }
         write.commit()?;
+        drop(database);
+        fs::rename(&draft, path)?;
+        #[cfg(unix)]
+        if let Some(folder) = path.parent() {
+            fs::File::open(folder)?.sync_all()?;
+        }
         Ok(())
     }
 
@@ -110,6 +126,19 @@ impl Store for Redb {
         self.write_all(batch)
             .map_err(|error| StoreError { action: "write to the store", cause: error.to_string() })
     }
+}
+
+/// Makes the file, if need be, and sees to it that nobody but its owner can read it: there are secrets in it.
+#[cfg(unix)]
+fn private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let file = fs::File::options().append(true).create(true).mode(0o600).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn private(_: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// The format of a database; `None` where it is new.

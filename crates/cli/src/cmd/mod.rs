@@ -3,6 +3,7 @@
 mod explain;
 mod init;
 mod input;
+mod serve;
 pub(crate) mod validate;
 
 use std::io::{self, Write};
@@ -19,6 +20,7 @@ pub(crate) fn run(args: Args) -> Exit {
     match args.command {
         Command::Validate(validate) => validate::run(&validate),
         Command::Init(init) => init::run(&init),
+        Command::Serve(serve) => serve::run(&serve),
         Command::Schema => print(&format!("{:#}\n", orchestra_score::json_schema())),
         Command::Version { output } => version(output),
         Command::Completion { shell } => {

@@ -1,0 +1,48 @@
+//! What the state of the rest of the cluster forbids: the last step before the store.
+
+use serde_json::{Value, json};
+
+use crate::{kinds::builtin, status::Status, verbs::Call};
+
+/// Namespaces that cannot be deleted.
+pub(crate) const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+/// Objects are created only in a namespace that is there to stay, and of a kind that is.
+pub(crate) fn create(call: &Call<'_>, object: &Value) -> Result<(), Status> {
+    let kind = call.kind();
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    if kind.terminating {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Status::forbidden(kind, name, why));
+    }
+    let namespace = &call.target.namespace;
+    if namespace.is_empty() {
+        return Ok(());
+    }
+    let registry = call.api.registry();
+    let Some(namespaces) = registry.find("", "v1", builtin::NAMESPACES) else { return Ok(()) };
+    let found =
+        call.api.read(namespaces, "", namespace).ok_or_else(|| Status::not_found(namespaces, namespace))?;
+    if found["metadata"].get("deletionTimestamp").is_some() {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        return Err(Status::forbidden(kind, name, why).with(
+            "causes",
+            json!([{
+                "reason": "NamespaceTerminating",
+                "message": format!("namespace {namespace} is being terminated"),
+                "field": "metadata.namespace",
+            }]),
+        ));
+    }
+    Ok(())
+}
+
+/// The namespaces that everything else relies on stay.
+pub(crate) fn delete(call: &Call<'_>, object: &Value) -> Result<(), Status> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    if &*call.kind().resource == builtin::NAMESPACES && PERMANENT.contains(&name) {
+        return Err(Status::forbidden(call.kind(), name, "this namespace may not be deleted"));
+    }
+    Ok(())
+}

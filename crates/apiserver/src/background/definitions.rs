@@ -1,0 +1,126 @@
+//! Definitions are accepted, and go when their objects are gone.
+
+use serde_json::{Value, json};
+
+use super::with_call;
+use crate::{
+    api::Api,
+    crd::{conditions, rivals},
+    kinds::builtin,
+    objects::lifecycle::{self, CLEANUP},
+    record::Record,
+    verbs::update,
+};
+
+/// Settles all definitions.
+pub(super) async fn settle_all(api: &Api) {
+    for definition in all(api) {
+        settle(api, definition["metadata"]["name"].as_str().unwrap_or_default()).await;
+    }
+}
+
+fn all(api: &Api) -> Vec<Value> {
+    let listed = api.ledger().list(builtin::DEFINITIONS, None, None, usize::MAX, None);
+    listed
+        .map(|listed| listed.objects)
+        .unwrap_or_default()
+        .iter()
+        .map(|(_, object)| Record { revision: object.revision, bytes: &object.value }.stored())
+        .collect()
+}
+
+/// Accepts the names of a definition, or says which are taken; removes the objects of one that is to go.
+pub(super) async fn settle(api: &Api, name: &str) {
+    let registry = api.registry();
+    let Some(kind) = registry.find(builtin::EXTENSIONS, "v1", "customresourcedefinitions") else { return };
+    let Some(definition) = api.read(kind, "", name) else { return };
+    if lifecycle::is_deleting(&definition) {
+        remove(api, name, &definition).await;
+        return;
+    }
+    let taken = rivals::conflicts(&definition, &all(api));
+    let now = api.clock().now();
+    change(api, name, "status", |definition| accept(definition, &taken, &now)).await;
+}
+
+fn accept(definition: &mut Value, taken: &[rivals::Taken], now: &str) {
+    let names = definition["spec"]["names"].clone();
+    let mut accepted = names;
+    if let Value::Object(accepted) = &mut accepted {
+        for name in taken {
+            accepted.remove(name.field);
+        }
+        for required in ["plural", "kind"] {
+            accepted.entry(required).or_insert_with(|| json!(""));
+        }
+    }
+    definition["status"]["acceptedNames"] = accepted;
+    match taken.last() {
+        None => {
+            conditions::set(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
+            if conditions::status(definition, "Established") != "True" {
+                let message = "the initial names have been accepted";
+                conditions::set(definition, "Established", "True", "InitialNamesAccepted", message, now);
+            }
+        }
+        Some(first) => {
+            conditions::set(definition, "NamesAccepted", "False", first.reason, &first.message, now);
+            if conditions::status(definition, "Established").is_empty() {
+                let message = "not all names are accepted";
+                conditions::set(definition, "Established", "False", "NotAccepted", message, now);
+            }
+        }
+    }
+}
+
+async fn remove(api: &Api, name: &str, definition: &Value) {
+    let held = definition["metadata"]["finalizers"].as_array().into_iter().flatten().any(|f| f == CLEANUP);
+    if !held {
+        return;
+    }
+    let registry = api.registry();
+    let kind = registry.resources().into_iter().find(|kind| &*kind.resource == name).cloned();
+    let objects = api.ledger().list(name, None, None, usize::MAX, None).map(|listed| listed.objects);
+    let mut left = 0;
+    if let Some(kind) = kind {
+        for (key, object) in objects.unwrap_or_default() {
+            let object = Record { revision: object.revision, bytes: &object.value }.object(&kind);
+            if !lifecycle::is_deleting(&object) {
+                super::delete(api, &kind, &key, &object["metadata"]["uid"]).await;
+            }
+            left += usize::from(api.ledger().get(&key).is_some());
+        }
+    }
+    let now = api.clock().now();
+    if left > 0 {
+        change(api, name, "status", |definition| {
+            let message = format!("CustomResource deletion is in progress: {left} instances are left");
+            conditions::set(definition, "Terminating", "True", "InstanceDeletionInProgress", &message, &now);
+        })
+        .await;
+        return;
+    }
+    change(api, name, "", |definition| {
+        if let Some(Value::Array(finalizers)) = definition["metadata"].get_mut("finalizers") {
+            finalizers.retain(|finalizer| finalizer != CLEANUP);
+        }
+    })
+    .await;
+}
+
+async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
+    let registry = api.registry();
+    let Some(kind) = registry.find(builtin::EXTENSIONS, "v1", "customresourcedefinitions") else { return };
+    // If somebody else changes the definition meanwhile, that change brings us back here.
+    let _ = with_call(api, kind, "", name, async |call| {
+        let Some(old) = api.ledger().get(&call.key()) else { return Ok(()) };
+        let mut definition = Record { revision: old.revision, bytes: &old.value }.object(kind);
+        edit(&mut definition);
+        if definition["status"].is_null() {
+            definition["status"] = json!({});
+        }
+        let call = call.part(part);
+        update::change(&call, &old, definition, Some("kube-apiserver")).await.map(drop)
+    })
+    .await;
+}

@@ -1,0 +1,124 @@
+//! What goes on beside the requests: a cluster has a controller for each of these, this server has a task.
+
+mod definitions;
+mod garbage;
+mod namespaces;
+
+use axum::http::{Method, Request};
+use serde_json::{Value, json};
+
+use crate::{
+    access::Caller,
+    api::Api,
+    http::{query::Query, route::Resource},
+    kinds::{Kind, builtin},
+    ledger::Event,
+    status::Status,
+    store::{Key, Revision},
+    verbs::{Call, create, delete},
+};
+use std::sync::Arc;
+
+/// The namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Makes sure that the first objects are there, and starts the tasks.
+pub(crate) async fn start(api: &Api) -> Result<(), Status> {
+    let registry = api.registry();
+    if let Some(kind) = registry.find("", "v1", builtin::NAMESPACES) {
+        for name in NAMESPACES {
+            if api.read(kind, "", name).is_none() {
+                let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+                with_call(api, kind, "", name, async |call| {
+                    create::store_new(call, namespace, Some("kube-apiserver")).await.map(drop)
+                })
+                .await?;
+            }
+        }
+    }
+    tokio::spawn(run(api.clone()));
+    Ok(())
+}
+
+/// Follows the order of changes, and does what each of them asks for.
+async fn run(api: Api) {
+    let mut garbage = garbage::Collector::default();
+    let mut cursor = Revision(0);
+    // What was left over from before the start counts as changed.
+    let mut stale = true;
+    loop {
+        if stale {
+            cursor = api.ledger().revision();
+            garbage = garbage::Collector::index(&api);
+            garbage.collect_all(&api).await;
+            definitions::settle_all(&api).await;
+            namespaces::empty_all(&api).await;
+            stale = false;
+        }
+        match api.ledger().events(cursor, 256) {
+            Err(_) => stale = true,
+            Ok(events) if events.is_empty() => {
+                tokio::select! {
+                    more = api.ledger().changed(cursor) => if !more { return },
+                    () = api.stopped() => return,
+                }
+            }
+            Ok(events) => {
+                for event in events {
+                    cursor = event.revision;
+                    react(&api, &mut garbage, &event).await;
+                }
+            }
+        }
+    }
+}
+
+async fn react(api: &Api, garbage: &mut garbage::Collector, event: &Event) {
+    garbage.follow(api, event).await;
+    match &*event.key.resource {
+        builtin::DEFINITIONS => definitions::settle(api, &event.key.name).await,
+        builtin::NAMESPACES => namespaces::empty(api, &event.key.name).await,
+        _ => {
+            if event.value.is_none() && !event.key.namespace.is_empty() {
+                namespaces::empty(api, &event.key.namespace).await;
+            }
+            if event.value.is_none() && event.key.resource.contains('.') {
+                definitions::settle(api, &event.key.resource).await;
+            }
+            if event.previous.is_none() {
+                namespaces::sweep(api, &event.key).await;
+            }
+        }
+    }
+}
+
+/// Runs a part of the pipeline as the server itself.
+async fn with_call<T>(
+    api: &Api,
+    kind: &Arc<Kind>,
+    namespace: &str,
+    name: &str,
+    work: impl AsyncFnOnce(&Call<'_>) -> Result<T, Status>,
+) -> Result<T, Status> {
+    let target = Resource {
+        kind: Arc::clone(kind),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        subresource: String::new(),
+    };
+    let request = Request::builder().method(Method::POST).extension(Caller::admin()).body(());
+    let (parts, ()) = request.map_err(|error| Status::internal(error.to_string()))?.into_parts();
+    let call = Call { api, target, query: Query::default(), parts: &parts, now: api.clock().now() };
+    work(&call).await
+}
+
+/// Deletes an object, if it still has this uid, as a client would.
+async fn delete(api: &Api, kind: &Arc<Kind>, key: &Key, uid: &Value) {
+    let options = json!({"preconditions": {"uid": uid}});
+    let body = crate::json::encode(&options).into();
+    // Somebody else may have deleted it already, or it may be another one by now: then there is nothing to do.
+    let _ = with_call(api, kind, &key.namespace, &key.name, async |call| {
+        delete::delete(call, body).await.map(drop)
+    })
+    .await;
+}

@@ -1,0 +1,265 @@
+//! JSON into a definition.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Number, Value};
+
+use super::definition::{Column, Conversion, Crd, Names, Scale, SchemaSource, Subresources, Version};
+use super::reader::Reader;
+use crate::schema::{Additional, Rule, Schema};
+
+const PROPERTIES: &str = "map[string]v1.JSONSchemaProps";
+
+/// Reads a definition, or says which field has a wrong type.
+pub(crate) fn decode(crd: &Value) -> Result<Crd, String> {
+    let root = Reader::root(crd, "CustomResourceDefinition");
+    let spec = root.child_or_empty("spec", "CustomResourceDefinitionSpec")?;
+    let status = root.child_or_empty("status", "CustomResourceDefinitionStatus")?;
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let metadata = crd.get("metadata");
+    let annotations = metadata.and_then(|metadata| metadata.get("annotations")).and_then(Value::as_object);
+    let annotations: BTreeMap<String, String> =
+        annotations.into_iter().flatten().map(|(key, value)| (key.clone(), text(Some(value)))).collect();
+    let conditions = status.children("conditions", "CustomResourceDefinitionCondition")?;
+    let mut established = false;
+    for condition in conditions {
+        established |= condition.text("type")? == "Established" && condition.text("status")? == "True";
+    }
+    Ok(Crd {
+        name: text(metadata.and_then(|metadata| metadata.get("name"))),
+        annotations,
+        group: spec.text("group")?,
+        scope: spec.optional_text("scope", "v1.ResourceScope")?.unwrap_or_default(),
+        names: names(&spec.child_or_empty("names", "CustomResourceDefinitionNames")?)?,
+        versions: spec
+            .children("versions", "CustomResourceDefinitionVersion")?
+            .iter()
+            .map(version)
+            .collect::<Result<_, _>>()?,
+        versions_written: spec.raw("versions").is_some(),
+        conversion: spec
+            .child("conversion", "CustomResourceConversion")?
+            .map(|one| conversion(&one))
+            .transpose()?,
+        preserve_unknown_fields: spec.flag("preserveUnknownFields")?,
+        accepted_names: names(&status.child_or_empty("acceptedNames", "CustomResourceDefinitionNames")?)?,
+        stored_versions: status.texts("storedVersions")?,
+        established,
+    })
+}
+
+fn names(reader: &Reader<'_>) -> Result<Names, String> {
+    Ok(Names {
+        plural: reader.text("plural")?,
+        singular: reader.text("singular")?,
+        short_names: reader.texts("shortNames")?,
+        kind: reader.text("kind")?,
+        list_kind: reader.text("listKind")?,
+        categories: reader.texts("categories")?,
+    })
+}
+
+fn conversion(reader: &Reader<'_>) -> Result<Conversion, String> {
+    let webhook = reader.child_or_empty("webhook", "WebhookConversion")?;
+    Ok(Conversion {
+        strategy: reader.optional_text("strategy", "v1.ConversionStrategyType")?.unwrap_or_default(),
+        has_client_config: webhook.child("clientConfig", "WebhookClientConfig")?.is_some(),
+        has_review_versions: !webhook.texts("conversionReviewVersions")?.is_empty(),
+    })
+}
+
+fn version(reader: &Reader<'_>) -> Result<Version, String> {
+    let validation = reader.child_or_empty("schema", "CustomResourceValidation")?;
+    let schema = match validation.child("openAPIV3Schema", "JSONSchemaProps")? {
+        None => None,
+        Some(root) => Some(SchemaSource {
+            schema: node(&root)?,
+            raw: validation.raw("openAPIV3Schema").cloned().unwrap_or_default(),
+        }),
+    };
+    let subresources = reader.child("subresources", "CustomResourceSubresources")?;
+    let columns = reader.children("additionalPrinterColumns", "CustomResourceColumnDefinition")?;
+    let selectable = reader.children("selectableFields", "SelectableField")?;
+    Ok(Version {
+        name: reader.text("name")?,
+        served: reader.flag("served")?,
+        storage: reader.flag("storage")?,
+        deprecated: reader.flag("deprecated")?,
+        deprecation_warning: reader.optional_text("deprecationWarning", "string")?,
+        schema,
+        subresources: subresources.map(|one| subresources_of(&one)).transpose()?,
+        columns: columns.iter().map(column).collect::<Result<_, _>>()?,
+        selectable_fields: selectable.iter().map(|one| one.text("jsonPath")).collect::<Result<_, _>>()?,
+    })
+}
+
+fn subresources_of(reader: &Reader<'_>) -> Result<Subresources, String> {
+    let scale = reader.child("scale", "CustomResourceSubresourceScale")?;
+    Ok(Subresources {
+        status: reader.child("status", "CustomResourceSubresourceStatus")?.is_some(),
+        scale: match scale {
+            None => None,
+            Some(scale) => Some(Scale {
+                spec_replicas_path: scale.text("specReplicasPath")?,
+                status_replicas_path: scale.text("statusReplicasPath")?,
+                label_selector_path: scale.optional_text("labelSelectorPath", "string")?,
+            }),
+        },
+    })
+}
+
+fn column(reader: &Reader<'_>) -> Result<Column, String> {
+    Ok(Column {
+        name: reader.text("name")?,
+        kind: reader.text("type")?,
+        format: reader.text("format")?,
+        description: reader.text("description")?,
+        priority: reader.small_integer("priority")?.unwrap_or_default(),
+        json_path: reader.text("jsonPath")?,
+    })
+}
+
+/// Reads a schema that is known to have the right types; empty otherwise.
+pub(super) fn schema_of(raw: &Value) -> Schema {
+    node(&Reader::root(raw, "JSONSchemaProps")).unwrap_or_default()
+}
+
+fn node(reader: &Reader<'_>) -> Result<Schema, String> {
+    reader.texts_of_unsupported()?;
+    let child = |name: &str| -> Result<Option<Box<Schema>>, String> {
+        let child = reader.child(name, "JSONSchemaProps")?;
+        child.map(|child| node(&child).map(Box::new)).transpose()
+    };
+    let all = |name: &str| -> Result<Vec<Schema>, String> {
+        reader.children(name, "JSONSchemaProps")?.iter().map(node).collect()
+    };
+    let allowed: Vec<Value> = reader.list("enum", "[]v1.JSON")?.iter().map(stored).collect();
+    Ok(Schema {
+        kind: reader.text("type")?,
+        format: reader.text("format")?,
+        title: reader.text("title")?,
+        description: reader.text("description")?,
+        default: reader.raw("default").map(stored),
+        example: reader.raw("example").map(stored),
+        external_docs: external_docs(reader)?,
+        nullable: reader.flag("nullable")?,
+        properties: schemas(reader, "properties", PROPERTIES)?,
+        additional_properties: additional(reader, "additionalProperties")?,
+        items: items(reader)?,
+        required: reader.texts("required")?,
+        allowed: (!allowed.is_empty()).then_some(allowed),
+        minimum: reader.number("minimum")?,
+        maximum: reader.number("maximum")?,
+        exclusive_minimum: reader.flag("exclusiveMinimum")?,
+        exclusive_maximum: reader.flag("exclusiveMaximum")?,
+        multiple_of: reader.number("multipleOf")?,
+        min_length: reader.integer("minLength")?,
+        max_length: reader.integer("maxLength")?,
+        pattern: reader.text("pattern")?,
+        min_items: reader.integer("minItems")?,
+        max_items: reader.integer("maxItems")?,
+        unique_items: reader.flag("uniqueItems")?,
+        min_properties: reader.integer("minProperties")?,
+        max_properties: reader.integer("maxProperties")?,
+        all_of: all("allOf")?,
+        any_of: all("anyOf")?,
+        one_of: all("oneOf")?,
+        not: child("not")?,
+        preserve_unknown: reader.optional_flag("x-kubernetes-preserve-unknown-fields")?,
+        embedded_resource: reader.flag("x-kubernetes-embedded-resource")?,
+        int_or_string: reader.flag("x-kubernetes-int-or-string")?,
+        list_map_keys: reader.texts("x-kubernetes-list-map-keys")?,
+        list_type: reader.optional_text("x-kubernetes-list-type", "string")?,
+        map_type: reader.optional_text("x-kubernetes-map-type", "string")?,
+        rules: rules(reader)?,
+    })
+}
+
+fn external_docs(reader: &Reader<'_>) -> Result<Option<Value>, String> {
+    let Some(docs) = reader.child("externalDocs", "ExternalDocumentation")? else { return Ok(None) };
+    docs.text("description")?;
+    docs.text("url")?;
+    Ok(reader.raw("externalDocs").cloned())
+}
+
+/// A map of schemas; `wanted` is the type of the map.
+fn schemas(reader: &Reader<'_>, name: &str, wanted: &str) -> Result<BTreeMap<String, Schema>, String> {
+    let map = reader.map(name, wanted)?;
+    let read = |(key, value): (&String, &_)| {
+        Ok((key.clone(), node(&reader.inside(name, value, "JSONSchemaProps")?)?))
+    };
+    map.into_iter().flatten().map(read).collect()
+}
+
+fn additional(reader: &Reader<'_>, name: &str) -> Result<Option<Additional>, String> {
+    match reader.raw(name) {
+        None => Ok(None),
+        Some(Value::Bool(flag)) => Ok(Some(Additional::Allowed(*flag))),
+        Some(value @ Value::Object(_)) => {
+            let schema = node(&reader.inside(name, value, "JSONSchemaProps")?)?;
+            Ok(Some(Additional::Of(Box::new(schema))))
+        }
+        Some(_) => Err("boolean or JSON schema expected".to_owned()),
+    }
+}
+
+/// A list of schemas is read, and refused later.
+fn items(reader: &Reader<'_>) -> Result<Option<Box<Schema>>, String> {
+    match reader.raw("items") {
+        Some(Value::Array(schemas)) => {
+            for schema in schemas {
+                node(&reader.inside("items", schema, "JSONSchemaProps")?)?;
+            }
+            Ok(None)
+        }
+        Some(value @ Value::Object(_)) => {
+            node(&reader.inside("items", value, "JSONSchemaProps")?).map(|schema| Some(Box::new(schema)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn rules(reader: &Reader<'_>) -> Result<Vec<Rule>, String> {
+    let name = "x-kubernetes-validations";
+    let rule = |value| {
+        let rule = reader.inside(name, value, "ValidationRule")?;
+        Ok(Rule {
+            rule: rule.text("rule")?,
+            message: rule.text("message")?,
+            message_expression: rule.text("messageExpression")?,
+            reason: rule.optional_text("reason", "v1.FieldValueErrorReason")?,
+            field_path: rule.text("fieldPath")?,
+            optional_old_self: rule.optional_flag("optionalOldSelf")?,
+        })
+    };
+    reader.list(name, "v1.ValidationRules")?.iter().map(rule).collect()
+}
+
+impl Reader<'_> {
+    /// Reads the fields that a schema may have in JSON but that are always refused later.
+    fn texts_of_unsupported(&self) -> Result<(), String> {
+        self.text("id")?;
+        self.optional_text("$schema", "v1.JSONSchemaURL")?;
+        self.text("$ref")?;
+        schemas(self, "patternProperties", PROPERTIES)?;
+        schemas(self, "definitions", "v1.JSONSchemaDefinitions")?;
+        self.map("dependencies", "v1.JSONSchemaDependencies")?;
+        additional(self, "additionalItems")?;
+        Ok(())
+    }
+}
+
+/// A value as it comes back from the store, where whole numbers have lost their fraction.
+fn stored(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|float| float.abs() < 1e21).map(|float| format!("{float}"));
+            whole
+                .and_then(|text| text.parse::<i64>().ok())
+                .map_or_else(|| value.clone(), |whole| Number::from(whole).into())
+        }
+        Value::Array(items) => items.iter().map(stored).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, field)| (name.clone(), stored(field))).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,235 @@
+//! Walks a schema of a definition and checks every node: which keywords it may have, how they go together, and its
+//! rules.
+
+use serde_json::Value;
+
+use super::decode;
+use super::definition::SchemaSource;
+use super::rules::{RulePlace, RuleTask};
+use super::unsupported::Props;
+use crate::field_error::FieldError;
+use crate::schema::{Additional, Schema, complaint};
+
+/// The question to the module that knows CEL.
+pub(super) type CheckRule<'a> = &'a dyn Fn(&RulePlace<'_>) -> Vec<FieldError>;
+
+/// Checks the nodes of a schema.
+pub(super) struct Walk<'a> {
+    pub(super) source: &'a SchemaSource,
+    pub(super) check_rule: CheckRule<'a>,
+    /// Mistakes of the schema itself.
+    pub(super) errors: Vec<FieldError>,
+    /// Mistakes of the rules.
+    pub(super) rule_errors: Vec<FieldError>,
+}
+
+/// What the nodes above say about a node.
+#[derive(Clone)]
+struct Place {
+    path: String,
+    is_root: bool,
+    /// Why there may be no default.
+    no_defaults: Option<String>,
+    inside_metadata: bool,
+    uncorrelatable: Option<String>,
+    /// Whether rules are looked at.
+    rules: bool,
+}
+
+impl Place {
+    fn below(&self, step: &str) -> Self {
+        Self { path: format!("{}{step}", self.path), is_root: false, ..self.clone() }
+    }
+
+    fn without_rules(mut self) -> Self {
+        self.rules = false;
+        self
+    }
+
+    fn uncorrelatable_from(mut self, path: &str) -> Self {
+        self.uncorrelatable.get_or_insert_with(|| path.to_owned());
+        self
+    }
+}
+
+impl Walk<'_> {
+    /// Checks all nodes; rules only if `with_rules`.
+    pub(super) fn run(&mut self, path: &str, with_rules: bool) {
+        let root = Place {
+            path: path.to_owned(),
+            is_root: true,
+            no_defaults: None,
+            inside_metadata: false,
+            uncorrelatable: None,
+            rules: with_rules,
+        };
+        let source = self.source;
+        self.node(Props { schema: &source.schema, raw: &source.raw }, &root);
+    }
+
+    fn node(&mut self, props: Props<'_>, place: &Place) {
+        let start = self.errors.len();
+        self.keywords(props, place);
+        self.children(props, place);
+        self.extensions(props, place);
+        self.list_type(props, &place.path);
+        self.item_keys(props, &place.path);
+        self.rules(props, place, start);
+    }
+
+    fn forbid(&mut self, place: &Place, keyword: &str, detail: &str) {
+        self.errors.push(FieldError::forbidden(format!("{}.{keyword}", place.path), detail));
+    }
+
+    fn keywords(&mut self, props: Props<'_>, place: &Place) {
+        const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+        let schema = props.schema;
+        let place_of_type = format!("{}.type", place.path);
+        if !schema.kind.is_empty() && !TYPES.contains(&schema.kind.as_str()) {
+            let kind = Value::from(schema.kind.as_str());
+            self.errors.push(complaint::not_supported(place_of_type, &kind, TYPES));
+        }
+        if let (Some(reason), true) = (&place.no_defaults, schema.default.is_some()) {
+            self.forbid(place, "default", &format!("must not be set {reason}"));
+        }
+        for (is_set, keyword) in [
+            (props.has_filled("id"), "id"),
+            (props.has("additionalItems"), "additionalItems"),
+            (props.has_filled("patternProperties"), "patternProperties"),
+            (props.has_filled("definitions"), "definitions"),
+            (props.has("dependencies"), "dependencies"),
+            (props.has("$ref"), "$ref"),
+        ] {
+            if is_set {
+                self.forbid(place, keyword, &format!("{keyword} is not supported"));
+            }
+        }
+        if schema.kind == "null" {
+            self.forbid(place, "type", "type cannot be set to null, use nullable as an alternative");
+        }
+        if !props.tuple().is_empty() {
+            self.forbid(place, "items", "items must be a schema object and not an array");
+        }
+        if place.inside_metadata && schema.embedded_resource {
+            self.forbid(place, "x-kubernetes-embedded-resource", "must not be used inside of resource meta");
+        }
+        if schema.unique_items {
+            let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+            self.forbid(place, "uniqueItems", detail);
+        }
+    }
+
+    fn children(&mut self, props: Props<'_>, place: &Place) {
+        let schema = props.schema;
+        let closed =
+            matches!(schema.additional_properties, Some(Additional::Allowed(false) | Additional::Of(_)));
+        if closed && !schema.properties.is_empty() {
+            self.forbid(
+                place,
+                "additionalProperties",
+                "additionalProperties and properties are mutual exclusive",
+            );
+        }
+        if let Some(values) = props.values() {
+            let mut below = place.below(".additionalProperties");
+            if place.inside_metadata {
+                below.no_defaults =
+                    Some("inside additionalProperties applying to object metadata".to_owned());
+            }
+            self.node(values, &below);
+        }
+        for (name, property) in props.properties() {
+            let mut below = place.below(&format!(".properties[{name}]"));
+            if schema.map_type.as_deref().is_some_and(|kind| kind != "granular") {
+                below = below.uncorrelatable_from(&place.path);
+            }
+            let is_resource = place.is_root || schema.embedded_resource;
+            if is_resource && matches!(name, "metadata" | "kind" | "apiVersion") {
+                below.inside_metadata = true;
+                if place.is_root {
+                    below.no_defaults = Some(format!("in top-level {name}"));
+                }
+            }
+            self.node(property, &below);
+        }
+        if let Some(not) = props.not() {
+            self.node(not, &place.below(".not").without_rules());
+        }
+        for keyword in ["allOf", "oneOf", "anyOf"] {
+            for (index, part) in props.alternatives(keyword).enumerate() {
+                self.node(part, &place.below(&format!(".{keyword}[{index}]")).without_rules());
+            }
+        }
+        self.refused_children(props, "definitions", place);
+        let mut items_place = place.below(".items");
+        if schema.list_type.as_deref() != Some("map") {
+            items_place = items_place.uncorrelatable_from(&place.path);
+        }
+        if let Some(items) = props.items() {
+            self.node(items, &items_place);
+        }
+        for (index, raw) in props.tuple().iter().enumerate() {
+            let item = decode::schema_of(raw);
+            self.node(
+                Props { schema: &item, raw },
+                &items_place.below(&format!("[{index}]")).without_rules(),
+            );
+        }
+        self.refused_children(props, "dependencies", place);
+    }
+
+    /// Schemas inside a keyword that is refused anyway: what is wrong with them is said too.
+    fn refused_children(&mut self, props: Props<'_>, keyword: &str, place: &Place) {
+        for (name, raw) in props.raw(keyword).as_object().into_iter().flatten() {
+            if raw.is_object() {
+                let schema = decode::schema_of(raw);
+                self.node(
+                    Props { schema: &schema, raw },
+                    &place.below(&format!(".{keyword}[{name}]")).without_rules(),
+                );
+            }
+        }
+    }
+
+    pub(super) fn wrong_type(&mut self, schema: &Schema, path: &str, wanted: &str, keyword: &str) {
+        let detail = format!("must be {wanted} if {keyword} is specified");
+        let place = format!("{path}.type");
+        self.errors.push(if schema.kind.is_empty() {
+            FieldError::required(place, &detail)
+        } else {
+            complaint::invalid_text(place, &schema.kind, detail)
+        });
+    }
+
+    fn extensions(&mut self, props: Props<'_>, place: &Place) {
+        let (schema, path) = (props.schema, &place.path);
+        if schema.preserve_unknown == Some(false) {
+            let place = format!("{path}.x-kubernetes-preserve-unknown-fields");
+            self.errors.push(complaint::invalid(place, &Value::Bool(false), "must be true or undefined"));
+        }
+        if let Some(map_type) = schema.map_type.as_deref() {
+            if schema.kind != "object" {
+                self.wrong_type(schema, path, "object", "x-kubernetes-map-type");
+            }
+            if !matches!(map_type, "atomic" | "granular") {
+                let place = format!("{path}.x-kubernetes-map-type");
+                self.errors.push(complaint::not_supported(place, &map_type.into(), ["atomic", "granular"]));
+            }
+        }
+    }
+
+    fn rules(&mut self, props: Props<'_>, place: &Place, start: usize) {
+        let schema = props.schema;
+        self.rule_texts(props, &place.path);
+        if schema.rules.is_empty() || !place.rules || self.errors.len() != start {
+            return;
+        }
+        let found = (self.check_rule)(&RulePlace {
+            schema,
+            path: &place.path,
+            task: RuleTask::Compile,
+            uncorrelatable: place.uncorrelatable.as_deref(),
+        });
+        self.rule_errors.extend(found);
+    }
+}

@@ -1,0 +1,61 @@
+//! Which path element an item of a list has.
+
+use serde_json::Value;
+
+use super::path::PathElement;
+use super::printed;
+use super::shape::{ItemIdentity, ListShape};
+
+/// The path element of an item of a list that is not one leaf, or what is wrong with the item.
+pub(super) fn element(list: ListShape<'_>, item: &Value) -> Result<PathElement, String> {
+    match list.identity {
+        ItemIdentity::Atomic => Err("invalid indexing of non-associative list".into()),
+        ItemIdentity::Keys(keys) if !keys.is_empty() => by_keys(list, keys, item),
+        ItemIdentity::Keys(_) | ItemIdentity::Value => by_value(item),
+    }
+}
+
+fn by_keys(list: ListShape<'_>, keys: &[String], item: &Value) -> Result<PathElement, String> {
+    let fields = match item {
+        Value::Object(fields) => fields,
+        Value::Null => return Err("associative list with keys may not have a null element".into()),
+        _ => return Err("associative list with keys may not have non-map elements".into()),
+    };
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        // A key that is neither there nor has a default is left out: that tells the item apart from one that has it.
+        let value = match fields.get(key) {
+            Some(value) => Some(value),
+            None => default(list, key)?,
+        };
+        found.extend(value.map(|value| (key.clone(), value.clone())));
+    }
+    if found.is_empty() {
+        let keys: Vec<_> = keys.iter().map(|key| printed::quoted(key)).collect();
+        return Err(format!(
+            "associative list with keys has an element that omits all key fields [{}] \
+             (and doesn't have default values for any key fields)",
+            keys.join(" ")
+        ));
+    }
+    found.sort_by(|(left, _), (right, _)| left.cmp(right));
+    Ok(PathElement::Key(found))
+}
+
+fn default<'s>(list: ListShape<'s>, key: &str) -> Result<Option<&'s Value>, String> {
+    match list.items.map() {
+        Some(map) => Ok(map.field(key).and_then(|field| field.default)),
+        None => {
+            Err(format!("couldn't find default value for {key}: associative list may not have non-map types"))
+        }
+    }
+}
+
+fn by_value(item: &Value) -> Result<PathElement, String> {
+    match item {
+        Value::Object(_) => Err("associative list without keys has an element that's a map type".into()),
+        Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
+        Value::Null => Err("associative list without keys has an element that's an explicit null".into()),
+        scalar => Ok(PathElement::Value(scalar.clone())),
+    }
+}

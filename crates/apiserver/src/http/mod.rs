@@ -1,0 +1,57 @@
+//! From an HTTP request to a verb, and from its answer to an HTTP response.
+
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod negotiate;
+pub(crate) mod query;
+pub(crate) mod route;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+use crate::{access, api::Api, discovery, verbs};
+use route::Route;
+
+/// Answers a request: authenticate → authorise → (decode → admit → store, by the verb).
+pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let route = route::route(&api.registry(), parts.uri.path());
+    let caller = access::authenticate(&parts.extensions);
+    let mut response = match access::authorise(caller, &route) {
+        Err(status) => status.into_response(),
+        Ok(()) => match route {
+            Route::Resource(resource) => verbs::answer(&api, resource, &parts, body).await,
+            Route::Other(other) => discovery::answer(&api, &other, &parts),
+            Route::NoPart(kind, name) => {
+                let warnings: Vec<String> = kind.deprecation.iter().cloned().collect();
+                crate::status::Status::not_found(&kind, &name).warn(&warnings).into_response()
+            }
+            Route::NoResource => crate::status::Status::no_such_resource().into_response(),
+            Route::Nothing => page_not_found(),
+        },
+    };
+    response
+        .headers_mut()
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// The answer to a path that means nothing: text, not a `Status`.
+pub(crate) fn page_not_found() -> Response {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+/// A line of text.
+pub(crate) fn text(status: StatusCode, text: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

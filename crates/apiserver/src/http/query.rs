@@ -1,0 +1,150 @@
+//! The options in a query string, with the checks and words of the real server.
+
+use crate::{
+    field_error::{FieldError, Mistake},
+    status::Status,
+};
+use serde_json::json;
+
+use super::route::unescape;
+
+/// The options of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+/// How unknown and doubled fields are met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    /// Silence.
+    Ignore,
+    /// A warning for each.
+    Warn,
+    /// Refusal.
+    Strict,
+}
+
+impl Query {
+    /// Reads a query string.
+    pub(crate) fn parse(query: &str) -> Self {
+        let pairs = query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| {
+                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                (unescape(&name.replace('+', " ")), unescape(&value.replace('+', " ")))
+            })
+            .collect();
+        Self { pairs }
+    }
+
+    /// The first value of an option; empty if it is not there.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.pairs.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// All values of an option.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.pairs.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether an option is on. As in the real server anything but `0` and `false` is.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.optional_flag(name).unwrap_or(false)
+    }
+
+    /// Whether an option is on, if it is there.
+    pub(crate) fn optional_flag(&self, name: &str) -> Option<bool> {
+        let (_, value) = self.pairs.iter().find(|(known, _)| known == name)?;
+        Some(!matches!(value.to_ascii_lowercase().as_str(), "0" | "false"))
+    }
+
+    /// A whole number.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
+        let text = self.get(name);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse()
+            .map(Some)
+            .map_err(|_| Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
+    }
+
+    /// Whether nothing is to be kept.
+    pub(crate) fn dry_run(&self) -> bool {
+        self.all("dryRun").any(|value| value == "All")
+    }
+
+    /// How unknown and doubled fields are met.
+    pub(crate) fn field_validation(&self) -> FieldValidation {
+        match self.get("fieldValidation") {
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            _ => FieldValidation::Warn,
+        }
+    }
+
+    /// Checks the options that all writes share; `options` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
+    pub(crate) fn check_write(&self, options: &str, apply: bool) -> Result<(), Status> {
+        let mut errors = Vec::new();
+        if options == "PatchOptions" {
+            if apply {
+                if self.get("fieldManager").is_empty() {
+                    errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+                }
+            } else if self.optional_flag("force").is_some() && !self.get("force").is_empty() {
+                errors.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
+            }
+        }
+        errors.extend(self.manager_errors());
+        errors.extend(self.dry_run_errors());
+        let validation = self.get("fieldValidation");
+        if !matches!(validation, "" | "Ignore" | "Warn" | "Strict") {
+            errors.push(FieldError::not_supported(
+                "fieldValidation",
+                &json!(validation),
+                &["", "Ignore", "Strict", "Warn"],
+            ));
+        }
+        refuse(options, &errors)
+    }
+
+    /// Checks the options of a deletion.
+    pub(crate) fn check_dry_run(&self, options: &str) -> Result<(), Status> {
+        refuse(options, &self.dry_run_errors())
+    }
+
+    fn dry_run_errors(&self) -> Vec<FieldError> {
+        let values: Vec<&str> = self.all("dryRun").collect();
+        if values.iter().all(|value| *value == "All") {
+            return Vec::new();
+        }
+        vec![FieldError::not_supported("dryRun", &json!(values), &["All"])]
+    }
+
+    fn manager_errors(&self) -> Vec<FieldError> {
+        let manager = self.get("fieldManager");
+        let mut errors = Vec::new();
+        if manager.len() > 128 {
+            errors.push(FieldError {
+                mistake: Mistake::TooLong,
+                field: "fieldManager".to_owned(),
+                message: "Too long: may not be more than 128 bytes".to_owned(),
+            });
+        }
+        if let Some((at, c)) = manager.char_indices().find(|(_, c)| c.is_control()) {
+            errors.push(FieldError::invalid(
+                "fieldManager",
+                &json!(manager),
+                format!("invalid character U+{:04X} (at position {at})", u32::from(c)),
+            ));
+        }
+        errors
+    }
+}
+
+/// Refuses a request for its options.
+pub(crate) fn refuse(options: &str, errors: &[FieldError]) -> Result<(), Status> {
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", options, "", errors)) }
+}

@@ -1,0 +1,208 @@
+//! Birth, change and death of an object: which fields are the server's, and when it counts as gone.
+
+use serde_json::{Map, Value, json};
+
+use crate::kinds::{Checks, Kind, builtin};
+
+/// The finalizer that keeps a definition until its objects are gone.
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The letters of generated names: no vowels, and nothing that looks like something else.
+const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+/// The longest base of a generated name.
+const LONGEST_BASE: usize = 58;
+
+/// Gives a new object what the server decides.
+pub(crate) fn before_create(kind: &Kind, object: &mut Value, namespace: &str, now: &str) {
+    if kind.status
+        && kind.custom
+        && let Some(fields) = object.as_object_mut()
+    {
+        fields.remove("status");
+    }
+    let Some(metadata) = metadata_of(object) else { return };
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+        metadata.remove(field);
+    }
+    if kind.namespaced {
+        metadata.insert("namespace".to_owned(), json!(namespace));
+    } else {
+        metadata.remove("namespace");
+    }
+    metadata.insert("creationTimestamp".to_owned(), json!(now));
+    let id = uuid::Uuid::new_v4();
+    metadata.insert("uid".to_owned(), json!(id.to_string()));
+    if kind.generation {
+        metadata.insert("generation".to_owned(), json!(1));
+    }
+    if metadata.get("name").and_then(Value::as_str).is_none_or(str::is_empty)
+        && let Some(base) =
+            metadata.get("generateName").and_then(Value::as_str).filter(|base| !base.is_empty())
+    {
+        let base: String = base.chars().take(LONGEST_BASE).collect();
+        let name = format!("{base}{}", suffix());
+        metadata.insert("name".to_owned(), json!(name));
+    }
+}
+
+fn suffix() -> String {
+    let id = uuid::Uuid::new_v4();
+    // The last bytes are random in full.
+    id.as_bytes()[9..14].iter().map(|byte| char::from(SUFFIX[usize::from(*byte) % SUFFIX.len()])).collect()
+}
+
+/// Gives a changed object what the server decides, from the object before.
+pub(crate) fn before_update(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
+    keep_fields(kind, old, new, subresource);
+    let (Some(metadata), Some(before)) = (metadata_of(new), old["metadata"].as_object()) else { return };
+    for field in ["creationTimestamp", "deletionTimestamp"] {
+        if let Some(value) = before.get(field) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    for field in ["uid", "deletionGracePeriodSeconds"] {
+        if metadata.get(field).is_none_or(|value| value.is_null() || value == "")
+            && let Some(value) = before.get(field)
+        {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    metadata.remove("generation");
+    metadata.remove("selfLink");
+    if let Some(generation) = before.get("generation") {
+        metadata.insert("generation".to_owned(), generation.clone());
+    }
+    if kind.generation && wanted_differs(kind, old, new) {
+        bump(new);
+    }
+}
+
+/// Each endpoint writes its own part; the rest stays as it was.
+fn keep_fields(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
+    let namespace = &*kind.resource == builtin::NAMESPACES;
+    if subresource == "status" && (kind.custom || !namespace) {
+        let mut kept = old.clone();
+        if let Some(fields) = kept.as_object_mut() {
+            copy(fields, new, "status");
+        }
+        if let Some(metadata) = metadata_of(&mut kept) {
+            for field in ["managedFields", "resourceVersion", "uid"] {
+                copy(metadata, &new["metadata"], field);
+            }
+        }
+        *new = kept;
+        return;
+    }
+    let kept: &[&str] = match subresource {
+        "" if namespace => &["spec", "status"],
+        "" if kind.status => &["status"],
+        "status" => &["spec"],
+        "finalize" => &["status"],
+        _ => &[],
+    };
+    if let Some(fields) = new.as_object_mut() {
+        for field in kept {
+            copy(fields, old, field);
+        }
+    }
+}
+
+/// Takes a field from another object, also its absence.
+fn copy(to: &mut Map<String, Value>, from: &Value, field: &str) {
+    match from.get(field) {
+        Some(value) => to.insert(field.to_owned(), value.clone()),
+        None => to.remove(field),
+    };
+}
+
+/// Whether what is wanted differs: all but metadata, and but the status where it is written apart.
+fn wanted_differs(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let wanted = |object: &Value| -> Map<String, Value> {
+        let fields = object.as_object().cloned().unwrap_or_default();
+        fields
+            .into_iter()
+            .filter(|(name, _)| {
+                let aside = matches!(name.as_str(), "metadata" | "apiVersion" | "kind")
+                    || kind.status && name.as_str() == "status";
+                !aside && (matches!(kind.checks, Checks::Custom(_)) || name == "spec")
+            })
+            .collect()
+    };
+    wanted(old) != wanted(new)
+}
+
+fn bump(object: &mut Value) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
+    if let Some(metadata) = metadata_of(object) {
+        metadata.insert("generation".to_owned(), json!(generation + 1));
+    }
+}
+
+/// Whether something must still be done before the object can go.
+pub(crate) fn is_held(kind: &Kind, object: &Value) -> bool {
+    let any = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
+    any(&object["metadata"]["finalizers"])
+        || &*kind.resource == builtin::NAMESPACES && any(&object["spec"]["finalizers"])
+}
+
+/// Whether the object is on its way out.
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    object["metadata"].get("deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+/// What becomes of an object that is to be deleted.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Deletion {
+    /// It goes.
+    Now,
+    /// It is marked, and goes when nobody holds it any more.
+    Marked(Value),
+    /// It was marked before.
+    Pending,
+}
+
+/// Decides what becomes of an object that is to be deleted.
+pub(crate) fn delete(kind: &Kind, object: &Value, now: &str) -> Deletion {
+    let definition = &*kind.resource == builtin::DEFINITIONS;
+    if is_deleting(object) {
+        return if is_held(kind, object) { Deletion::Pending } else { Deletion::Now };
+    }
+    if !is_held(kind, object) && !definition {
+        return Deletion::Now;
+    }
+    let mut marked = object.clone();
+    let namespace = &*kind.resource == builtin::NAMESPACES;
+    if let Some(metadata) = metadata_of(&mut marked) {
+        metadata.insert("deletionTimestamp".to_owned(), json!(now));
+        if definition {
+            let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+            if let Value::Array(finalizers) = finalizers
+                && !finalizers.iter().any(|finalizer| finalizer == CLEANUP)
+            {
+                finalizers.push(json!(CLEANUP));
+            }
+        } else if !namespace {
+            metadata.insert("deletionGracePeriodSeconds".to_owned(), json!(0));
+        }
+    }
+    if namespace {
+        marked["status"]["phase"] = json!("Terminating");
+    }
+    if definition {
+        crate::crd::conditions::set(
+            &mut marked,
+            "Terminating",
+            "True",
+            "InstanceDeletionPending",
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+            now,
+        );
+    } else if marked["metadata"]["generation"].as_i64().is_some_and(|generation| generation > 0) {
+        bump(&mut marked);
+    }
+    Deletion::Marked(marked)
+}
+
+fn metadata_of(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    object.get_mut("metadata")?.as_object_mut()
+}

@@ -1,0 +1,101 @@
+//! The component schemas of a document.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::{names, published};
+use crate::kinds::Kind;
+
+/// The types that every kind shares, and the query parameters of the API, in the API's own words.
+static META: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("meta.json")));
+/// The built-in kinds, in the API's own words.
+static BUILTIN: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("builtin.json")));
+
+/// A data file of this module; that each of them is well-formed is a test.
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// A parameter of requests by its name in the data file.
+pub(super) fn parameter(name: &str) -> Value {
+    META["parameters"][name].clone()
+}
+
+/// The components of the document of these kinds.
+pub(super) fn of_kinds(kinds: &[&Kind]) -> Value {
+    let mut schemas = META["schemas"].as_object().cloned().unwrap_or_default();
+    for kind in kinds {
+        let (name, list) = (name(kind, &kind.kind), name(kind, &kind.list_kind));
+        if BUILTIN["schemas"].get(&name).is_some() {
+            add_builtin(&mut schemas, [name, list]);
+        } else {
+            schemas.insert(list, published::list(kind, &name));
+            schemas.insert(name, published::object(kind));
+        }
+    }
+    let mut components = json!({ "schemas": schemas });
+    if kinds.iter().any(|kind| !kind.custom) {
+        components["securitySchemes"] = BUILTIN["securitySchemes"].clone();
+    }
+    components
+}
+
+/// The component name of a kind, or of the lists of a kind.
+pub(super) fn name(kind: &Kind, of: &str) -> String {
+    let wanted = json!([{ "group": kind.group, "version": kind.version, "kind": of }]);
+    let builtin = BUILTIN["schemas"].as_object().filter(|_| !kind.custom).and_then(|schemas| {
+        schemas.iter().find(|(_, schema)| schema["x-kubernetes-group-version-kind"] == wanted)
+    });
+    match builtin {
+        Some((name, _)) => name.clone(),
+        None => names::component(&kind.group, &kind.version, of),
+    }
+}
+
+/// Adds built-in components and all they refer to.
+fn add_builtin(schemas: &mut Map<String, Value>, roots: [String; 2]) {
+    let mut missing = BTreeSet::from(roots);
+    while let Some(name) = missing.pop_first() {
+        if schemas.contains_key(&name) {
+            continue;
+        }
+        let schema = &BUILTIN["schemas"][&name];
+        references(schema, &mut missing);
+        schemas.insert(name, schema.clone());
+    }
+}
+
+/// The components that a schema refers to.
+fn references(schema: &Value, found: &mut BTreeSet<String>) {
+    match schema {
+        Value::String(text) => found.extend(text.strip_prefix(&names::reference("")).map(str::to_owned)),
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| references(field, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_files_are_well_formed() {
+        assert!(META["schemas"].get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta").is_some());
+        assert!(META["parameters"].get("fieldValidation").is_some());
+        assert!(BUILTIN["schemas"].get("io.k8s.api.core.v1.ConfigMap").is_some());
+    }
+
+    #[test]
+    fn nothing_that_is_referred_to_is_missing() {
+        for file in [&META, &BUILTIN] {
+            let mut found = BTreeSet::new();
+            references(&file["schemas"], &mut found);
+            for name in found {
+                assert!(META["schemas"].get(&name).or(BUILTIN["schemas"].get(&name)).is_some(), "{name}");
+            }
+        }
+    }
+}

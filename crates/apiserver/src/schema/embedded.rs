@@ -1,0 +1,134 @@
+//! Whole resources inside a resource: they have a type and metadata of their own, which are checked like those of any
+//! resource.
+
+use serde_json::{Map, Value};
+
+use super::path::Path;
+use super::prune::OBJECT_FIELDS;
+use super::{Schema, complaint, names, object_meta};
+use crate::field_error::FieldError;
+
+/// Whether a schema has such places at all.
+pub(super) fn has_embedded(schema: &Schema) -> bool {
+    schema.embedded_resource
+        || schema.properties.values().any(has_embedded)
+        || schema.values().is_some_and(has_embedded)
+        || schema.items.as_deref().is_some_and(has_embedded)
+}
+
+fn child<'a, 'p>(schema: &'a Schema, name: &'p str, path: &'p Path<'p>) -> Option<(&'a Schema, Path<'p>)> {
+    match schema.properties.get(name) {
+        Some(property) => Some((property, path.field(name))),
+        None => schema.values().map(|values| (values, path.key(name))),
+    }
+}
+
+/// Checks the type and the metadata of embedded resources; with `is_resource`, of the value itself too.
+pub(crate) fn validate(
+    schema: &Schema,
+    value: &Value,
+    path: &Path<'_>,
+    is_resource: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    match value {
+        Value::Object(fields) => {
+            if is_resource || schema.embedded_resource {
+                validate_resource(fields, path, errors);
+            }
+            for (name, field) in fields {
+                if let Some((schema, path)) = child(schema, name, path) {
+                    validate(schema, field, &path, false, errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(item_schema) = schema.items.as_deref() else { return };
+            for (index, item) in items.iter().enumerate() {
+                validate(item_schema, item, &path.index(index), false, errors);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn validate_resource(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for name in ["apiVersion", "kind"] {
+        if !fields.contains_key(name) {
+            errors.push(FieldError::required(path.field(name).bracketed(), ""));
+        }
+    }
+    for name in OBJECT_FIELDS {
+        let (Some(value), place) = (fields.get(name), path.field(name)) else { continue };
+        match (name, value) {
+            ("metadata", _) => object_meta::validate(value, &place, errors),
+            (_, Value::String(text)) if text.is_empty() => {
+                errors.push(complaint::invalid(place.bracketed(), value, "must not be empty"));
+            }
+            ("apiVersion", Value::String(text)) if text.matches('/').count() > 1 => {
+                let detail = format!("unexpected GroupVersion string: {text}");
+                errors.push(complaint::invalid(place.bracketed(), value, detail));
+            }
+            ("kind", Value::String(text)) => {
+                let problems = names::dns_1035_label(&text.to_lowercase());
+                if !problems.is_empty() {
+                    let detail =
+                        format!("may have mixed case, but should otherwise match: {}", problems.join(","));
+                    errors.push(complaint::invalid(place.bracketed(), value, detail));
+                }
+            }
+            (_, Value::String(_)) => {}
+            _ => errors.push(complaint::invalid(place.bracketed(), value, "must be a string")),
+        }
+    }
+}
+
+impl Schema {
+    /// Brings the metadata of embedded resources into their usual form and removes unknown fields there. Says which
+    /// fields these were, or why the metadata is none.
+    pub fn coerce_embedded(&self, object: &mut Value) -> Result<Vec<String>, FieldError> {
+        let mut removed = Vec::new();
+        if has_embedded(self) {
+            coerce(self, object, &Path::root(""), false, &mut removed)?;
+        }
+        removed.sort_unstable();
+        Ok(removed)
+    }
+}
+
+/// The same for any value; with `is_resource`, for the value itself too.
+pub(crate) fn coerce(
+    schema: &Schema,
+    value: &mut Value,
+    path: &Path<'_>,
+    is_resource: bool,
+    removed: &mut Vec<String>,
+) -> Result<(), FieldError> {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if is_resource || schema.embedded_resource {
+                    let place = path.field(name);
+                    match name.as_str() {
+                        "apiVersion" | "kind" if !field.is_string() => {
+                            return Err(complaint::invalid(place.bracketed(), field, "must be a string"));
+                        }
+                        "metadata" => object_meta::coerce(field, &place, removed)?,
+                        _ => {}
+                    }
+                }
+                if let Some((schema, path)) = child(schema, name, path) {
+                    coerce(schema, field, &path, false, removed)?;
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(item_schema) = schema.items.as_deref() else { return Ok(()) };
+            for (index, item) in items.iter_mut().enumerate() {
+                coerce(item_schema, item, &path.index(index), false, removed)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! The TLS side of the server.
+
+use super::ServeError;
+use super::authority::provider;
+use super::identity::Identity;
+use rustls::ServerConfig;
+use rustls::server::NoServerSessionStorage;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+
+/// The name of HTTP/2 in the protocol negotiation of TLS.
+pub(super) const HTTP2: &[u8] = b"h2";
+const HTTP1: &[u8] = b"http/1.1";
+
+/// TLS 1.2 and 1.3 under this identity; a client certificate is welcome, but must be one of ours.
+pub(super) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, ServeError> {
+    let serving = &identity.serving;
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_client_cert_verifier(identity.authority.client_verifier())
+        .with_single_cert(vec![serving.certificate.clone()], serving.key.clone_key().into())?;
+    config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+    // Clients keep their connections, so remembered sessions would only cost memory.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

@@ -1,0 +1,116 @@
+//! Creating an object.
+
+use axum::http::StatusCode;
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::{Call, failed, update::version_of};
+use crate::{
+    admission, fields,
+    http::answer::{Answer, Content},
+    ledger::{Expected, WriteError},
+    names,
+    objects::{decode, lifecycle},
+    status::Status,
+};
+
+/// How often a generated name is tried.
+const TRIES: usize = 8;
+
+/// Creates the object in the body of a POST.
+pub(crate) async fn create(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
+    call.query.check_write("CreateOptions", false)?;
+    let incoming = decode::object(call.kind(), call.content_type(), &body, call.query.field_validation())?;
+    let mut object = incoming.object;
+    decode::fit_namespace(call.kind(), &mut object, &call.target.namespace)?;
+    let manager = call.manager();
+    match store_new(call, object, Some(&manager)).await {
+        Ok(answer) => Ok(answer.warn(incoming.warnings)),
+        Err(status) => Err(status.warn(&incoming.warnings)),
+    }
+}
+
+/// Admits, completes, checks and stores a new object. Without a manager, its field ownership is already set.
+pub(crate) async fn store_new(
+    call: &Call<'_>,
+    object: Value,
+    manager: Option<&str>,
+) -> Result<Answer, Status> {
+    let kind = call.kind();
+    admission::create(call, &object)?;
+    let generated = object["metadata"]["name"].as_str().unwrap_or_default().is_empty()
+        && object["metadata"]["generateName"].is_string();
+    let mut tries = if generated { TRIES } else { 1 };
+    loop {
+        let mut object = object.clone();
+        lifecycle::before_create(kind, &mut object, &call.target.namespace, &call.now);
+        kind.complete(&mut object, manager.is_none());
+        if let Some(manager) = manager {
+            let api_version = kind.api_version();
+            let reset = kind.reset_fields(&call.target.subresource);
+            object = fields::update(&kind.schema, reset, None, object, &call.actor(&api_version, manager));
+        }
+        kind.born(&mut object);
+        let warnings = check(call, &object)?;
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let key = call.key_of(&name);
+        if call.query.dry_run() {
+            if call.api.ledger().get(&key).is_some() {
+                return Err(taken(call, &name));
+            }
+            return Ok(Answer { code: StatusCode::CREATED, content: Content::Object(object), warnings });
+        }
+        tries -= 1;
+        match call.write(key, Expected::Absent, Some(&kind.to_stored(object))).await {
+            Ok((revision, bytes)) => {
+                let content = Content::Stored(revision, bytes);
+                return Ok(Answer { code: StatusCode::CREATED, content, warnings });
+            }
+            Err(WriteError::Conflict(_)) if tries == 0 => return Err(taken(call, &name)),
+            Err(WriteError::Conflict(_)) => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+}
+
+/// The name is taken, perhaps by an object that is about to go.
+fn taken(call: &Call<'_>, name: &str) -> Status {
+    let mut status = Status::already_exists(call.kind(), name);
+    let dying = call.api.read(call.kind(), &call.target.namespace, name);
+    if dying.is_some_and(|object| lifecycle::is_deleting(&object)) {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
+}
+
+fn check(call: &Call<'_>, object: &Value) -> Result<Vec<String>, Status> {
+    let kind = call.kind();
+    let metadata = &object["metadata"];
+    let errors = names::validate_object_meta(metadata, kind.namespaced, kind.name_rule, "metadata");
+    let (errors, mut warnings) = kind.validate(object, None, "", errors);
+    if !errors.is_empty() {
+        let name = metadata["name"].as_str().unwrap_or_default();
+        return Err(Status::invalid(&kind.group, &kind.kind, name, &errors));
+    }
+    if !version_of(object).is_empty() {
+        return Err(Status::internal("resourceVersion should not be set on objects to be created"));
+    }
+    warnings.extend(finalizer_warnings(metadata, &serde_json::Value::Null));
+    Ok(warnings)
+}
+
+/// Finalizers without a domain may mean something else to somebody else.
+pub(crate) fn finalizer_warnings(metadata: &Value, old: &Value) -> Vec<String> {
+    let list = |metadata: &Value| metadata["finalizers"].as_array().cloned().unwrap_or_default();
+    let known = list(old);
+    let new = list(metadata).into_iter().filter(|finalizer| !known.contains(finalizer));
+    new.filter_map(|finalizer| finalizer.as_str().map(str::to_owned))
+        .filter(|name| !name.contains('/') && !matches!(name.as_str(), "orphan" | "foregroundDeletion"))
+        .map(|name| {
+            format!(
+                "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name to avoid accidental conflicts \
+                 with other finalizer writers"
+            )
+        })
+        .collect()
+}

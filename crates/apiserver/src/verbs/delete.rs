@@ -1,0 +1,197 @@
+//! Deleting an object, or all objects of a collection.
+
+use axum::response::Response;
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::{Call, failed, list};
+use crate::{
+    admission,
+    field_error::FieldError,
+    http::{
+        answer::{Answer, Content},
+        negotiate::Format,
+        query,
+    },
+    json as codec,
+    ledger::{Expected, WriteError},
+    objects::lifecycle::{self, Deletion},
+    record::Record,
+    status::Status,
+};
+
+const TRIES: usize = 32;
+
+/// Deletes an object.
+pub(crate) async fn delete(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
+    let options = Options::read(call, &body)?;
+    remove(call, &call.target.name, &options).await
+}
+
+/// Deletes the objects of a collection that fit the selectors.
+pub(crate) async fn delete_collection(
+    call: &Call<'_>,
+    body: Bytes,
+    format: Format,
+) -> Result<Response, Status> {
+    let options = Options::read(call, &body)?;
+    let selected = list::select(call).await?;
+    let mut deleted = Vec::new();
+    for (key, object) in &selected.objects {
+        match remove(call, &key.name, &options).await {
+            Ok(_) => deleted.push((key.clone(), object.clone())),
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    list::respond(call, format, &list::Page { objects: deleted, ..selected })
+}
+
+/// What a client wants of a deletion.
+#[derive(Debug, Default)]
+struct Options {
+    uid: Option<String>,
+    version: Option<String>,
+    dry_run: bool,
+}
+
+impl Options {
+    fn read(call: &Call<'_>, body: &[u8]) -> Result<Self, Status> {
+        let given = if body.is_empty() {
+            Value::Null
+        } else {
+            let yaml = call.content_type() == "application/yaml";
+            let decoded = if yaml { codec::decode_yaml(body) } else { codec::decode(body) };
+            decoded
+                .map_err(|error| {
+                    Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+                })?
+                .value
+        };
+        let (said, version) = (&given["kind"], given["apiVersion"].as_str().unwrap_or_default());
+        if said.as_str().is_some_and(|said| said != "DeleteOptions") {
+            return Err(Status::bad_request(format!(
+                "no kind {said} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            )));
+        }
+        call.query.number("gracePeriodSeconds")?;
+        let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let policy = text(&given["propagationPolicy"])
+            .or_else(|| text(&json!(call.query.get("propagationPolicy"))))
+            .unwrap_or_default();
+        let mut errors = Vec::new();
+        let orphans = given["orphanDependents"] == true || call.query.get("orphanDependents") == "true";
+        if !policy.is_empty() && !given["orphanDependents"].is_null() {
+            errors.push(FieldError::invalid(
+                "propagationPolicy",
+                &json!(policy),
+                "orphanDependents and deletionPropagation cannot be both set",
+            ));
+        } else if !matches!(policy.as_str(), "" | "Background" | "Foreground" | "Orphan") {
+            errors.push(FieldError::not_supported(
+                "propagationPolicy",
+                &json!(policy),
+                &["Foreground", "Background", "Orphan", "nil"],
+            ));
+        } else if matches!(policy.as_str(), "Foreground" | "Orphan") || orphans {
+            errors.push(FieldError::invalid(
+                "propagationPolicy",
+                &json!(policy),
+                "this server deletes dependents in the background only",
+            ));
+        }
+        let dry: Vec<String> = given["dryRun"].as_array().into_iter().flatten().filter_map(text).collect();
+        if dry.iter().any(|value| value != "All") {
+            errors.push(FieldError::not_supported("dryRun", &json!(dry), &["All"]));
+        }
+        query::refuse("DeleteOptions", &errors)?;
+        call.query.check_dry_run("DeleteOptions")?;
+        Ok(Self {
+            uid: text(&given["preconditions"]["uid"]),
+            version: text(&given["preconditions"]["resourceVersion"]),
+            dry_run: call.query.dry_run() || !dry.is_empty(),
+        })
+    }
+}
+
+async fn remove(call: &Call<'_>, name: &str, options: &Options) -> Result<Answer, Status> {
+    let kind = call.kind();
+    let key = call.key_of(name);
+    for _ in 0..TRIES {
+        let old = call.api.ledger().get(&key).ok_or_else(|| Status::not_found(kind, name))?;
+        let object = Record { revision: old.revision, bytes: &old.value }.object(kind);
+        options.hold(call, name, &object)?;
+        admission::delete(call, &object)?;
+        let uid = object["metadata"]["uid"].clone();
+        let (next, answer) = match lifecycle::delete(kind, &object, &call.now) {
+            Deletion::Pending => {
+                return Ok(Answer::ok(Content::Stored(old.revision, old.value)));
+            }
+            Deletion::Now => (None, gone(call, name, &uid)),
+            Deletion::Marked(marked) => (Some(kind.to_stored(marked)), json!(null)),
+        };
+        if options.dry_run {
+            return Ok(Answer::ok(match next {
+                Some(marked) => Content::Object(marked),
+                None => Content::Plain(answer),
+            }));
+        }
+        match call.write(key.clone(), Expected::At(old.revision), next.as_ref()).await {
+            Ok((revision, bytes)) if next.is_some() => {
+                return Ok(Answer::ok(Content::Stored(revision, bytes)));
+            }
+            Ok((revision, _)) if kind.returns_deleted => {
+                return Ok(Answer::ok(Content::Stored(revision, old.value)));
+            }
+            Ok(_) => return Ok(Answer::ok(Content::Plain(answer))),
+            Err(WriteError::Conflict(_)) => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    }
+    Err(Status::modified(kind, name))
+}
+
+impl Options {
+    fn hold(&self, call: &Call<'_>, name: &str, object: &Value) -> Result<(), Status> {
+        let metadata = &object["metadata"];
+        let refuse = |why: String| Err(Status::precondition(call.kind(), name, why));
+        if let Some(uid) = &self.uid
+            && metadata["uid"] != uid.as_str()
+        {
+            let is = metadata["uid"].as_str().unwrap_or_default();
+            if call.kind().checks_first() {
+                let why =
+                    format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
+                return Err(Status::conflict(call.kind(), name, why));
+            }
+            return refuse(format!(
+                "the UID in the precondition ({uid}) does not match the UID in record ({is}). The object might have \
+                 been deleted and then recreated"
+            ));
+        }
+        if let Some(version) = &self.version
+            && metadata["resourceVersion"] != version.as_str()
+        {
+            let is = metadata["resourceVersion"].as_str().unwrap_or_default();
+            return refuse(format!(
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record \
+                 ({is}). The object might have been modified"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The answer once an object is gone.
+fn gone(call: &Call<'_>, name: &str, uid: &Value) -> Value {
+    let kind = call.kind();
+    let mut details = json!({"name": name, "kind": kind.plural, "uid": uid});
+    if let Value::Object(details) = &mut details
+        && !kind.group.is_empty()
+    {
+        details.insert("group".to_owned(), json!(kind.group));
+    }
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details,
+    })
+}

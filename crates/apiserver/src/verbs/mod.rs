@@ -1,0 +1,260 @@
+//! The verbs: what can be done with a collection or an object. One pipeline for all kinds.
+
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod get;
+pub(crate) mod list;
+pub(crate) mod patch;
+pub(crate) mod selection;
+pub(crate) mod update;
+pub(crate) mod watch;
+
+use axum::{
+    body::Body,
+    http::{Method, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+
+use crate::{
+    api::Api,
+    fields::Actor,
+    http::{
+        answer::{Answer, add_warnings},
+        body,
+        negotiate::{Format, negotiate},
+        page_not_found,
+        query::Query,
+        route::Resource,
+    },
+    kinds::{Kind, builtin},
+    ledger::{Expected, WriteError},
+    record,
+    status::Status,
+    store::{Key, Revision},
+    table::Include,
+};
+
+/// A request for a resource.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    /// The server.
+    pub api: &'a Api,
+    /// What it is about.
+    pub target: Resource,
+    /// Its options.
+    pub query: Query,
+    /// Its method and headers.
+    pub parts: &'a Parts,
+    /// The time at which it came.
+    pub now: String,
+}
+
+/// Answers a request for a resource.
+pub(crate) async fn answer(api: &Api, target: Resource, parts: &Parts, body: Body) -> Response {
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let call = Call { api, target, query, parts, now: api.clock().now() };
+    let format = call.format();
+    let answered = match format {
+        Ok(format) => dispatch(&call, body, format).await,
+        Err(status) => Err(status),
+    };
+    let mut response = match (answered, call.format()) {
+        (Ok(response), _) => response,
+        (Err(status), Ok(format)) => status.respond(format),
+        (Err(status), Err(_)) => status.into_response(),
+    };
+    if let Some(warning) = &call.target.kind.deprecation {
+        add_warnings(&mut response, std::slice::from_ref(warning));
+    }
+    response
+}
+
+async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Response, Status> {
+    call.check_timeout()?;
+    let kind = &*call.target.kind;
+    let (collection, part) = (call.target.name.is_empty(), call.target.subresource.as_str());
+    let allowed = kind.subresources().iter().find(|(known, _)| *known == part).map(|(_, verbs)| *verbs);
+    // All namespaces can only be read at once.
+    let across = kind.namespaced && call.target.namespace.is_empty();
+    let method = &call.parts.method;
+    let verb = match *method {
+        Method::GET => "get",
+        Method::HEAD if kind.custom => "get",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::POST => "create",
+        Method::DELETE => "delete",
+        _ => return Err(unknown_method(kind, "")),
+    };
+    if let Some(allowed) = allowed
+        && !allowed.contains(&verb)
+    {
+        return Err(unknown_method(kind, verb));
+    }
+    let answer = match (verb, collection) {
+        ("get", true) if call.query.flag("watch") => return watch::watch(call, format),
+        ("get", true) => return list::list(call, format).await,
+        ("get", false) => get::get(call).await,
+        ("create" | "delete", true) if kind.custom && across => return Ok(page_not_found()),
+        ("create", collection) if !across && (collection || kind.custom) => {
+            create::create(call, body::read(body).await?).await
+        }
+        ("update", false) => update::update(call, body::read(body).await?).await,
+        ("patch", false) => patch::patch(call, body::read(body).await?).await,
+        ("delete", false) => delete::delete(call, body::read(body).await?).await,
+        ("delete", true) if kind.delete_collection && !across => {
+            let body = body::read(body).await?;
+            return delete::delete_collection(call, body, format).await;
+        }
+        ("update" | "patch", true) if kind.custom => {
+            return Err(Status::bad_request("name must be provided"));
+        }
+        _ => return Err(Status::method_not_allowed()),
+    }?;
+    call.respond(answer, format)
+}
+
+fn unknown_method(kind: &Kind, verb: &str) -> Status {
+    if !kind.custom {
+        return Status::method_not_allowed();
+    }
+    Status::new(
+        405,
+        "MethodNotAllowed",
+        format!("{verb} is not supported on resources of kind {:?}", kind.qualified_plural()),
+    )
+    .with("group", serde_json::json!(kind.group))
+    .with("kind", serde_json::json!(kind.plural))
+}
+
+impl Call<'_> {
+    /// The same call for a part of the object.
+    pub(crate) fn part(&self, subresource: &str) -> Self {
+        let target = Resource { subresource: subresource.to_owned(), ..self.target.clone() };
+        Self { api: self.api, target, query: self.query.clone(), parts: self.parts, now: self.now.clone() }
+    }
+
+    /// The kind.
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.target.kind
+    }
+
+    /// The place of the object in the store.
+    pub(crate) fn key(&self) -> Key {
+        self.key_of(&self.target.name)
+    }
+
+    /// The place of another object of the same collection.
+    pub(crate) fn key_of(&self, name: &str) -> Key {
+        Key::new(&self.target.kind.resource, &self.target.namespace, name)
+    }
+
+    fn format(&self) -> Result<Format, Status> {
+        negotiate(&self.parts.headers, self.query.optional_flag("pretty"))
+    }
+
+    /// The time that a client gives the whole request is a duration, or nothing.
+    fn check_timeout(&self) -> Result<(), Status> {
+        let timeout = self.query.get("timeout");
+        self.query.number("timeoutSeconds")?;
+        let digits = timeout.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let known = matches!(digits, "ns" | "us" | "ms" | "s" | "m" | "h")
+            || digits.contains(|c: char| c.is_ascii_digit());
+        if timeout.is_empty() || timeout == "0" || known && digits.len() < timeout.len() {
+            return Ok(());
+        }
+        Err(Status::bad_request(format!(
+            "invalid timeout specified in the request URL - time: invalid duration {timeout:?}"
+        )))
+    }
+
+    /// What a row of a table carries beside its cells.
+    pub(crate) fn include(&self) -> Result<Include, Status> {
+        match self.query.get("includeObject") {
+            "" | "Metadata" => Ok(Include::Metadata),
+            "None" => Ok(Include::None),
+            "Object" => Ok(Include::Object),
+            other => Err(Status::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+                 'Object', 'None', or empty"
+            ))),
+        }
+    }
+
+    /// An answer as a response.
+    pub(crate) fn respond(&self, answer: Answer, format: Format) -> Result<Response, Status> {
+        answer.respond(self.kind(), format, self.include()?, self.api.clock().seconds())
+    }
+
+    /// Who owns the fields that this request writes.
+    pub(crate) fn actor<'a>(&'a self, api_version: &'a str, manager: &'a str) -> Actor<'a> {
+        Actor {
+            manager,
+            api_version,
+            kind: &self.target.kind.kind,
+            subresource: &self.target.subresource,
+            now: &self.now,
+            blank: self.target.kind.blank.as_ref(),
+        }
+    }
+
+    /// The name of the field manager: as given, or as the program calls itself.
+    pub(crate) fn manager(&self) -> String {
+        let given = self.query.get("fieldManager");
+        if !given.is_empty() {
+            return given.to_owned();
+        }
+        let agent = self
+            .parts
+            .headers
+            .get(header::USER_AGENT)
+            .and_then(|agent| agent.to_str().ok())
+            .unwrap_or_default();
+        let program = agent.split('/').next().unwrap_or_default();
+        // Whatever cannot be printed is left out, and the rest cut at a length that managers may have.
+        program.chars().filter(|c| !c.is_control()).take(128).collect()
+    }
+
+    /// The media type of the body, without parameters.
+    pub(crate) fn content_type(&self) -> &str {
+        self.parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split(';').next())
+            .map(str::trim)
+            .unwrap_or_default()
+    }
+
+    /// Writes to the store, and learns from what is written if it is a definition.
+    pub(crate) async fn write(
+        &self,
+        key: Key,
+        expected: Expected,
+        object: Option<&serde_json::Value>,
+    ) -> Result<(Revision, Bytes), WriteError> {
+        let bytes = object.map(|object| record::pack(self.kind(), object));
+        let definition = &*key.resource == builtin::DEFINITIONS;
+        let revision = self.api.ledger().write(key, expected, bytes.clone()).await?;
+        if definition {
+            self.api.refresh();
+        }
+        Ok((revision, bytes.unwrap_or_default()))
+    }
+}
+
+/// A failed write as a refusal; conflicts are for the caller to judge.
+pub(crate) fn failed(error: &WriteError) -> Status {
+    match error {
+        WriteError::Busy => {
+            Status::new(429, "TooManyRequests", "too many writes are waiting; try again later")
+                .with("retryAfterSeconds", serde_json::json!(1))
+        }
+        WriteError::Conflict(_) => Status::new(409, "Conflict", "the object has changed"),
+        WriteError::Store(why) => {
+            Status::new(500, "InternalError", format!("Internal error occurred: {why}"))
+        }
+        WriteError::Ended => Status::new(503, "ServiceUnavailable", "the server is shutting down"),
+    }
+}

@@ -1,0 +1,111 @@
+//! Changing a part of an object: JSON patch, merge patch and server-side apply.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::{
+    Call, create,
+    update::{Change, change},
+};
+use crate::{
+    fields,
+    http::{answer::Answer, query::FieldValidation},
+    objects::decode,
+    patch::{self, Checks},
+    record::Record,
+    status::Status,
+};
+
+/// How often a patch is tried anew when others are faster.
+const TRIES: usize = 32;
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// Patches an object by the body of a PATCH.
+pub(crate) async fn patch(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
+    match call.content_type() {
+        kind @ (JSON | MERGE) => modify(call, &body, kind == JSON).await,
+        APPLY => apply(call, &body).await,
+        _ => Err(Status::new(
+            415,
+            "UnsupportedMediaType",
+            format!(
+                "the body of the request was in an unknown format - accepted media types include: {JSON}, {MERGE}, {APPLY}"
+            ),
+        )),
+    }
+}
+
+async fn modify(call: &Call<'_>, body: &[u8], json: bool) -> Result<Answer, Status> {
+    call.query.check_write("PatchOptions", false)?;
+    let kind = call.kind();
+    let manager = call.manager();
+    for _ in 0..TRIES {
+        let old =
+            call.api.ledger().get(&call.key()).ok_or_else(|| Status::not_found(kind, &call.target.name))?;
+        let before = Record { revision: old.revision, bytes: &old.value }.object(kind);
+        let validation = call.query.field_validation();
+        let checks = if validation == FieldValidation::Ignore { Checks::Off } else { Checks::On };
+        let patched = if json {
+            patch::json_patch(&before, body, checks)
+        } else {
+            patch::merge_patch(before, body, checks)
+        };
+        let incoming =
+            decode::patched(kind, patched.map_err(|error| decode::patch_refused(&error))?, validation)?;
+        let mut new = incoming.object;
+        decode::fit_name(&new, &call.target.name)?;
+        decode::fit_namespace(kind, &mut new, &call.target.namespace)?;
+        let changed = change(call, &old, new, Some(&manager)).await;
+        if let Change::Done(answer) = changed.map_err(|status| status.warn(&incoming.warnings))? {
+            return Ok(answer.warn(incoming.warnings));
+        }
+    }
+    Err(Status::modified(kind, &call.target.name))
+}
+
+async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
+    call.query.check_write("PatchOptions", true)?;
+    let kind = call.kind();
+    let incoming = decode::applied(body, call.query.field_validation())?;
+    let wanted = incoming.object;
+    decode::same_namespace(&wanted, &call.target.namespace)?;
+    let api_version = kind.api_version();
+    let manager = call.manager();
+    let actor = call.actor(&api_version, &manager);
+    let reset = kind.reset_fields(&call.target.subresource);
+    let force = call.query.flag("force");
+    for _ in 0..TRIES {
+        let old = call.api.ledger().get(&call.key());
+        // An object that exists has a name already; one that is made needs it from the apply.
+        if old.is_none() || wanted["metadata"].get("name").is_some() {
+            decode::fit_name(&wanted, &call.target.name)?;
+        }
+        let before =
+            old.as_ref().map(|old| Record { revision: old.revision, bytes: &old.value }.object(kind));
+        if let (None, Some(uid)) = (&before, wanted["metadata"]["uid"].as_str()) {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Status::conflict(kind, &call.target.name, why));
+        }
+        if before.is_none() && !call.target.subresource.is_empty() {
+            return Err(Status::not_found(kind, &call.target.name));
+        }
+        let mut merged = fields::apply(&kind.schema, reset, before.as_ref(), &wanted, &actor, force)
+            .map_err(|error| decode::fields_refused(kind, &error))?;
+        decode::prune_applied(kind, &mut merged);
+        let Some(old) = old else {
+            if let Some(Value::Object(metadata)) = merged.get_mut("metadata") {
+                metadata.remove("resourceVersion");
+            }
+            return create::store_new(call, merged, None).await.map(|answer| answer.warn(incoming.warnings));
+        };
+        if let Change::Done(answer) = change(call, &old, merged, None).await? {
+            return Ok(answer.warn(incoming.warnings));
+        }
+    }
+    Err(Status::modified(kind, &call.target.name))
+}

@@ -1,0 +1,313 @@
+//! Watches: a cursor in the one order of changes, and a filter. A slow client costs nothing: it is asked for when it
+//! has room, and if the changes it has not seen are no longer kept, it is told to list again.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, header},
+    response::Response,
+};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Call, list::parse_version, selection::Selection};
+use crate::{
+    api::Api,
+    field_error::FieldError,
+    http::{
+        answer::reshape,
+        negotiate::{Format, Shape},
+        query,
+    },
+    json as codec,
+    kinds::Kind,
+    ledger::{Event, TooOld},
+    record::Record,
+    status::Status,
+    store::{Key, Object, Revision},
+    table::Include,
+};
+
+/// Events that are looked at in one go.
+const BATCH: usize = 256;
+/// How often a client that wants bookmarks gets one.
+const BOOKMARKS: Duration = Duration::from_mins(1);
+/// A last bookmark comes this long before the end.
+const BEFORE_END: Duration = Duration::from_secs(2);
+/// Watches without a time of their own end after this and at most twice this.
+const SHORTEST: u64 = 1800;
+
+/// Watches a collection.
+pub(crate) fn watch(call: &Call<'_>, format: Format) -> Result<Response, Status> {
+    if format.yaml {
+        return Err(Status::new(
+            406,
+            "NotAcceptable",
+            "only the following media types are accepted: application/json;stream=watch, \
+             application/vnd.kubernetes.protobuf;stream=watch",
+        ));
+    }
+    check(call)?;
+    let watcher = Watcher::start(call, format)?;
+    let stream = futures_util::stream::unfold(watcher, |mut watcher| async move {
+        let chunk = watcher.next().await?;
+        Some((Ok::<_, std::convert::Infallible>(chunk), watcher))
+    });
+    let mut response = Response::new(Body::from_stream(stream));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn check(call: &Call<'_>) -> Result<(), Status> {
+    let matching = call.query.get("resourceVersionMatch");
+    let initial = call.query.optional_flag("sendInitialEvents");
+    let mut errors = Vec::new();
+    if initial.is_some() && matching != "NotOlderThan" {
+        errors.push(FieldError::forbidden(
+            "resourceVersionMatch",
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ));
+    }
+    if !matching.is_empty() {
+        if initial.is_none() {
+            errors.push(FieldError::forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            ));
+        }
+        if matching != "NotOlderThan" {
+            errors.push(FieldError::not_supported(
+                "resourceVersionMatch",
+                &json!(matching),
+                &["NotOlderThan"],
+            ));
+        }
+        if !call.query.get("continue").is_empty() {
+            errors.push(FieldError::forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
+        }
+    }
+    query::refuse("ListOptions", &errors)
+}
+
+/// One client's place in the order of changes.
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts about one watch")]
+struct Watcher {
+    api: Api,
+    kind: Arc<Kind>,
+    selection: Selection,
+    format: Format,
+    include: Include,
+    /// The last change that was looked at.
+    cursor: Revision,
+    /// What was there at the start, and is still to be told.
+    initial: VecDeque<(Key, Object)>,
+    /// A bookmark marks the end of what was there at the start.
+    mark_initial: bool,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    end: Instant,
+    /// Only the first row of a table has headings.
+    headed: bool,
+    ended: bool,
+}
+
+impl Watcher {
+    fn start(call: &Call<'_>, format: Format) -> Result<Self, Status> {
+        let selection = Selection::of(call)?;
+        let version = call.query.get("resourceVersion");
+        let initial_events = call.query.optional_flag("sendInitialEvents");
+        let revision = match version {
+            "" | "0" => None,
+            text => Some(parse_version(text).map_err(Status::internal)?),
+        };
+        let from_start = initial_events.unwrap_or(revision.is_none());
+        let seconds = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
+        let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or_else(spread);
+        let bookmarks = call.query.flag("allowWatchBookmarks");
+        let now = Instant::now();
+        let ledger = call.api.ledger();
+        let (cursor, initial) = if from_start {
+            let listed = ledger
+                .list(&call.kind().resource, selection.namespace(), None, usize::MAX, None)
+                .map_err(|error| Status::internal(error.to_string()))?;
+            (listed.revision, listed.objects.into())
+        } else {
+            (revision.unwrap_or_else(|| ledger.revision()), VecDeque::new())
+        };
+        Ok(Self {
+            api: call.api.clone(),
+            kind: Arc::clone(&call.target.kind),
+            selection,
+            format,
+            include: call.include()?,
+            cursor,
+            initial,
+            mark_initial: initial_events == Some(true) && bookmarks,
+            bookmarks,
+            next_bookmark: now + BOOKMARKS.min(Duration::from_secs(seconds).saturating_sub(BEFORE_END)),
+            end: now + Duration::from_secs(seconds),
+            headed: false,
+            ended: false,
+        })
+    }
+
+    /// The next lines; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if self.ended {
+                return None;
+            }
+            let mut lines = Vec::new();
+            self.tell_initial(&mut lines);
+            if lines.is_empty() {
+                self.tell_events(&mut lines);
+            }
+            if !lines.is_empty() {
+                return Some(lines.into());
+            }
+            if !self.ended {
+                self.wait(&mut lines).await;
+                if !lines.is_empty() {
+                    return Some(lines.into());
+                }
+            }
+        }
+    }
+
+    fn tell_initial(&mut self, lines: &mut Vec<u8>) {
+        for (key, object) in self.initial.drain(..BATCH.min(self.initial.len())).collect::<Vec<_>>() {
+            let record = Record { revision: object.revision, bytes: &object.value };
+            if self.selection.matches(&self.kind, &key, record) {
+                self.tell(lines, "ADDED", record);
+            }
+        }
+        if self.initial.is_empty() && self.mark_initial {
+            self.mark_initial = false;
+            self.tell_bookmark(lines, true);
+        }
+    }
+
+    fn tell_events(&mut self, lines: &mut Vec<u8>) {
+        if !self.initial.is_empty() {
+            return;
+        }
+        let since = self.kind.since;
+        let events = if self.cursor < since {
+            // Before that, nobody served this kind.
+            Err(TooOld { oldest: since })
+        } else {
+            self.api.ledger().events(self.cursor, BATCH)
+        };
+        match events {
+            Ok(events) => {
+                for event in events {
+                    self.cursor = event.revision;
+                    if *event.key.resource == *self.kind.resource {
+                        self.tell_event(lines, &event);
+                    }
+                }
+            }
+            Err(error) => {
+                let message = format!("too old resource version: {} ({})", self.cursor.0, error.oldest.0);
+                let status = Status::expired(message).to_value();
+                write_line(lines, "ERROR", &codec::encode(&status));
+                self.ended = true;
+            }
+        }
+    }
+
+    /// What a change means to this client: an object that begins to fit appears, one that no longer fits is gone.
+    fn tell_event(&mut self, lines: &mut Vec<u8>, event: &Event) {
+        let revision = event.revision;
+        let fits = |bytes: &Option<Bytes>| {
+            bytes.as_ref().is_some_and(|bytes| {
+                self.selection.matches(&self.kind, &event.key, Record { revision, bytes })
+            })
+        };
+        let (kind, bytes) = match (fits(&event.previous), fits(&event.value)) {
+            (false, true) => ("ADDED", &event.value),
+            (true, true) => ("MODIFIED", &event.value),
+            (true, false) => ("DELETED", &event.previous),
+            (false, false) => return,
+        };
+        if let Some(bytes) = bytes {
+            self.tell(lines, kind, Record { revision, bytes });
+        }
+    }
+
+    fn tell(&mut self, lines: &mut Vec<u8>, event: &str, record: Record<'_>) {
+        if self.format.shape == Shape::Object && record.is_current(&self.kind) {
+            let mut object = Vec::with_capacity(record.bytes.len() + 64);
+            record.write_as(&self.kind, &mut object);
+            write_line(lines, event, &object);
+            return;
+        }
+        let object = record.object(&self.kind);
+        let now = self.api.clock().seconds();
+        // A list has no shape as an event; the metadata of its objects has.
+        let shape =
+            if self.format.shape == Shape::MetadataList { Shape::Metadata } else { self.format.shape };
+        let Ok(mut shaped) = reshape(&self.kind, object, shape, self.include, now) else { return };
+        if shape == Shape::Table && std::mem::replace(&mut self.headed, true) {
+            shaped["columnDefinitions"] = Value::Null;
+        }
+        write_line(lines, event, &codec::encode(&shaped));
+    }
+
+    fn tell_bookmark(&mut self, lines: &mut Vec<u8>, initial: bool) {
+        let mut metadata = json!({"resourceVersion": self.cursor.0.to_string()});
+        if initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let (kind, api_version) = match self.format.shape {
+            Shape::Metadata | Shape::MetadataList => {
+                ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned())
+            }
+            _ => (self.kind.kind.clone(), self.kind.api_version()),
+        };
+        let mut bookmark = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        if self.format.shape == Shape::Table {
+            // A bookmark in a table is a row without content.
+            let now = self.api.clock().seconds();
+            let row = reshape(&self.kind, bookmark.clone(), Shape::Table, self.include, now);
+            bookmark = row.unwrap_or(bookmark);
+            bookmark["columnDefinitions"] = Value::Null;
+        }
+        write_line(lines, "BOOKMARK", &codec::encode(&bookmark));
+    }
+
+    /// Waits for a change, the time of a bookmark, or the end.
+    async fn wait(&mut self, lines: &mut Vec<u8>) {
+        let api = self.api.clone();
+        tokio::select! {
+            more = api.ledger().changed(self.cursor) => self.ended = !more,
+            () = sleep_until(self.end) => self.ended = true,
+            () = api.stopped() => self.ended = true,
+            () = sleep_until(self.next_bookmark), if self.bookmarks => {
+                self.tell_bookmark(lines, false);
+                let last = self.end.checked_sub(BEFORE_END).unwrap_or(self.end);
+                let next = Instant::now() + BOOKMARKS;
+                self.next_bookmark = if Instant::now() < last { next.min(last) } else { self.end + BOOKMARKS };
+            }
+        }
+    }
+}
+
+/// A length of its own for each watch, so that not all come back at once.
+fn spread() -> u64 {
+    let random = uuid::Uuid::new_v4().as_u64_pair().1;
+    SHORTEST + random % SHORTEST
+}
+
+fn write_line(lines: &mut Vec<u8>, event: &str, object: &[u8]) {
+    lines.extend_from_slice(b"{\"type\":\"");
+    lines.extend_from_slice(event.as_bytes());
+    lines.extend_from_slice(b"\",\"object\":");
+    lines.extend_from_slice(object);
+    lines.extend_from_slice(b"}\n");
+}

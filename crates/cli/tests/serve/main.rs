@@ -1,0 +1,115 @@
+//! `orchestra serve` from outside: as a process, over TLS.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod bounds;
+mod client;
+mod durability;
+mod server;
+
+use client::CONFIG_MAPS;
+use hyper::Method;
+use serde_json::{Value, json};
+use server::{Server, serve};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// A config map as a client sends it.
+pub(crate) fn config_map(name: &str, text: &str) -> String {
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}});
+    object.to_string()
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_first_lines_say_how_to_use_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::start(&data);
+    assert_eq!(
+        server.greeting,
+        format!("Serving the API on https://{}; stop with Ctrl-C.\n", server.address)
+    );
+    let (status, rest, _) = server.terminate();
+    assert!(status.success(), "{status}");
+    let kubeconfig = data.join("kubeconfig");
+    assert_eq!(
+        rest,
+        format!("\n    export KUBECONFIG={}\n    kubectl get namespaces\n", kubeconfig.display())
+    );
+}
+
+#[test]
+fn what_is_secret_is_for_its_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let _server = Server::start(&data);
+    for (name, expected) in [
+        ("", 0o700),
+        ("pki", 0o700),
+        ("pki/ca.pem", 0o600),
+        ("pki/serving.pem", 0o600),
+        ("pki/admin.pem", 0o600),
+        ("kubeconfig", 0o600),
+        ("objects.redb", 0o600),
+    ] {
+        let mode = mode(&data.join(name));
+        assert_eq!(mode, expected, "{name:?} has the mode {mode:o}");
+    }
+}
+
+#[test]
+fn a_second_server_is_told_which_process_has_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let second = serve(folder.path(), "127.0.0.1:0").output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let complaint = String::from_utf8(second.stderr).unwrap();
+    assert!(complaint.contains(&format!("in use by process {}", server.id())), "{complaint}");
+    assert!(second.stdout.is_empty());
+}
+
+#[test]
+fn a_taken_port_is_named_with_its_remedy() {
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = Server::start(first.path());
+    let refused = serve(second.path(), &server.address.to_string()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let complaint = String::from_utf8(refused.stderr).unwrap();
+    let expected = format!("cannot listen on {}: the port is taken", server.address);
+    assert!(complaint.contains(&expected), "{complaint}");
+}
+
+#[tokio::test]
+async fn sigterm_ends_open_watches_and_the_server_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let mut watches = Vec::new();
+    for _ in 0..20 {
+        let connection = server.client().connect().await.unwrap();
+        watches.push(connection.watch("timeoutSeconds=600").await.unwrap());
+    }
+    let mut idle = server.client().connect().await.unwrap();
+    let (status, _) = idle.call(Method::POST, CONFIG_MAPS, config_map("seen", "")).await.unwrap();
+    assert_eq!(status, 201);
+    for watch in &mut watches {
+        watch.wait_for("seen").await;
+    }
+    let (status, _, took) = tokio::task::spawn_blocking(|| server.terminate()).await.unwrap();
+    assert!(status.success(), "{status}");
+    assert!(took < Duration::from_secs(5), "it took {took:?}");
+    for watch in &mut watches {
+        assert_eq!(watch.next().await, None::<Value>, "the watch ends without an event");
+    }
+    let server = Server::start(folder.path());
+    let mut connection = server.client().connect().await.unwrap();
+    let (status, _) = connection.call(Method::GET, &format!("{CONFIG_MAPS}/seen"), "").await.unwrap();
+    assert_eq!(status, 200);
+}

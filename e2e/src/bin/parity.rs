@@ -1,0 +1,133 @@
+//! Records what a real API server answers to the parity scripts, and compares another with it.
+#![allow(clippy::print_stdout, reason = "a command speaks to its user")]
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
+
+use clap::{Parser, Subcommand};
+use orchestra_e2e::parity::{
+    self, Recording, Script, Target,
+    accepted::{self, Accepted},
+    cleanup, difference, normalise, player,
+    target::TargetError,
+};
+use tokio::{sync::Semaphore, task::JoinSet};
+
+#[derive(Parser)]
+#[command(about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Only scripts whose topic contains this.
+    #[arg(long, global = true, default_value = "")]
+    only: String,
+    /// How many scripts run at the same time.
+    #[arg(long, global = true, default_value_t = 4)]
+    jobs: usize,
+    /// Leave what the scripts made (for a server that is thrown away).
+    #[arg(long, global = true)]
+    keep: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Play against the server of KUBECONFIG and store its answers.
+    Record,
+    /// Play against the server of KUBECONFIG and check that the stored answers still hold.
+    Compare,
+    /// Play a server and show where it differs from the stored answers.
+    Play {
+        /// The server's kubeconfig.
+        #[arg(long)]
+        server: PathBuf,
+    },
+    /// List the scripts.
+    List,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Arguments::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<bool, TargetError> {
+    let folder = parity::folder();
+    let mut scripts = Script::all(&folder)?;
+    scripts.retain(|script| script.topic.contains(&arguments.only));
+    let stored = |topic: &str| folder.join("recorded").join(format!("{topic}.json"));
+    let target = match &arguments.command {
+        Command::List => return Ok(list(&scripts)),
+        Command::Record | Command::Compare => Target::kubeconfig(None).await?,
+        Command::Play { server } => Target::kubeconfig(Some(server)).await?,
+    };
+    let mut plays = start(scripts, &target, &arguments);
+    let mut differences = Vec::new();
+    let mut good = true;
+    while let Some(play) = plays.join_next().await {
+        let (topic, recording, troubles) = play??;
+        for trouble in &troubles {
+            println!("{topic}: {trouble}");
+        }
+        if matches!(arguments.command, Command::Record) {
+            if troubles.is_empty() {
+                recording.write(&stored(&topic))?;
+            }
+            good &= troubles.is_empty();
+        } else {
+            differences.extend(difference::compare(&topic, &Recording::read(&stored(&topic))?, &recording)?);
+        }
+    }
+    if matches!(arguments.command, Command::Play { .. }) {
+        let lines = Accepted::read(&folder.join("differences.txt"))?;
+        let (open, stale) = accepted::judge(differences, &lines);
+        differences = open;
+        for line in stale.iter().filter(|_| arguments.only.is_empty()) {
+            println!("accepted, but no longer so: {line}");
+            good = false;
+        }
+    }
+    for difference in &differences {
+        println!("{difference}");
+    }
+    println!("{} differences", differences.len());
+    Ok(good && differences.is_empty())
+}
+
+type Played = Result<(String, Recording, Vec<String>), TargetError>;
+
+fn start(scripts: Vec<Script>, target: &Target, arguments: &Arguments) -> JoinSet<Played> {
+    let mut plays = JoinSet::new();
+    let slots = Arc::new(Semaphore::new(arguments.jobs));
+    let keep = arguments.keep;
+    for script in scripts {
+        let (target, slots) = (target.clone(), slots.clone());
+        plays.spawn(async move {
+            let _slot = slots.acquire().await?;
+            if !keep {
+                cleanup::clean(&script, &target).await?;
+            }
+            let transcript = player::play(&script, &target).await;
+            if !keep {
+                cleanup::clean(&script, &target).await?;
+            }
+            let recording = normalise::normalise(&transcript)?;
+            Ok((script.topic, recording, transcript.troubles))
+        });
+    }
+    plays
+}
+
+fn list(scripts: &[Script]) -> bool {
+    for script in scripts {
+        println!("{:4} {:28} {}", script.recorded_steps(), script.topic, script.about);
+    }
+    let steps: usize = scripts.iter().map(Script::recorded_steps).sum();
+    println!("{steps:4} steps in {} scripts", scripts.len());
+    true
+}

@@ -1,0 +1,90 @@
+//! Compares two recordings place by place.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::Recording;
+
+/// One place where two servers answer differently.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// The script's topic.
+    pub topic: String,
+    /// The step's name, or nothing for the order of versions.
+    pub step: String,
+    /// The place in the answer, as a JSON pointer.
+    pub place: String,
+    /// What is recorded; nothing if the place is absent.
+    pub expected: Option<Value>,
+    /// What the played server has there.
+    pub got: Option<Value>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show =
+            |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), ToString::to_string);
+        writeln!(out, "{} | {} | {}", self.topic, self.step, self.place)?;
+        writeln!(out, "    expected {}", show(&self.expected))?;
+        write!(out, "    got      {}", show(&self.got))
+    }
+}
+
+/// All differences between what was recorded and what was played.
+pub fn compare(topic: &str, expected: &Recording, got: &Recording) -> serde_json::Result<Vec<Difference>> {
+    let mut differences = Vec::new();
+    let count = expected.steps.len().max(got.steps.len());
+    for index in 0..count {
+        let (old, new) = (expected.steps.get(index), got.steps.get(index));
+        let step = old.or(new).map(|answer| answer.step.clone()).unwrap_or_default();
+        let (old, new) = (serde_json::to_value(old)?, serde_json::to_value(new)?);
+        let mut found = Finder { topic, step: &step, differences: &mut differences };
+        found.values("", Some(&old), Some(&new));
+    }
+    if differences.is_empty() && expected.versions != got.versions {
+        differences.push(Difference {
+            topic: topic.to_owned(),
+            step: String::new(),
+            place: "/versions".to_owned(),
+            expected: Some(serde_json::to_value(&expected.versions)?),
+            got: Some(serde_json::to_value(&got.versions)?),
+        });
+    }
+    Ok(differences)
+}
+
+struct Finder<'a> {
+    topic: &'a str,
+    step: &'a str,
+    differences: &'a mut Vec<Difference>,
+}
+
+impl Finder<'_> {
+    fn values(&mut self, place: &str, old: Option<&Value>, new: Option<&Value>) {
+        match (old, new) {
+            (Some(Value::Object(old)), Some(Value::Object(new))) => self.objects(place, old, new),
+            (Some(Value::Array(old)), Some(Value::Array(new))) => {
+                for index in 0..old.len().max(new.len()) {
+                    self.values(&format!("{place}/{index}"), old.get(index), new.get(index));
+                }
+            }
+            (old, new) if old == new => {}
+            (old, new) => self.differences.push(Difference {
+                topic: self.topic.to_owned(),
+                step: self.step.to_owned(),
+                place: place.to_owned(),
+                expected: old.cloned(),
+                got: new.cloned(),
+            }),
+        }
+    }
+
+    fn objects(&mut self, place: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let added = new.keys().filter(|key| !old.contains_key(*key));
+        for key in old.keys().chain(added) {
+            let below = format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
+            self.values(&below, old.get(key), new.get(key));
+        }
+    }
+}

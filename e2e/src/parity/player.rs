@@ -1,0 +1,239 @@
+//! Plays a script: sends its requests in order and keeps the answers.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tokio::time;
+
+use super::{
+    recording::{Answer, Content},
+    script::{Script, Step, Until},
+    target::{StreamingBody, Target, TargetError},
+    variables::Variables,
+    watching::Watching,
+};
+
+/// How long something that a controller does may take.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// The pause between two looks at it.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The answers to a script, as they came.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    /// The answer to every recorded step.
+    pub answers: Vec<Answer>,
+    /// What makes the answers worthless as a recording: failed preparations, waiting in vain.
+    pub troubles: Vec<String>,
+}
+
+/// Plays all steps. A step that fails does not stop the others: every difference counts.
+pub async fn play(script: &Script, target: &Target) -> Transcript {
+    let mut variables = Variables::default();
+    let (namespace, group) = (script.namespace(), script.group());
+    for (name, value) in [
+        ("core", format!("/api/v1/namespaces/{namespace}")),
+        ("crds", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned()),
+        ("gv", format!("{group}/v1")),
+        ("widgets", format!("/apis/{group}/v1/namespaces/{namespace}/widgets")),
+        ("ns", namespace),
+        ("group", group),
+    ] {
+        variables.set(name, Value::String(value));
+    }
+    let mut player = Player { target, variables, watches: HashMap::new(), transcript: Transcript::default() };
+    for step in &script.steps {
+        player.play(step).await;
+    }
+    player.transcript
+}
+
+struct Player<'a> {
+    target: &'a Target,
+    variables: Variables,
+    watches: HashMap<String, Watching>,
+    transcript: Transcript,
+}
+
+impl Player<'_> {
+    async fn play(&mut self, step: &Step) {
+        let mut answer = match &step.collect {
+            Some(wanted) => {
+                let mut answer = empty(step);
+                answer.request = format!("collect {}", wanted.watch);
+                answer.content = Content::Events(self.collect(step).await);
+                answer
+            }
+            None => self.request(step).await.unwrap_or_else(|error| {
+                self.trouble(step, &error.to_string());
+                Answer { content: Content::Text(format!("no answer: {error}")), ..empty(step) }
+            }),
+        };
+        self.save(step, &answer);
+        if !step.setup {
+            if let (Content::Body(body), false) = (&mut answer.content, step.only.is_empty()) {
+                let look = |place: &String| {
+                    let place = self.variables.fill_text(place);
+                    let value = body.pointer(&place).cloned().unwrap_or_default();
+                    (place, value)
+                };
+                *body = Value::Object(step.only.iter().map(look).collect());
+            }
+            self.transcript.answers.push(answer);
+        } else if answer.status.is_some_and(|status| status >= 300) {
+            self.trouble(step, &format!("{answer:?}"));
+        }
+    }
+
+    async fn request(&mut self, step: &Step) -> Result<Answer, TargetError> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let response = self.target.send(self.build(step)?).await?;
+            let (parts, body) = response.into_parts();
+            let mut answer = empty(step);
+            answer.status = Some(parts.status.as_u16());
+            answer.headers = telling(&parts.headers);
+            if let (Some(name), true) = (&step.watch, parts.status.is_success()) {
+                self.watches.insert(name.clone(), Watching::start(body));
+                answer.content = Content::Watch(name.clone());
+                return Ok(answer);
+            }
+            answer.content = content(&parts.headers, body, step.text).await?;
+            match &step.until {
+                Some(until) if !reached(&self.variables, until, &answer) => {
+                    if Instant::now() > deadline {
+                        self.trouble(step, "waited in vain");
+                        return Ok(answer);
+                    }
+                    time::sleep(PAUSE).await;
+                }
+                _ => return Ok(answer),
+            }
+        }
+    }
+
+    fn build(&self, step: &Step) -> Result<Request<Bytes>, TargetError> {
+        let line = self.variables.fill_text(&step.send);
+        let (method, path) = line.split_once(' ').ok_or("a request needs a method and a path")?;
+        let mut request = Request::builder().method(method).uri(path).body(Bytes::new())?;
+        let headers = request.headers_mut();
+        headers.insert(header::USER_AGENT, HeaderValue::from_static("parity/1"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        if step.body.is_some() || step.raw.is_some() {
+            let kind = step.patch.map_or("application/json", |patch| patch.content_type());
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        for (name, value) in &step.headers {
+            let name: HeaderName = name.parse()?;
+            match value {
+                Some(value) => {
+                    headers.insert(name, self.variables.fill_text(value).parse()?);
+                }
+                None => {
+                    headers.remove(name);
+                }
+            }
+        }
+        if let Some(body) = &step.body {
+            *request.body_mut() = serde_json::to_vec(&self.variables.fill(body))?.into();
+        } else if let Some(raw) = &step.raw {
+            *request.body_mut() = self.variables.fill_text(raw).into();
+        }
+        Ok(request)
+    }
+
+    async fn collect(&mut self, step: &Step) -> Vec<Value> {
+        let Some(wanted) = &step.collect else { return Vec::new() };
+        let Some(watching) = self.watches.get_mut(&wanted.watch) else {
+            self.trouble(step, "the watch is not open");
+            return Vec::new();
+        };
+        let collected = watching.collect(wanted).await;
+        let mut events = collected.events;
+        if collected.ended {
+            events.push(json!("the server ended the watch"));
+        }
+        if collected.stalled {
+            events.push(json!("nothing more came"));
+            self.trouble(step, "the watch stalled");
+        }
+        events
+    }
+
+    fn save(&mut self, step: &Step, answer: &Answer) {
+        for (name, place) in &step.save {
+            let value = match (place.strip_prefix("header:"), &answer.content) {
+                (Some(header), _) => {
+                    answer.headers.get(header).and_then(|values| values.first()).map(|value| json!(value))
+                }
+                (None, Content::Body(body)) => body.pointer(place).cloned(),
+                (None, Content::Events(events)) => json!(events).pointer(place).cloned(),
+                _ => None,
+            };
+            if value.is_none() {
+                self.trouble(step, &format!("nothing to save at {place}"));
+            }
+            self.variables.set(name, value.unwrap_or_else(|| json!(format!("no-{name}"))));
+        }
+    }
+
+    fn trouble(&mut self, step: &Step, what: &str) {
+        self.transcript.troubles.push(format!("{}: {what}", step.name));
+    }
+}
+
+fn empty(step: &Step) -> Answer {
+    Answer {
+        step: step.name.clone(),
+        request: step.send.clone(),
+        status: None,
+        headers: BTreeMap::new(),
+        content: Content::Text(String::new()),
+    }
+}
+
+fn reached(variables: &Variables, until: &Until, answer: &Answer) -> bool {
+    let status = until.status.is_none_or(|status| answer.status == Some(status));
+    status
+        && until.at.iter().all(|(place, wanted)| {
+            let Content::Body(body) = &answer.content else { return false };
+            let found = body.pointer(&variables.fill_text(place));
+            if wanted.is_null() { found.is_none() } else { found == Some(&variables.fill(wanted)) }
+        })
+}
+
+async fn content(headers: &HeaderMap, body: StreamingBody, text: bool) -> Result<Content, TargetError> {
+    let bytes = body.collect().await?.to_bytes();
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let parsed = match kind {
+        _ if text => None,
+        Some(kind) if kind.starts_with("application/yaml") => serde_saphyr::from_slice(&bytes).ok(),
+        _ => serde_json::from_slice(&bytes).ok(),
+    };
+    Ok(match parsed {
+        Some(value) => Content::Body(value),
+        None => Content::Text(String::from_utf8_lossy(&bytes).into_owned()),
+    })
+}
+
+/// The headers that say something about the answer; the others are about the connection or
+/// differ with every request.
+fn telling(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+    const SILENT: [&str; 6] =
+        ["audit-id", "connection", "content-length", "date", "transfer-encoding", "last-modified"];
+    let mut telling = BTreeMap::<String, Vec<String>>::new();
+    for (name, value) in headers {
+        let name = name.as_str();
+        if !SILENT.contains(&name) && !name.starts_with("x-kubernetes-pf-") {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            telling.entry(name.to_owned()).or_default().push(value);
+        }
+    }
+    telling
+}

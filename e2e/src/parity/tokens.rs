@@ -1,0 +1,151 @@
+//! Names for values that differ from run to run.
+//!
+//! A uid or a version is named after the step whose answer shows it first: `uid:3` and `rv:3`, or
+//! `rv:3.2` for the second new one of that answer. Two equal values get the same name, so a write
+//! that makes no revision is seen. One extra revision changes no later name.
+
+use std::collections::{BTreeMap, HashMap};
+
+use regex_lite::{Captures, Regex};
+use serde_json::Value;
+
+const UUID: &str = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+/// Times from 2024 on are the server's; scripts use older ones, which are compared.
+const TIME: &str = r"20(?:2[4-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)";
+const VERSION_IN_TEXT: &str = r"(?i)(resource ?version[^0-9]{0,40}|current: |\()(\d+)";
+const HASH: &str = r"hash=[0-9A-F]+";
+
+pub(super) struct Tokens {
+    uuid: Regex,
+    time: Regex,
+    version: Regex,
+    hash: Regex,
+    uids: HashMap<String, String>,
+    versions: BTreeMap<u64, String>,
+    generated: Vec<(String, String)>,
+}
+
+impl Tokens {
+    pub(super) fn new() -> Result<Self, regex_lite::Error> {
+        Ok(Self {
+            uuid: Regex::new(UUID)?,
+            time: Regex::new(TIME)?,
+            version: Regex::new(VERSION_IN_TEXT)?,
+            hash: Regex::new(HASH)?,
+            uids: HashMap::new(),
+            versions: BTreeMap::new(),
+            generated: Vec::new(),
+        })
+    }
+
+    /// Meets everything that one step's answer shows.
+    pub(super) fn learn(&mut self, step: usize, value: &Value) {
+        let mut new = (0, 0);
+        self.visit(step, value, &mut new);
+    }
+
+    fn visit(&mut self, step: usize, value: &Value, new: &mut (usize, usize)) {
+        match value {
+            Value::String(text) => {
+                for uid in self.uuid.find_iter(text) {
+                    self.uids.entry(uid.as_str().to_owned()).or_insert_with(|| {
+                        new.0 += 1;
+                        name("uid", step, new.0)
+                    });
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.visit(step, item, new)),
+            Value::Object(fields) => {
+                if let (Some(version), false) = (own_version(value), is_collection(value)) {
+                    self.versions.entry(version).or_insert_with(|| {
+                        new.1 += 1;
+                        name("rv", step, new.1)
+                    });
+                }
+                self.learn_generated(&value["metadata"]);
+                fields.values().for_each(|field| self.visit(step, field, new));
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_generated(&mut self, metadata: &Value) {
+        if let (Some(base), Some(full)) = (metadata["generateName"].as_str(), metadata["name"].as_str())
+            && full.starts_with(base)
+            && !self.generated.iter().any(|(known, _)| known == full)
+        {
+            let number = self.generated.len() + 1;
+            self.generated.push((full.to_owned(), format!("{base}<generated {number}>")));
+        }
+    }
+
+    /// The names of the versions, from the oldest to the newest.
+    pub(super) fn versions(&self) -> Vec<String> {
+        self.versions.values().cloned().collect()
+    }
+
+    /// The name of an object's version.
+    pub(super) fn version(&self, version: u64) -> String {
+        self.versions.get(&version).cloned().unwrap_or_else(|| "<version>".to_owned())
+    }
+
+    /// The version of a collection or a bookmark: it may be any between two writes of the script,
+    /// since others write too, so it is named after the last write that it covers.
+    pub(super) fn covering(&self, version: u64) -> String {
+        match self.versions.range(..=version).next_back() {
+            Some((_, name)) => format!(">={name}"),
+            None => ">=0".to_owned(),
+        }
+    }
+
+    /// A text with everything in it replaced by its name.
+    pub(super) fn text(&self, text: &str) -> String {
+        let text = self.uuid.replace_all(text, |found: &Captures| {
+            self.uids.get(&found[0]).cloned().unwrap_or_else(|| "<uid>".to_owned())
+        });
+        let text = self.time.replace_all(&text, |found: &Captures| {
+            found.get(1).map_or("<time>".to_owned(), |part| format!("<time, {} digits>", part.len() - 1))
+        });
+        let mut text = self.hash.replace_all(&text, "hash=<hash>").into_owned();
+        for (full, name) in &self.generated {
+            text = text.replace(full, name);
+        }
+        text
+    }
+
+    /// A message, in which versions are numbers among words.
+    pub(super) fn message(&self, text: &str) -> String {
+        let text = self.text(text);
+        if !text.to_lowercase().replace(' ', "").contains("resourceversion") {
+            return text;
+        }
+        let name = |found: &Captures| {
+            match found[2].parse() {
+                // Zero and one are what scripts say, or no version at all.
+                Ok(0 | 1) => found[0].to_owned(),
+                // How far the server is says nothing of the script.
+                Ok(version) if !found[1].starts_with("current") => {
+                    format!("{}{}", &found[1], self.version(version))
+                }
+                _ => format!("{}<version>", &found[1]),
+            }
+        };
+        self.version.replace_all(&text, name).into_owned()
+    }
+}
+
+/// The version in a value's own metadata.
+pub(super) fn own_version(value: &Value) -> Option<u64> {
+    value["metadata"]["resourceVersion"].as_str()?.parse().ok()
+}
+
+/// Whether a value's version is that of many objects.
+pub(super) fn is_collection(value: &Value) -> bool {
+    let kind = value["kind"].as_str().unwrap_or_default();
+    let bookmark = value["metadata"]["name"].is_null() && value["metadata"]["uid"].is_null();
+    value.get("items").is_some() || kind == "Table" || kind.ends_with("List") || bookmark
+}
+
+fn name(what: &str, step: usize, number: usize) -> String {
+    if number == 1 { format!("{what}:{step}") } else { format!("{what}:{step}.{number}") }
+}

@@ -1,0 +1,86 @@
+//! Watches that stay open while the script goes on.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use serde_json::Value;
+use tokio::{sync::mpsc, task::JoinHandle, time};
+
+use super::{script::Collect, target::StreamingBody};
+
+/// How long the next event may take before the watch counts as stalled.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Marks the bookmark that ends the initial events; all others come when the server likes.
+const INITIAL_END: &str = "k8s.io/initial-events-end";
+
+/// An open watch; its events gather until they are collected.
+pub(super) struct Watching {
+    events: mpsc::UnboundedReceiver<Value>,
+    reader: JoinHandle<()>,
+}
+
+/// What a collection found.
+pub(super) struct Collected {
+    pub(super) events: Vec<Value>,
+    /// Whether the server ended the watch.
+    pub(super) ended: bool,
+    /// Whether events were awaited that did not come.
+    pub(super) stalled: bool,
+}
+
+impl Watching {
+    pub(super) fn start(mut body: StreamingBody) -> Self {
+        let (sender, events) = mpsc::unbounded_channel();
+        let reader = tokio::spawn(async move {
+            let mut buffer = Vec::new();
+            while let Some(Ok(frame)) = body.frame().await {
+                let Ok(data) = frame.into_data() else { continue };
+                buffer.extend_from_slice(&data);
+                while let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = buffer.drain(..=end).collect();
+                    let event = serde_json::from_slice(&line)
+                        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&line).into_owned()));
+                    if sender.send(event).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Self { events, reader }
+    }
+
+    pub(super) async fn collect(&mut self, wanted: &Collect) -> Collected {
+        let mut collected = Collected { events: Vec::new(), ended: false, stalled: false };
+        while wanted.events != Some(collected.events.len()) {
+            match time::timeout(PATIENCE, self.events.recv()).await {
+                Ok(Some(event)) => {
+                    let bookmark = event["type"] == "BOOKMARK";
+                    let initial = &event["object"]["metadata"]["annotations"][INITIAL_END];
+                    if bookmark && initial.is_null() && !wanted.bookmark {
+                        continue;
+                    }
+                    collected.events.push(event);
+                    if wanted.bookmark && bookmark {
+                        break;
+                    }
+                }
+                Ok(None) => {
+                    collected.ended = true;
+                    break;
+                }
+                Err(_) => {
+                    collected.stalled = true;
+                    break;
+                }
+            }
+        }
+        collected
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}

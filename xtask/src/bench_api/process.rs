@@ -1,0 +1,98 @@
+//! The servers as processes: how soon they answer, how much memory they hold, how long they compute.
+
+use super::Failure;
+use super::client::Client;
+use hyper::{Method, StatusCode};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// In `/proc/PID/stat` Linux counts hundredths of a second, whatever the machine.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A running `orchestra serve`; dropping it kills it.
+pub(crate) struct Embedded(Child);
+
+impl Embedded {
+    /// Starts it over a data folder. Returns it with the time from the start of the process to its first answer over
+    /// TLS.
+    pub(crate) async fn start(program: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
+        let started = Instant::now();
+        let child = Command::new(program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut server = Self(child);
+        let mut greeting = String::new();
+        if let Some(output) = server.0.stdout.take() {
+            BufReader::new(output).read_line(&mut greeting)?;
+        }
+        let client = Client::from_kubeconfig(&data.join("kubeconfig"))?;
+        let (status, _) = client.connect().await?.call(Method::GET, "/readyz", String::new()).await?;
+        match status {
+            StatusCode::OK => Ok((server, started.elapsed())),
+            _ => Err(format!("/readyz is answered with {status}").into()),
+        }
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn stop(mut self) -> Result<(), Failure> {
+        Command::new("kill").arg(self.0.id().to_string()).status()?;
+        match self.0.wait()? {
+            status if status.success() => Ok(()),
+            status => Err(format!("the server ended with {status}").into()),
+        }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        // One that has ended already needs no killing.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The processes that run under these names.
+pub(crate) fn named(names: &[&str]) -> Result<Vec<u32>, Failure> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
+        let id: Option<u32> = path.file_name().and_then(|id| id.to_str()?.parse().ok());
+        found.extend(id.filter(|_| names.contains(&name.trim())));
+    }
+    Ok(found)
+}
+
+/// The memory that processes hold together, in MiB.
+pub(crate) fn memory(ids: &[u32]) -> Result<f64, Failure> {
+    let mut kib = 0;
+    for id in ids {
+        let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        kib += line.trim().trim_end_matches(" kB").parse::<u32>()?;
+    }
+    Ok(f64::from(kib) / 1024.0)
+}
+
+/// The time that processes have computed together, for themselves and inside the system.
+pub(crate) fn computed(ids: &[u32]) -> Result<Duration, Failure> {
+    let mut ticks = 0;
+    for id in ids {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
+        // Fields 14 and 15; the second is the name in brackets, which may hold spaces.
+        let rest = stat.rsplit_once(") ").ok_or("no name")?.1;
+        for field in rest.split(' ').skip(11).take(2) {
+            ticks += field.parse::<u32>()?;
+        }
+    }
+    Ok(TICK * ticks)
+}
