@@ -29,6 +29,8 @@ mod validate;
 mod value;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use serde_json::Value;
