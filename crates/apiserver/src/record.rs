@@ -45,17 +45,29 @@ pub(crate) fn pack(kind: &Kind, object: &Value) -> Bytes {
     bytes.into()
 }
 
+/// Packs metadata, with the version in its alphabetical place, and says where that is.
 fn pack_metadata(bytes: &mut Vec<u8>, metadata: &Map<String, Value>) -> usize {
+    const VERSION: &str = "resourceVersion";
+    let mut place = None;
+    let write_version = |bytes: &mut Vec<u8>| {
+        comma(bytes);
+        bytes.extend_from_slice(b"\"resourceVersion\":\"");
+        let place = bytes.len();
+        bytes.push(b'"');
+        place
+    };
     bytes.push(b'{');
-    for (name, value) in metadata.iter().filter(|(name, _)| *name != "resourceVersion") {
+    for (name, value) in metadata.iter().filter(|(name, _)| *name != VERSION) {
+        if name.as_str() > VERSION && place.is_none() {
+            place = Some(write_version(bytes));
+        }
+        comma(bytes);
         json::encode_into(bytes, &Value::String(name.clone()));
         bytes.push(b':');
         json::encode_into(bytes, value);
-        bytes.push(b',');
     }
-    bytes.extend_from_slice(b"\"resourceVersion\":\"");
-    let place = bytes.len();
-    bytes.extend_from_slice(b"\"}");
+    let place = place.unwrap_or_else(|| write_version(bytes));
+    bytes.push(b'}');
     place
 }
 
@@ -158,4 +170,32 @@ pub(crate) fn write_type(kind: &Kind, out: &mut Vec<u8>) {
     json::encode_into(out, &Value::String(kind.api_version()));
     out.extend_from_slice(b",\"kind\":");
     json::encode_into(out, &Value::String(kind.kind.clone()));
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at once")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_read_as_it_was_packed_with_the_number_of_the_change() {
+        let kind = Kind { kind: "ConfigMap".to_owned(), version: "v1".to_owned(), ..Kind::default() };
+        for metadata in
+            [json!({"name": "a"}), json!({"name": "a", "uid": "u", "resourceVersion": "7"}), json!({})]
+        {
+            let object = json!({"apiVersion": "x", "kind": "y", "data": {"k": "v"}, "metadata": metadata});
+            let bytes = pack(&kind, &object);
+            let record = Record { revision: Revision(42), bytes: &bytes };
+            let mut expected = object;
+            expected["apiVersion"] = json!("v1");
+            expected["kind"] = json!("ConfigMap");
+            expected["metadata"]["resourceVersion"] = json!("42");
+            assert_eq!(record.object(&kind), expected);
+            let mut text = Vec::new();
+            record.write_as(&kind, &mut text);
+            assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), expected);
+        }
+    }
 }

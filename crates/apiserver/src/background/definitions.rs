@@ -43,6 +43,15 @@ pub(super) async fn settle(api: &Api, name: &str) {
     change(api, name, "status", |definition| accept(definition, &taken, &now)).await;
 }
 
+/// An object is gone; if it was the last one of a definition that is to go, that goes too.
+pub(super) async fn one_less(api: &Api, resource: &str) {
+    let registry = api.registry();
+    let kind = registry.resources().into_iter().find(|kind| &*kind.resource == resource);
+    if kind.is_some_and(|kind| kind.terminating) {
+        settle(api, resource).await;
+    }
+}
+
 fn accept(definition: &mut Value, taken: &[rivals::Taken], now: &str) {
     let names = definition["spec"]["names"].clone();
     let mut accepted = names;
@@ -81,16 +90,11 @@ async fn remove(api: &Api, name: &str, definition: &Value) {
     let registry = api.registry();
     let kind = registry.resources().into_iter().find(|kind| &*kind.resource == name).cloned();
     let objects = api.ledger().list(name, None, None, usize::MAX, None).map(|listed| listed.objects);
-    let mut left = 0;
+    let objects = objects.unwrap_or_default();
     if let Some(kind) = kind {
-        for (key, object) in objects.unwrap_or_default() {
-            let object = Record { revision: object.revision, bytes: &object.value }.object(&kind);
-            if !lifecycle::is_deleting(&object) {
-                super::delete(api, &kind, &key, &object["metadata"]["uid"]).await;
-            }
-            left += usize::from(api.ledger().get(&key).is_some());
-        }
+        super::delete_all(api, &kind, &objects).await;
     }
+    let left = objects.iter().filter(|(key, _)| api.ledger().get(key).is_some()).count();
     let now = api.clock().now();
     if left > 0 {
         change(api, name, "status", |definition| {

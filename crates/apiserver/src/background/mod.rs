@@ -4,7 +4,10 @@ mod definitions;
 mod garbage;
 mod namespaces;
 
+use std::sync::Arc;
+
 use axum::http::{Method, Request};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,14 +16,18 @@ use crate::{
     http::{query::Query, route::Resource},
     kinds::{Kind, builtin},
     ledger::Event,
+    objects::lifecycle,
+    record::Record,
     status::Status,
-    store::{Key, Revision},
+    store::{Key, Object, Revision},
     verbs::{Call, create, delete},
 };
-use std::sync::Arc;
 
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Deletions that go on together.
+const AT_A_TIME: usize = 64;
 
 /// Makes sure that the first objects are there, and starts the tasks.
 pub(crate) async fn start(api: &Api) -> Result<(), Status> {
@@ -82,8 +89,8 @@ async fn react(api: &Api, garbage: &mut garbage::Collector, event: &Event) {
             if event.value.is_none() && !event.key.namespace.is_empty() {
                 namespaces::empty(api, &event.key.namespace).await;
             }
-            if event.value.is_none() && event.key.resource.contains('.') {
-                definitions::settle(api, &event.key.resource).await;
+            if event.value.is_none() {
+                definitions::one_less(api, &event.key.resource).await;
             }
             if event.previous.is_none() {
                 namespaces::sweep(api, &event.key).await;
@@ -110,6 +117,17 @@ async fn with_call<T>(
     let (parts, ()) = request.map_err(|error| Status::internal(error.to_string()))?.into_parts();
     let call = Call { api, target, query: Query::default(), parts: &parts, now: api.clock().now() };
     work(&call).await
+}
+
+/// Deletes objects of a kind that nobody has deleted yet, many at a time, so that they share syncs.
+async fn delete_all(api: &Api, kind: &Arc<Kind>, objects: &[(Key, Object)]) {
+    let deletions = objects.iter().map(|(key, object)| async move {
+        let object = Record { revision: object.revision, bytes: &object.value }.object(kind);
+        if !lifecycle::is_deleting(&object) {
+            delete(api, kind, key, &object["metadata"]["uid"]).await;
+        }
+    });
+    futures_util::stream::iter(deletions).for_each_concurrent(AT_A_TIME, |deletion| deletion).await;
 }
 
 /// Deletes an object, if it still has this uid, as a client would.

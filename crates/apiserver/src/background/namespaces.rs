@@ -25,11 +25,9 @@ pub(super) async fn empty(api: &Api, name: &str) {
     let mut held: Vec<(String, usize)> = Vec::new();
     for kind in registry.resources().into_iter().filter(|kind| kind.namespaced) {
         let listed = api.ledger().list(&kind.resource, Some(name), None, usize::MAX, None);
-        for (key, object) in listed.map(|listed| listed.objects).unwrap_or_default() {
-            let object = Record { revision: object.revision, bytes: &object.value }.object(kind);
-            if !lifecycle::is_deleting(&object) {
-                super::delete(api, kind, &key, &object["metadata"]["uid"]).await;
-            }
+        let objects = listed.map(|listed| listed.objects).unwrap_or_default();
+        super::delete_all(api, kind, &objects).await;
+        for (key, _) in objects {
             if let Some(remaining) = api.read(kind, name, &key.name) {
                 // The real server ends the names of the core group with the dot, too.
                 count(&mut left, format!("{}.{}", kind.plural, kind.group));

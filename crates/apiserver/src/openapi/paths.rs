@@ -1,7 +1,7 @@
 //! The paths of a kind and the operations on each of them.
 //!
-//! Custom and built-in kinds differ in small ways that clients do look at: a built-in kind takes strategic merge
-//! patches and bodies of any media type, and its lists can be streamed.
+//! Custom and built-in kinds differ in small ways that clients do look at: a built-in kind takes bodies of any
+//! media type, and its lists can be streamed.
 
 use serde_json::{Map, Value, json};
 
@@ -207,7 +207,7 @@ impl Resource<'_> {
                 subject: subject.clone(),
                 description: format!("partially update {of}the specified {name}"),
                 parameters: PATCH_PARAMETERS,
-                body: Some((self.patches(), PATCH, true)),
+                body: Some((PATCHES, PATCH, true)),
                 media_types: ANSWERS,
                 answers: if self.kind.custom { &[OK] } else { &[OK, CREATED] },
                 answer: &self.object,
@@ -295,18 +295,11 @@ impl Resource<'_> {
     fn written(&self) -> &'static [&'static str] {
         if self.kind.custom { ANSWERS } else { &["*/*"] }
     }
-
-    /// The media types of a patch.
-    fn patches(&self) -> &'static [&'static str] {
-        let all = &[
-            "application/apply-patch+yaml",
-            "application/json-patch+json",
-            "application/merge-patch+json",
-            "application/strategic-merge-patch+json",
-        ];
-        if self.kind.custom { &all[..3] } else { all }
-    }
 }
+
+/// The media types of a patch.
+const PATCHES: &[&str] =
+    &["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"];
 
 const ANSWERS: &[&str] = &["application/json", "application/yaml"];
 const STREAMS: &[&str] = &["application/json", "application/json;stream=watch", "application/yaml"];
