@@ -1,6 +1,9 @@
 //! The server: its parts, and how they are put together.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{
+    Arc, Mutex, PoisonError, RwLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use axum::{Extension, Router};
 use serde_json::Value;
@@ -29,6 +32,7 @@ struct Inner {
     building: Mutex<()>,
     clock: Clock,
     stop: watch::Sender<bool>,
+    unfinished: AtomicBool,
 }
 
 /// What can be chosen.
@@ -57,6 +61,7 @@ impl Api {
             building: Mutex::new(()),
             clock: options.clock,
             stop: watch::channel(false).0,
+            unfinished: AtomicBool::new(false),
         }));
         api.refresh();
         background::start(&api)
@@ -87,6 +92,21 @@ impl Api {
             // An error means that the server is gone altogether.
             let _ = stop.wait_for(|stop| *stop).await;
         }
+    }
+
+    /// Whether [`stop`](Self::stop) was called.
+    pub(crate) fn is_stopped(&self) -> bool {
+        *self.0.stop.borrow()
+    }
+
+    /// Something in the background could not be done; it is tried again soon.
+    pub(crate) fn come_back(&self) {
+        self.0.unfinished.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something is to be tried again.
+    pub(crate) fn take_unfinished(&self) -> bool {
+        self.0.unfinished.swap(false, Ordering::Relaxed)
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {

@@ -71,6 +71,9 @@ pub enum WriteError {
     /// The store could not keep it. Nothing was changed.
     #[error("{0}")]
     Store(String),
+    /// The object is larger than any that is kept.
+    #[error("the object is too large")]
+    TooLarge,
     /// The ledger has ended.
     #[error("the ledger has ended")]
     Ended,

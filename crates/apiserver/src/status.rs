@@ -1,5 +1,7 @@
 //! Refusals: the `Status` objects of the API, with the reasons, codes and words of the real server.
 
+use std::collections::HashSet;
+
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -118,13 +120,9 @@ impl Status {
         let list = match errors {
             [one] => one.to_string(),
             many => {
-                let mut seen = Vec::new();
-                for error in many {
-                    let text = error.to_string();
-                    if !seen.contains(&text) {
-                        seen.push(text);
-                    }
-                }
+                let mut known = HashSet::new();
+                let texts = many.iter().map(ToString::to_string);
+                let seen: Vec<String> = texts.filter(|text| known.insert(text.clone())).collect();
                 match seen.as_slice() {
                     [one] => one.clone(),
                     many => format!("[{}]", many.join(", ")),

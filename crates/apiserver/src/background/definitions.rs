@@ -7,6 +7,7 @@ use crate::{
     api::Api,
     crd::{conditions, rivals},
     kinds::builtin,
+    ledger::Expected,
     objects::lifecycle::{self, CLEANUP},
     record::Record,
     verbs::update,
@@ -56,8 +57,12 @@ fn accept(definition: &mut Value, taken: &[rivals::Taken], now: &str) {
     let names = definition["spec"]["names"].clone();
     let mut accepted = names;
     if let Value::Object(accepted) = &mut accepted {
+        let before = definition["status"]["acceptedNames"].clone();
         for name in taken {
             accepted.remove(name.field);
+            if let Some(kept) = before.get(name.field) {
+                accepted.insert(name.field.to_owned(), kept.clone());
+            }
         }
         for required in ["plural", "kind"] {
             accepted.entry(required).or_insert_with(|| json!(""));
@@ -88,18 +93,26 @@ async fn remove(api: &Api, name: &str, definition: &Value) {
         return;
     }
     let registry = api.registry();
-    let kind = registry.resources().into_iter().find(|kind| &*kind.resource == name).cloned();
+    let known = registry.resources().into_iter().find(|kind| &*kind.resource == name).cloned();
     let objects = api.ledger().list(name, None, None, usize::MAX, None).map(|listed| listed.objects);
-    let objects = objects.unwrap_or_default();
-    if let Some(kind) = kind {
-        super::delete_all(api, &kind, &objects).await;
+    let mut objects = objects.unwrap_or_default();
+    match known {
+        Some(kind) if kind.custom => super::delete_all(api, &kind, &objects).await,
+        // Objects of a built-in kind of that name are not the definition's.
+        Some(_) => objects.clear(),
+        // Nobody can ask for these objects any more, so nobody can finish their finalizers either.
+        None => {
+            for (key, object) in &objects {
+                let _ = api.ledger().write(key.clone(), Expected::At(object.revision), None).await;
+            }
+        }
     }
     let left = objects.iter().filter(|(key, _)| api.ledger().get(key).is_some()).count();
     let now = api.clock().now();
     if left > 0 {
         change(api, name, "status", |definition| {
-            let message = format!("CustomResource deletion is in progress: {left} instances are left");
-            conditions::set(definition, "Terminating", "True", "InstanceDeletionInProgress", &message, &now);
+            let message = "CustomResource deletion is in progress";
+            conditions::set(definition, "Terminating", "True", "InstanceDeletionInProgress", message, &now);
         })
         .await;
         return;
@@ -116,7 +129,7 @@ async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
     let registry = api.registry();
     let Some(kind) = registry.find(builtin::EXTENSIONS, "v1", "customresourcedefinitions") else { return };
     // If somebody else changes the definition meanwhile, that change brings us back here.
-    let _ = with_call(api, kind, "", name, async |call| {
+    let changed = with_call(api, kind, "", name, async |call| {
         let Some(old) = api.ledger().get(&call.key()) else { return Ok(()) };
         let mut definition = Record { revision: old.revision, bytes: &old.value }.object(kind);
         edit(&mut definition);
@@ -127,4 +140,5 @@ async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
         update::change(&call, &old, definition, Some("kube-apiserver")).await.map(drop)
     })
     .await;
+    super::note(api, changed);
 }

@@ -114,10 +114,11 @@ async fn judge(api: &Api, key: &Key) {
     }
     object["metadata"]["ownerReferences"] = json!(there);
     // If somebody is faster, their change is judged in its turn.
-    let _ = super::with_call(api, &kind, &key.namespace, &key.name, async |call| {
+    let changed = super::with_call(api, &kind, &key.namespace, &key.name, async |call| {
         update::change(call, &old, object, Some("kube-controller-manager")).await.map(drop)
     })
     .await;
+    super::note(api, changed);
 }
 
 /// Whether an owner is gone for certain. Kinds that this server does not know may live elsewhere.
@@ -125,6 +126,10 @@ fn is_gone(api: &Api, dependent: &Key, reference: &Value) -> bool {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let registry = api.registry();
     let Some(kind) = registry.find_kind(text("apiVersion"), text("kind")) else { return false };
+    // A namespaced owner of an object of the whole cluster cannot be found, so it cannot be known to be gone.
+    if kind.namespaced && dependent.namespace.is_empty() {
+        return false;
+    }
     let namespace = if kind.namespaced { &*dependent.namespace } else { "" };
     api.read(kind, namespace, text("name")).is_none_or(|owner| owner["metadata"]["uid"] != reference["uid"])
 }

@@ -4,7 +4,7 @@ mod definitions;
 mod garbage;
 mod namespaces;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{Method, Request};
 use futures_util::StreamExt as _;
@@ -26,6 +26,8 @@ use crate::{
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
+/// What could not be done is tried again after this.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Deletions that go on together.
 const AT_A_TIME: usize = 64;
 
@@ -53,6 +55,7 @@ async fn run(api: Api) {
     let mut cursor = Revision(0);
     // What was left over from before the start counts as changed.
     let mut stale = true;
+    let mut unfinished = false;
     loop {
         if stale {
             cursor = api.ledger().revision();
@@ -61,11 +64,14 @@ async fn run(api: Api) {
             definitions::settle_all(&api).await;
             namespaces::empty_all(&api).await;
             stale = false;
+            unfinished = false;
         }
+        unfinished |= api.take_unfinished();
         match api.ledger().events(cursor, 256) {
             Err(_) => stale = true,
             Ok(events) if events.is_empty() => {
                 tokio::select! {
+                    () = tokio::time::sleep(PAUSE), if unfinished => stale = true,
                     more = api.ledger().changed(cursor) => if !more { return },
                     () = api.stopped() => return,
                 }
@@ -83,7 +89,11 @@ async fn run(api: Api) {
 async fn react(api: &Api, garbage: &mut garbage::Collector, event: &Event) {
     garbage.follow(api, event).await;
     match &*event.key.resource {
-        builtin::DEFINITIONS => definitions::settle(api, &event.key.name).await,
+        builtin::DEFINITIONS => {
+            // The request that wrote it may have been given up before it did this.
+            api.refresh();
+            definitions::settle(api, &event.key.name).await;
+        }
         builtin::NAMESPACES => namespaces::empty(api, &event.key.name).await,
         _ => {
             if event.value.is_none() && !event.key.namespace.is_empty() {
@@ -96,6 +106,14 @@ async fn react(api: &Api, garbage: &mut garbage::Collector, event: &Event) {
                 namespaces::sweep(api, &event.key).await;
             }
         }
+    }
+}
+
+/// Remembers to come back if something could not be done for now. What somebody else did already, or changed
+/// meanwhile, comes back as an event of its own.
+fn note<T>(api: &Api, done: Result<T, Status>) {
+    if done.is_err_and(|status| status.code >= 429) {
+        api.come_back();
     }
 }
 
@@ -134,9 +152,9 @@ async fn delete_all(api: &Api, kind: &Arc<Kind>, objects: &[(Key, Object)]) {
 async fn delete(api: &Api, kind: &Arc<Kind>, key: &Key, uid: &Value) {
     let options = json!({"preconditions": {"uid": uid}});
     let body = crate::json::encode(&options).into();
-    // Somebody else may have deleted it already, or it may be another one by now: then there is nothing to do.
-    let _ = with_call(api, kind, &key.namespace, &key.name, async |call| {
+    let deleted = with_call(api, kind, &key.namespace, &key.name, async |call| {
         delete::delete(call, body).await.map(drop)
     })
     .await;
+    note(api, deleted);
 }

@@ -83,7 +83,7 @@ async fn report(api: &Api, name: &str, left: &[(String, usize)], held: &[(String
                 "type": kind, "status": status, "lastTransitionTime": time, "reason": reason, "message": message,
             })
         };
-        namespace["status"]["conditions"] = Value::Array(vec![
+        let ours = vec![
             condition(
                 "NamespaceDeletionDiscoveryFailure",
                 false,
@@ -104,7 +104,15 @@ async fn report(api: &Api, name: &str, left: &[(String, usize)], held: &[(String
             ),
             condition("NamespaceContentRemaining", true, "SomeResourcesRemain", &remaining),
             condition("NamespaceFinalizersRemaining", !held.is_empty(), "SomeFinalizersRemain", &finalizers),
-        ]);
+        ];
+        let mut conditions = old.as_array().cloned().unwrap_or_default();
+        for condition in ours {
+            match conditions.iter_mut().find(|known| known["type"] == condition["type"]) {
+                Some(known) => *known = condition,
+                None => conditions.push(condition),
+            }
+        }
+        namespace["status"]["conditions"] = Value::Array(conditions);
     })
     .await;
 }
@@ -113,7 +121,7 @@ async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
     let registry = api.registry();
     let Some(kind) = registry.find("", "v1", builtin::NAMESPACES) else { return };
     // If somebody else changes the namespace meanwhile, that change brings us back here.
-    let _ = with_call(api, kind, "", name, async |call| {
+    let changed = with_call(api, kind, "", name, async |call| {
         let Some(old) = api.ledger().get(&call.key()) else { return Ok(()) };
         let mut namespace = Record { revision: old.revision, bytes: &old.value }.object(kind);
         edit(&mut namespace);
@@ -121,6 +129,7 @@ async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
         update::change(&call, &old, namespace, Some("kube-controller-manager")).await.map(drop)
     })
     .await;
+    super::note(api, changed);
 }
 
 /// Removes an object that came into a namespace which had gone in the same moment.

@@ -41,3 +41,16 @@ pub(crate) fn born(definition: &mut Value) {
         "conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored,
     });
 }
+
+/// Objects may be kept in this version from now on.
+pub(crate) fn remember_storage(definition: &mut Value) {
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let storage =
+        versions.clone().find(|version| version["storage"] == true).map(|version| version["name"].clone());
+    let stored = definition.pointer_mut("/status/storedVersions").and_then(Value::as_array_mut);
+    if let (Some(name), Some(stored)) = (storage, stored)
+        && !stored.contains(&name)
+    {
+        stored.push(name);
+    }
+}

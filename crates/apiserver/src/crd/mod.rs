@@ -36,4 +36,4 @@ pub(crate) mod order;
 pub(crate) mod rivals;
 mod unknown;
 
-pub(crate) use self::judge::{born, mistakes, read};
+pub(crate) use self::judge::{born, mistakes, read, remember_storage};

@@ -35,9 +35,11 @@ pub(crate) fn conflicts(definition: &Value, all: &[Value]) -> Vec<Taken> {
     for other in all {
         let rival = other["spec"]["group"] == definition["spec"]["group"]
             && other["metadata"]["name"] != definition["metadata"]["name"]
-            && age(other) < age(definition);
+            // Who is established keeps its accepted names, however old it is.
+            && (established(other) || age(other) < age(definition));
         if rival {
-            let names = &other["spec"]["names"];
+            let names =
+                if established(other) { &other["status"]["acceptedNames"] } else { &other["spec"]["names"] };
             resources.extend(names["plural"].as_str());
             resources.extend(names["singular"].as_str());
             resources.extend(names["shortNames"].as_array().into_iter().flatten().filter_map(Value::as_str));

@@ -94,7 +94,7 @@ fn blank_object(actor: &Actor<'_>) -> Value {
 }
 
 /// `group/version, Kind=kind`; the group of the core API is empty.
-fn group_version_kind(api_version: &str, kind: &str) -> String {
+pub(crate) fn group_version_kind(api_version: &str, kind: &str) -> String {
     match api_version.split('/').collect::<Vec<_>>().as_slice() {
         [version] => format!("/{version}, Kind={kind}"),
         [group, version] => format!("{group}/{version}, Kind={kind}"),

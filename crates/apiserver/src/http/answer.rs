@@ -1,5 +1,7 @@
 //! Answers: objects in the form that the client wants, and warnings beside them.
 
+use std::collections::HashSet;
+
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
@@ -97,7 +99,17 @@ pub(crate) fn reshape(
         Shape::Object => object,
         Shape::Metadata => metadata_only(&object),
         Shape::MetadataList => {
-            return Err(Status::internal("content is not a list"));
+            if kind.custom {
+                return Err(Status::internal("content is not a list"));
+            }
+            return Err(Status::new(
+                406,
+                "NotAcceptable",
+                format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list (*core.{})",
+                    kind.kind
+                ),
+            ));
         }
         Shape::Table => {
             let metadata = object["metadata"].clone();
@@ -134,12 +146,13 @@ pub(crate) fn respond(code: StatusCode, bytes: Vec<u8>, format: Format, warnings
     response
 }
 
+/// Headers have their bounds; nobody reads more than this.
+const MOST_WARNINGS: usize = 100;
+
 /// Puts warnings into the header, each once.
 pub(crate) fn add_warnings(response: &mut Response, warnings: &[String]) {
-    for (at, warning) in warnings.iter().enumerate() {
-        if warnings[..at].contains(warning) {
-            continue;
-        }
+    let mut known = HashSet::new();
+    for warning in warnings.iter().filter(|warning| known.insert(*warning)).take(MOST_WARNINGS) {
         let mut text = String::with_capacity(warning.len() + 16);
         for c in warning.chars().map(|c| if c.is_control() { ' ' } else { c }) {
             if matches!(c, '"' | '\\') {

@@ -15,7 +15,7 @@ mod yaml_scalar;
 mod yaml_style;
 mod yaml_tree;
 
-pub(crate) use decode::{DecodeError, Decoded, decode, summary};
+pub(crate) use decode::{DecodeError, Duplicates, decode, summary};
 pub(crate) use encode::{encode, encode_into, encode_pretty};
 pub(crate) use quote::quote;
 pub(crate) use reader::{Place, Reader, Step, kind_of};

@@ -9,12 +9,10 @@ pub struct View {
     pub to_stored: fn(&mut Value),
     /// From what is kept to what clients read.
     pub from_stored: fn(&mut Value),
-    /// The stored name of a selectable field.
-    pub field: fn(&str) -> String,
 }
 
 /// The view of `events.k8s.io/v1`.
-pub(crate) const VIEW: View = View { to_stored, from_stored, field };
+pub(crate) const VIEW: View = View { to_stored, from_stored };
 
 /// Fields of the view, and of the core form.
 const RENAMED: [(&str, &str); 7] = [
@@ -52,13 +50,5 @@ fn from_stored(event: &mut Value) {
 fn rename(fields: &mut Map<String, Value>, from: &str, to: &str) {
     if let Some(value) = fields.remove(from) {
         fields.insert(to.to_owned(), value);
-    }
-}
-
-fn field(name: &str) -> String {
-    match name.split_once('.') {
-        Some(("regarding", rest)) => format!("involvedObject.{rest}"),
-        _ if name == "reportingController" => "reportingComponent".to_owned(),
-        _ => name.to_owned(),
     }
 }

@@ -65,7 +65,7 @@ pub struct Kind {
     pub unconditional_update: bool,
     /// Whether all objects can be deleted at once.
     pub delete_collection: bool,
-    /// Whether field ownership is tracked for `/status` apart and which fields each endpoint leaves alone.
+    /// What is checked and filled in beside metadata.
     pub checks: Checks,
     /// How it is kept, if not as it is seen.
     pub view: Option<events::View>,

@@ -36,10 +36,17 @@ impl Registry {
         }
         let served: Vec<&Value> = definitions
             .iter()
-            .filter(|definition| crd::rivals::conflicts(definition, definitions).is_empty())
+            .filter(|definition| {
+                crd::conditions::status(definition, "Established") == "True"
+                    || crd::rivals::conflicts(definition, definitions).is_empty()
+            })
             .collect();
         for definition in served {
             let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            // What is built in cannot be taught anew.
+            if registry.kinds.iter().any(|kind| !kind.custom && *kind.resource == *name) {
+                continue;
+            }
             let content = fingerprint(&[&definition["spec"], &definition["metadata"]["deletionTimestamp"]]);
             let kinds = match previous.made.get(&name) {
                 Some((before, kinds)) if *before == content => kinds.clone(),

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::typed;
 use crate::{
     field_error::FieldError,
-    fields::{Conflict, FieldsError},
+    fields::{Conflict, FieldsError, group_version_kind},
     http::query::FieldValidation,
-    json::{self, DecodeError, Decoded},
+    json::{self, DecodeError, Duplicates},
     kinds::{Checks, Kind},
     names::{MetaOf, decode_object_meta},
     patch::{PatchError, Patched},
@@ -43,10 +43,10 @@ pub(crate) fn object(
         }
     };
     let decoded = decoded.map_err(|error| unreadable(kind, &error, body))?;
-    let mut object = typed_as(kind, decoded.value.clone(), body)?;
+    let mut object = typed_as(kind, decoded.value, body)?;
     let mut unknown =
         known_fields(kind, &mut object).map_err(|why| Status::bad_request(cannot(kind, &why)))?;
-    collect(kind, &mut unknown, &decoded);
+    collect(kind, &mut unknown, &decoded.duplicates);
     match validation {
         FieldValidation::Ignore => unknown.clear(),
         FieldValidation::Warn => {}
@@ -60,8 +60,8 @@ pub(crate) fn object(
 }
 
 /// Doubled fields come before unknown ones for kinds of CRDs, after them for built-in kinds.
-fn collect(kind: &Kind, unknown: &mut Vec<String>, decoded: &Decoded) {
-    let doubled = decoded.duplicates.errors();
+fn collect(kind: &Kind, unknown: &mut Vec<String>, duplicates: &Duplicates) {
+    let doubled = duplicates.errors();
     let at = if kind.custom { 0 } else { unknown.len() };
     unknown.splice(at..at, doubled);
 }
@@ -279,11 +279,38 @@ pub(crate) fn applied(body: &[u8], validation: FieldValidation) -> Result<Incomi
     Ok(Incoming { object, warnings })
 }
 
-/// Drops what an apply brought in and the schema does not have; types are checked by the apply itself.
-pub(crate) fn prune_applied(kind: &Kind, object: &mut Value) {
-    if let Checks::Custom(custom) = &kind.checks {
-        custom.checker.prune(object);
+/// Gives an applied object the types of its kind: fields that the schema does not have go, and what a built-in kind
+/// cannot hold is refused.
+pub(crate) fn type_applied(kind: &Kind, object: &mut Value) -> Result<(), Status> {
+    let rules = match &kind.checks {
+        Checks::Custom(custom) => {
+            custom.checker.prune(object);
+            return Ok(());
+        }
+        Checks::Builtin(rules, _) => rules,
+    };
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let (namespace, name) = (text("namespace"), text("name"));
+    let full = group_version_kind(&kind.api_version(), &kind.kind);
+    let refused = |why: &str| {
+        Status::internal(format!(
+            "failed to convert new object ({namespace}/{name}; {full}) to proper version: unable to convert \
+             unstructured object to {full}: error decoding from json: {why}"
+        ))
+    };
+    let metadata = decode_object_meta(object["metadata"].take(), MetaOf::BuiltIn(&kind.kind), "metadata")
+        .map_err(|why| refused(&why))?;
+    typed::check(&kind.schema, object, &kind.kind, "").map_err(|why| refused(&why))?;
+    let unknown = (rules.decode)(object).map_err(|why| refused(&why))?;
+    if let Some(path) = unknown.first() {
+        return Err(Status::internal(format!(
+            "failed to create typed patch object ({namespace}/{name}; {full}): .{path}: field not declared in schema"
+        )));
     }
+    if let Value::Object(fields) = object {
+        fields.insert("metadata".to_owned(), metadata.value);
+    }
+    Ok(())
 }
 
 /// The name in an object is that of the path.
@@ -327,7 +354,7 @@ pub(crate) fn fit_namespace(kind: &Kind, object: &mut Value, namespace: &str) ->
 }
 
 /// Why field ownership refuses a write.
-pub(crate) fn fields_refused(_: &Kind, error: &FieldsError) -> Status {
+pub(crate) fn fields_refused(error: &FieldsError) -> Status {
     match error {
         FieldsError::Conflicts(conflicts) => {
             let causes: Vec<Value> = conflicts

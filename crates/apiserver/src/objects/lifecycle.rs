@@ -54,6 +54,9 @@ fn suffix() -> String {
 /// Gives a changed object what the server decides, from the object before.
 pub(crate) fn before_update(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
     keep_fields(kind, old, new, subresource);
+    if &*kind.resource == builtin::DEFINITIONS && subresource != "status" {
+        crate::crd::remember_storage(new);
+    }
     let (Some(metadata), Some(before)) = (metadata_of(new), old["metadata"].as_object()) else { return };
     for field in ["creationTimestamp", "deletionTimestamp"] {
         if let Some(value) = before.get(field) {

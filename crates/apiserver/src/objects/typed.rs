@@ -48,8 +48,8 @@ pub(crate) fn check(schema: &Schema, value: &mut Value, owner: &str, path: &str)
 
 fn fields(schema: &Schema, value: &mut Value, owner: &str, path: &str) -> Result<(), String> {
     let Value::Object(fields) = value else { return Ok(()) };
-    if schema.values().is_some_and(|values| values.format == "byte") {
-        // No bytes are still a value.
+    if schema.values().is_some_and(|values| values.kind == "string") {
+        // Nothing in a map of texts is the empty text.
         for value in fields.values_mut().filter(|value| value.is_null()) {
             *value = Value::String(String::new());
         }

@@ -15,7 +15,10 @@ use crate::{
     },
     json as codec,
     ledger::{Expected, WriteError},
-    objects::lifecycle::{self, Deletion},
+    objects::{
+        lifecycle::{self, Deletion},
+        typed,
+    },
     record::Record,
     status::Status,
 };
@@ -68,7 +71,20 @@ impl Options {
                 })?
                 .value
         };
-        let (said, version) = (&given["kind"], given["apiVersion"].as_str().unwrap_or_default());
+        if !given.is_object() && !given.is_null() {
+            return Err(Status::bad_request(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct \
+                 {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+                typed::go_kind(&given)
+            )));
+        }
+        if !given["dryRun"].is_array() && !given["dryRun"].is_null() {
+            return Err(Status::bad_request(format!(
+                "json: cannot unmarshal {} into Go struct field DeleteOptions.dryRun of type []string",
+                typed::go_kind(&given["dryRun"])
+            )));
+        }
+        let (said, version) = (&given["kind"], given["apiVersion"].as_str().unwrap_or("meta.k8s.io/v1"));
         if said.as_str().is_some_and(|said| said != "DeleteOptions") {
             return Err(Status::bad_request(format!(
                 "no kind {said} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
@@ -81,7 +97,8 @@ impl Options {
             .unwrap_or_default();
         let mut errors = Vec::new();
         let orphans = given["orphanDependents"] == true || call.query.get("orphanDependents") == "true";
-        if !policy.is_empty() && !given["orphanDependents"].is_null() {
+        let legacy = !given["orphanDependents"].is_null() || !call.query.get("orphanDependents").is_empty();
+        if !policy.is_empty() && legacy {
             errors.push(FieldError::invalid(
                 "propagationPolicy",
                 &json!(policy),

@@ -87,6 +87,8 @@ pub(crate) async fn select(call: &Call<'_>) -> Result<Page, Status> {
     let selection = Selection::of(call)?;
     let limit = call.query.number("limit")?.filter(|limit| *limit > 0);
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    // Whoever takes any version gets all of it.
+    let limit = if call.query.get("resourceVersion") == "0" { usize::MAX } else { limit };
     let token = call.query.get("continue");
     let (at, after) = if token.is_empty() {
         (version(call, limit != usize::MAX).await?, None)
@@ -165,14 +167,19 @@ fn collect(
             .map_err(|_| expired(after.as_ref()))?;
         at = Some(listed.revision);
         after = listed.objects.last().map(|(key, _)| key.clone()).or(after);
-        let fitting = listed.objects.into_iter().filter(|(key, object)| {
-            selection.matches(kind, key, Record { revision: object.revision, bytes: &object.value })
-        });
-        let room = limit - objects.len();
-        let mut fitting = fitting.peekable();
-        objects.extend(fitting.by_ref().take(room));
+        let mut rest = listed.objects.into_iter();
+        for (key, object) in rest.by_ref() {
+            let record = Record { revision: object.revision, bytes: &object.value };
+            if selection.matches(kind, &key, record) {
+                objects.push((key, object));
+                if objects.len() == limit {
+                    break;
+                }
+            }
+        }
         let full = objects.len() == limit;
-        let more = listed.more || fitting.peek().is_some();
+        // Whether any of them fits is found out by whoever asks for them.
+        let more = (listed.more || rest.next().is_some()) && !selection.is_single(kind);
         if full && more || !listed.more {
             let next = objects.last().filter(|_| full && more);
             let continue_token = next.map(|(key, _)| Token::write(listed.revision, key));
@@ -265,7 +272,7 @@ pub(crate) fn respond(call: &Call<'_>, format: Format, page: &Page) -> Result<Re
                 let list = if kind.custom {
                     "unstructured.UnstructuredList".to_owned()
                 } else {
-                    format!("v1.{}", kind.list_kind)
+                    format!("core.{}", kind.list_kind)
                 };
                 return Err(Status::new(
                     406,

@@ -93,7 +93,7 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
         return Err(unknown_method(kind, verb));
     }
     let answer = match (verb, collection) {
-        ("get", true) if call.query.flag("watch") => return watch::watch(call, format),
+        ("get", true) if call.query.flag("watch") => return watch::watch(call, format).await,
         ("get", true) => return list::list(call, format).await,
         ("get", false) => get::get(call).await,
         ("create" | "delete", true) if kind.custom && across => return Ok(page_not_found()),
@@ -235,6 +235,9 @@ impl Call<'_> {
         object: Option<&serde_json::Value>,
     ) -> Result<(Revision, Bytes), WriteError> {
         let bytes = object.map(|object| record::pack(self.kind(), object));
+        if bytes.as_ref().is_some_and(|bytes| bytes.len() > LARGEST_OBJECT) {
+            return Err(WriteError::TooLarge);
+        }
         let definition = &*key.resource == builtin::DEFINITIONS;
         let revision = self.api.ledger().write(key, expected, bytes.clone()).await?;
         if definition {
@@ -244,6 +247,9 @@ impl Call<'_> {
     }
 }
 
+/// The largest object that is kept, as on a real cluster.
+const LARGEST_OBJECT: usize = 1_572_864;
+
 /// A failed write as a refusal; conflicts are for the caller to judge.
 pub(crate) fn failed(error: &WriteError) -> Status {
     match error {
@@ -251,6 +257,7 @@ pub(crate) fn failed(error: &WriteError) -> Status {
             Status::new(429, "TooManyRequests", "too many writes are waiting; try again later")
                 .with("retryAfterSeconds", serde_json::json!(1))
         }
+        WriteError::TooLarge => Status::internal("etcdserver: request is too large"),
         WriteError::Conflict(_) => Status::new(409, "Conflict", "the object has changed"),
         WriteError::Store(why) => {
             Status::new(500, "InternalError", format!("Internal error occurred: {why}"))

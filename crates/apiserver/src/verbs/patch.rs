@@ -79,10 +79,6 @@ async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
     let force = call.query.flag("force");
     for _ in 0..TRIES {
         let old = call.api.ledger().get(&call.key());
-        // An object that exists has a name already; one that is made needs it from the apply.
-        if old.is_none() || wanted["metadata"].get("name").is_some() {
-            decode::fit_name(&wanted, &call.target.name)?;
-        }
         let before =
             old.as_ref().map(|old| Record { revision: old.revision, bytes: &old.value }.object(kind));
         if let (None, Some(uid)) = (&before, wanted["metadata"]["uid"].as_str()) {
@@ -95,13 +91,22 @@ async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
             return Err(Status::not_found(kind, &call.target.name));
         }
         let mut merged = fields::apply(&kind.schema, reset, before.as_ref(), &wanted, &actor, force)
-            .map_err(|error| decode::fields_refused(kind, &error))?;
-        decode::prune_applied(kind, &mut merged);
+            .map_err(|error| decode::fields_refused(&error))?;
+        // An object that exists has a name already; one that is made needs it from the apply.
+        if old.is_none() || wanted["metadata"].get("name").is_some() {
+            decode::fit_name(&wanted, &call.target.name)?;
+        }
+        decode::type_applied(kind, &mut merged)?;
         let Some(old) = old else {
             if let Some(Value::Object(metadata)) = merged.get_mut("metadata") {
                 metadata.remove("resourceVersion");
             }
-            return create::store_new(call, merged, None).await.map(|answer| answer.warn(incoming.warnings));
+            match create::store_new(call, merged, None).await {
+                // Somebody was faster: apply to what they made.
+                Err(status) if status.reason == "AlreadyExists" => continue,
+                Err(status) => return Err(status.warn(&incoming.warnings)),
+                Ok(answer) => return Ok(answer.warn(incoming.warnings)),
+            }
         };
         if let Change::Done(answer) = change(call, &old, merged, None).await? {
             return Ok(answer.warn(incoming.warnings));

@@ -47,6 +47,13 @@ impl Selection {
         self.labels.is_empty() && self.fields.requirements().is_empty()
     }
 
+    /// Whether at most one object can fit.
+    pub(crate) fn is_single(&self, kind: &Kind) -> bool {
+        let named =
+            self.fields.requirements().iter().any(|one| one.field == "metadata.name" && !one.is_negated);
+        named && (self.namespace.is_some() || !kind.namespaced)
+    }
+
     /// Whether an object fits.
     pub(crate) fn matches(&self, kind: &Kind, key: &Key, record: Record<'_>) -> bool {
         let in_namespace = self.namespace.as_deref().is_none_or(|namespace| namespace == &*key.namespace);

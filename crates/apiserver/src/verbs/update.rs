@@ -35,8 +35,11 @@ pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
                 return Err(Status::not_found(kind, &call.target.name));
             }
             set_version(&mut new, &Value::Null);
-            let answer = create::store_new(call, new.clone(), Some(&manager)).await?;
-            return Ok(answer.warn(incoming.warnings));
+            match create::store_new(call, new.clone(), Some(&manager)).await {
+                Err(status) if status.reason == "AlreadyExists" => continue,
+                Err(status) => return Err(status.warn(&incoming.warnings)),
+                Ok(answer) => return Ok(answer.warn(incoming.warnings)),
+            }
         };
         let conditional = !version_of(&new).is_empty();
         if !conditional && !kind.unconditional_update {

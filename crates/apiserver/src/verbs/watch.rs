@@ -12,7 +12,11 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Call, list::parse_version, selection::Selection};
+use super::{
+    Call,
+    list::{not_older, parse_version},
+    selection::Selection,
+};
 use crate::{
     api::Api,
     field_error::FieldError,
@@ -22,7 +26,7 @@ use crate::{
         query,
     },
     json as codec,
-    kinds::Kind,
+    kinds::{Kind, builtin},
     ledger::{Event, TooOld},
     record::Record,
     status::Status,
@@ -36,11 +40,15 @@ const BATCH: usize = 256;
 const BOOKMARKS: Duration = Duration::from_mins(1);
 /// A last bookmark comes this long before the end.
 const BEFORE_END: Duration = Duration::from_secs(2);
+/// No watch is longer: a year can be added to any instant, and no connection lives that long.
+const LONGEST: u64 = 365 * 86_400;
+/// Bytes that are told in one go.
+const CHUNK: usize = 256 * 1024;
 /// Watches without a time of their own end after this and at most twice this.
 const SHORTEST: u64 = 1800;
 
 /// Watches a collection.
-pub(crate) fn watch(call: &Call<'_>, format: Format) -> Result<Response, Status> {
+pub(crate) async fn watch(call: &Call<'_>, format: Format) -> Result<Response, Status> {
     if format.yaml {
         return Err(Status::new(
             406,
@@ -50,6 +58,10 @@ pub(crate) fn watch(call: &Call<'_>, format: Format) -> Result<Response, Status>
         ));
     }
     check(call)?;
+    let version = call.query.get("resourceVersion");
+    if call.query.flag("sendInitialEvents") && parse_version(version).is_ok() {
+        not_older(call, version).await?;
+    }
     let watcher = Watcher::start(call, format)?;
     let stream = futures_util::stream::unfold(watcher, |mut watcher| async move {
         let chunk = watcher.next().await?;
@@ -68,6 +80,14 @@ fn check(call: &Call<'_>) -> Result<(), Status> {
         errors.push(FieldError::forbidden(
             "resourceVersionMatch",
             "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ));
+    }
+    // Without a version, a watch begins with what is there, and is checked like one that asks for it.
+    let from_start = matches!(call.query.get("resourceVersion"), "" | "0") && initial.is_none();
+    if from_start && matching.is_empty() && !call.query.get("continue").is_empty() {
+        errors.push(FieldError::forbidden(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden when continue is provided",
         ));
     }
     if !matching.is_empty() {
@@ -127,7 +147,7 @@ impl Watcher {
         };
         let from_start = initial_events.unwrap_or(revision.is_none());
         let seconds = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
-        let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or_else(spread);
+        let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or_else(spread).min(LONGEST);
         let bookmarks = call.query.flag("allowWatchBookmarks");
         let now = Instant::now();
         let ledger = call.api.ledger();
@@ -147,9 +167,9 @@ impl Watcher {
             include: call.include()?,
             cursor,
             initial,
-            mark_initial: initial_events == Some(true) && bookmarks,
+            mark_initial: from_start && bookmarks,
             bookmarks,
-            next_bookmark: now + BOOKMARKS.min(Duration::from_secs(seconds).saturating_sub(BEFORE_END)),
+            next_bookmark: now + first_bookmark(seconds),
             end: now + Duration::from_secs(seconds),
             headed: false,
             ended: false,
@@ -159,7 +179,7 @@ impl Watcher {
     /// The next lines; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if self.ended {
+            if self.ended || Instant::now() >= self.end || self.api.is_stopped() {
                 return None;
             }
             let mut lines = Vec::new();
@@ -180,7 +200,9 @@ impl Watcher {
     }
 
     fn tell_initial(&mut self, lines: &mut Vec<u8>) {
-        for (key, object) in self.initial.drain(..BATCH.min(self.initial.len())).collect::<Vec<_>>() {
+        while lines.len() < CHUNK
+            && let Some((key, object)) = self.initial.pop_front()
+        {
             let record = Record { revision: object.revision, bytes: &object.value };
             if self.selection.matches(&self.kind, &key, record) {
                 self.tell(lines, "ADDED", record);
@@ -206,10 +228,15 @@ impl Watcher {
         match events {
             Ok(events) => {
                 for event in events {
+                    if lines.len() >= CHUNK || self.ended {
+                        break;
+                    }
                     self.cursor = event.revision;
                     if *event.key.resource == *self.kind.resource {
                         self.tell_event(lines, &event);
                     }
+                    // The watches of a kind end when it is taught anew, or no more.
+                    self.ended |= self.kind.custom && redefines(&event, &self.kind.resource);
                 }
             }
             Err(error) => {
@@ -276,7 +303,15 @@ impl Watcher {
             let now = self.api.clock().seconds();
             let row = reshape(&self.kind, bookmark.clone(), Shape::Table, self.include, now);
             bookmark = row.unwrap_or(bookmark);
-            bookmark["columnDefinitions"] = Value::Null;
+            if std::mem::replace(&mut self.headed, true) {
+                bookmark["columnDefinitions"] = Value::Null;
+            }
+        } else if self.format.shape == Shape::Object
+            && let (Some(Value::Object(blank)), Value::Object(fields)) = (&self.kind.blank, &mut bookmark)
+        {
+            for (name, value) in blank.iter().filter(|(name, _)| *name != "metadata") {
+                fields.insert(name.clone(), value.clone());
+            }
         }
         write_line(lines, "BOOKMARK", &codec::encode(&bookmark));
     }
@@ -296,6 +331,23 @@ impl Watcher {
             }
         }
     }
+}
+
+/// When the first bookmark comes: before the end, if the watch is long enough for one.
+fn first_bookmark(seconds: u64) -> Duration {
+    let before_end = Duration::from_secs(seconds).checked_sub(BEFORE_END).filter(|wait| !wait.is_zero());
+    before_end.map_or(BOOKMARKS, |wait| wait.min(BOOKMARKS))
+}
+
+/// Whether a change makes another kind out of one, or ends it.
+fn redefines(event: &Event, resource: &str) -> bool {
+    if *event.key.resource != *builtin::DEFINITIONS || *event.key.name != *resource {
+        return false;
+    }
+    let taught = |bytes: &Option<Bytes>| {
+        bytes.as_ref().map(|bytes| Record { revision: event.revision, bytes }.stored()["spec"].take())
+    };
+    event.previous.is_some() && taught(&event.previous) != taught(&event.value)
 }
 
 /// A length of its own for each watch, so that not all come back at once.
