@@ -2,7 +2,10 @@
 
 use ::redb::{Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{Change, Contents, Folder, Key, Object, Revision, Store, StoreError};
 
@@ -18,10 +21,17 @@ const CACHE: usize = 8 * 1024 * 1024;
 const FORMAT: &str = "format";
 const REVISION: &str = "revision";
 
+/// Opens a file for writing.
+type Opener = fn(&Path) -> Result<Database, DatabaseError>;
+
 /// Objects in a file, safe once they are acknowledged.
 #[derive(Debug)]
 pub struct Redb {
-    database: Database,
+    path: PathBuf,
+    /// Nothing after a write that failed: redb takes no more from a file it could not write to until it is opened
+    /// again.
+    database: Option<Database>,
+    open: Opener,
     _folder: Folder,
 }
 
@@ -31,6 +41,10 @@ impl Redb {
 
     /// Opens the store of a data folder, or makes it. A file that is damaged or of a newer format is left as it is.
     pub fn open(folder: Folder) -> Result<Self, StoreError> {
+        Self::open_by(folder, |path| Database::builder().set_cache_size(CACHE).create(path))
+    }
+
+    fn open_by(folder: Folder, open: Opener) -> Result<Self, StoreError> {
         let path = folder.file("objects.redb");
         let failed = |cause: String| StoreError {
             action: "open the store",
@@ -50,9 +64,9 @@ impl Redb {
             Err(DatabaseError::RepairAborted) => {}
             Err(error) => return Err(damaged(error)),
         }
-        let database = Database::builder().set_cache_size(CACHE).create(&path).map_err(damaged)?;
+        let database = open(&path).map_err(damaged)?;
         refuse_newer(&database).map_err(failed)?;
-        Ok(Self { database, _folder: folder })
+        Ok(Self { database: Some(database), path, open, _folder: folder })
     }
 
     /// Makes an empty store under another name first: whatever ends the process, the name holds a whole store or none.
@@ -79,21 +93,37 @@ impl Redb {
         Ok(())
     }
 
-    fn read_all(&self) -> Result<Contents, ::redb::Error> {
-        let read = self.database.begin_read()?;
+    /// The open file, opened again if a write has failed.
+    fn database(&mut self) -> Result<&Database, ::redb::Error> {
+        match &mut self.database {
+            Some(database) => Ok(database),
+            closed => Ok(closed.insert((self.open)(&self.path)?)),
+        }
+    }
+
+    /// The last change in the file.
+    fn last(&mut self) -> Result<Revision, ::redb::Error> {
+        let read = self.database()?.begin_read()?;
+        Ok(Revision(read.open_table(FACTS)?.get(REVISION)?.map_or(0, |revision| revision.value())))
+    }
+
+    fn read_all(database: &Database) -> Result<Contents, ::redb::Error> {
+        let read = database.begin_read()?;
         let revision = read.open_table(FACTS)?.get(REVISION)?.map_or(0, |revision| revision.value());
         let mut objects = Vec::new();
         for entry in read.open_table(OBJECTS)?.iter()? {
             let (key, value) = entry?;
-            if let (Some(key), Some(object)) = (decode_key(key.value()), decode(value.value())) {
-                objects.push((key, object));
-            }
+            let (Some(key), Some(object)) = (decode_key(key.value()), decode(value.value())) else {
+                let what = "an entry cannot be read; restore the file from a copy";
+                return Err(::redb::Error::Corrupted(what.to_owned()));
+            };
+            objects.push((key, object));
         }
         Ok(Contents { revision: Revision(revision), objects })
     }
 
-    fn write_all(&self, batch: &[Change]) -> Result<(), ::redb::Error> {
-        let write = self.database.begin_write()?;
+    fn write_all(&mut self, batch: &[Change]) -> Result<(), ::redb::Error> {
+        let write = self.database()?.begin_write()?;
         {
             let mut objects = write.open_table(OBJECTS)?;
             for change in batch {
@@ -119,12 +149,29 @@ impl Redb {
 
 impl Store for Redb {
     fn load(&self) -> Result<Contents, StoreError> {
-        self.read_all().map_err(|error| StoreError { action: "read the store", cause: error.to_string() })
+        let failed = |cause: String| StoreError { action: "read the store", cause };
+        let database = self.database.as_ref().ok_or_else(|| failed("it is closed".to_owned()))?;
+        Self::read_all(database).map_err(|error| failed(error.to_string()))
     }
 
     fn commit(&mut self, batch: &[Change]) -> Result<(), StoreError> {
-        self.write_all(batch)
-            .map_err(|error| StoreError { action: "write to the store", cause: error.to_string() })
+        let failed = |cause: String| StoreError { action: "write to the store", cause };
+        let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
+        if self.database.is_none()
+            && self.last().map_err(|error| failed(error.to_string()))? >= first.revision
+        {
+            // Its number would be used twice.
+            return Err(failed(
+                "the file holds a change that was reported as failed; start the server again".to_owned(),
+            ));
+        }
+        let Err(error) = self.write_all(batch) else { return Ok(()) };
+        self.database = None;
+        // The batch may have reached the file although its sync failed.
+        match self.last() {
+            Ok(kept) if kept >= last.revision => Ok(()),
+            _ => Err(failed(error.to_string())),
+        }
     }
 }
 
@@ -177,4 +224,79 @@ fn decode(bytes: &[u8]) -> Option<Object> {
         revision: Revision(u64::from_be_bytes(*revision)),
         value: bytes::Bytes::copy_from_slice(value),
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at once")]
+mod tests {
+    use std::{
+        io,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use ::redb::{StorageBackend, backends::FileBackend};
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// Whether the disk is full.
+    static FULL: AtomicBool = AtomicBool::new(false);
+
+    /// A file on a disk that can be full.
+    #[derive(Debug)]
+    struct Disk(FileBackend);
+
+    fn room() -> io::Result<()> {
+        if FULL.load(Ordering::SeqCst) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    impl StorageBackend for Disk {
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.0.read(offset, out)
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            room()?;
+            self.0.set_len(len)
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            room()?;
+            self.0.sync_data()
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            room()?;
+            self.0.write(offset, data)
+        }
+    }
+
+    fn change(revision: u64) -> Change {
+        let key = Key::new("configmaps", "default", &format!("m{revision}"));
+        Change { revision: Revision(revision), key, value: Some(Bytes::from_static(b"x")) }
+    }
+
+    #[test]
+    fn writing_goes_on_once_a_full_disk_has_room_again() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::hold(place.path()).unwrap();
+        let mut store = Redb::open_by(folder, |path| {
+            let file = fs::File::options().read(true).write(true).open(path)?;
+            Database::builder().create_with_backend(Disk(FileBackend::new(file)?))
+        })
+        .unwrap();
+        store.commit(&[change(1)]).unwrap();
+        FULL.store(true, Ordering::SeqCst);
+        assert!(store.commit(&[change(2)]).is_err());
+        assert!(store.commit(&[change(2)]).is_err(), "still full");
+        FULL.store(false, Ordering::SeqCst);
+        store.commit(&[change(2)]).unwrap();
+        let names: Vec<String> =
+            store.load().unwrap().objects.iter().map(|(key, _)| key.name.to_string()).collect();
+        assert_eq!(names, ["m1", "m2"]);
+    }
 }
