@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value, json};
 use super::decode;
 use super::definition::{Column, SchemaSource, Subresources};
 use super::unsupported::Props;
-use crate::schema::go_text::{self, push_json_text};
+use crate::schema::go_text;
 use crate::schema::{Additional, Rule};
 
 /// A version as far as it is not the same in all versions.
@@ -31,7 +31,7 @@ impl Fields {
         if self.out.len() > 1 {
             self.out.push(',');
         }
-        push_json_text(&mut self.out, name);
+        self.out.push_str(&go_text::json(&Value::from(name)));
         self.out.push(':');
         self.out.push_str(text);
         self

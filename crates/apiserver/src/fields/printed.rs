@@ -1,51 +1,9 @@
 //! How the real server prints values in messages and in list keys. Clients and tests read these texts, so they
 //! follow the conventions of its language: `%v`, `%#v`, `%q` and its JSON encoder.
 
-use std::fmt::Write;
-
 use serde_json::{Number, Value};
 
-/// `%q`: a string in double quotes, with everything that does not print escaped.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\x07' => out.push_str("\\a"),
-            '\x08' => out.push_str("\\b"),
-            '\x0c' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\x0b' => out.push_str("\\v"),
-            c if prints(c) => out.push(c),
-            c => push_escape(&mut out, c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-fn push_escape(out: &mut String, c: char) {
-    let code = u32::from(c);
-    let _ = match code {
-        0..=0x1f | 0x7f => write!(out, "\\x{code:02x}"),
-        0x80..=0xffff => write!(out, "\\u{code:04x}"),
-        _ => write!(out, "\\U{code:08x}"),
-    };
-}
-
-/// Whether a character is shown as it is: no controls, no spaces but the plain one, no format characters, nothing
-/// for private use.
-fn prints(c: char) -> bool {
-    let hidden = matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{e000}'..='\u{f8ff}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}'
-        | '\u{e0000}'..='\u{10ffff}');
-    c == ' ' || !(c.is_control() || c.is_whitespace() || hidden)
-}
+pub(super) use crate::json::{quote as quoted, text as json};
 
 /// `%v` of a wrapped value: `&{map[a:1]}`.
 pub(super) fn plain(value: &Value) -> String {
@@ -132,33 +90,6 @@ pub(super) fn in_path(value: &Value) -> String {
     }
 }
 
-/// A value as compact JSON, with `<`, `>` and `&` escaped.
-pub(super) fn json(value: &Value) -> String {
-    let mut out = String::new();
-    push_json(&mut out, value);
-    out
-}
-
-fn push_json(out: &mut String, value: &Value) {
-    match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Value::Number(number) => out.push_str(&json_number(number)),
-        Value::String(text) => push_json_string(out, text),
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                push_json(out, item);
-            }
-            out.push(']');
-        }
-        Value::Object(fields) => push_json_object(out, fields.iter()),
-    }
-}
-
 /// Fields as a JSON object, in the order given.
 pub(super) fn push_json_object<'a>(out: &mut String, fields: impl Iterator<Item = (&'a String, &'a Value)>) {
     out.push('{');
@@ -166,43 +97,11 @@ pub(super) fn push_json_object<'a>(out: &mut String, fields: impl Iterator<Item 
         if index > 0 {
             out.push(',');
         }
-        push_json_string(out, name);
+        out.push_str(&json(&Value::from(name.as_str())));
         out.push(':');
-        push_json(out, value);
+        out.push_str(&json(value));
     }
     out.push('}');
-}
-
-fn json_number(number: &Number) -> String {
-    match (number.as_i64(), number.as_f64()) {
-        (None, Some(float)) => {
-            let size = float.abs();
-            if size == 0.0 || (1e-6..1e21).contains(&size) {
-                return float.to_string();
-            }
-            let (digits, exponent) = scientific(float);
-            format!("{digits}e{}{}", sign(exponent), exponent.abs())
-        }
-        _ => number.to_string(),
-    }
-}
-
-fn push_json_string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0'..='\x1f' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 /// The shortest digits of a float with one before the point, and the decimal exponent.

@@ -11,6 +11,12 @@ pub(crate) fn encode(value: &Value) -> Vec<u8> {
     writer.out
 }
 
+/// A value on one line, for messages and cells.
+pub(crate) fn text(value: &Value) -> String {
+    // What is written is UTF-8, since its texts are.
+    String::from_utf8(encode(value)).unwrap_or_default()
+}
+
 /// Writes a value for people: two spaces for each level, and no newline at the end.
 pub(crate) fn encode_pretty(value: &Value) -> Vec<u8> {
     let mut writer = Writer { out: Vec::new(), indent: Some(0) };

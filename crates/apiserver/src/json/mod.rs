@@ -16,8 +16,8 @@ mod yaml_style;
 mod yaml_tree;
 
 pub(crate) use decode::{DecodeError, Duplicates, decode, summary};
-pub(crate) use encode::{encode, encode_into, encode_pretty};
-pub(crate) use quote::quote;
+pub(crate) use encode::{encode, encode_into, encode_pretty, text};
+pub(crate) use quote::{is_printable, quote};
 pub(crate) use reader::{Place, Reader, Step, kind_of};
 pub(crate) use yaml::decode_yaml;
 pub(crate) use yaml_encode::encode_yaml;

@@ -39,7 +39,7 @@ fn push_escaped(out: &mut String, c: char) {
         '\t' => out.push_str("\\t"),
         '\x0b' => out.push_str("\\v"),
         '\x00'..='\x1f' | '\x7f' => push_hex(out, 'x', 2, c),
-        _ if prints(c) => out.push(c),
+        _ if is_printable(c) => out.push(c),
         '\0'..='\u{ffff}' => push_hex(out, 'u', 4, c),
         _ => push_hex(out, 'U', 8, c),
     }
@@ -50,6 +50,13 @@ fn push_hex(out: &mut String, letter: char, width: usize, c: char) {
     let _ = write!(out, "\\{letter}{:0width$x}", u32::from(c));
 }
 
-fn prints(c: char) -> bool {
-    matches!(c, ' '..='~') || c.is_alphanumeric() || c.escape_debug().len() == 1
+/// Whether a character is shown as it is: letters, marks, numbers, punctuation, symbols and the ASCII space.
+pub(crate) fn is_printable(c: char) -> bool {
+    if c.is_ascii() {
+        return c == ' ' || c.is_ascii_graphic();
+    }
+    // A mark is escaped only where a text starts with it, so it is looked at behind a letter.
+    let mut buffer = String::from("a");
+    buffer.push(c);
+    buffer.escape_debug().count() == 2
 }
