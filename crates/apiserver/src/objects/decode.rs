@@ -33,6 +33,13 @@ pub(crate) fn object(
     let decoded = match content_type {
         "" | "application/json" => json::decode(body),
         "application/yaml" => json::decode_yaml(body),
+        "application/vnd.kubernetes.protobuf" => {
+            return Err(Status::new(
+                415,
+                "UnsupportedMediaType",
+                "this server does not read protobuf - accepted media types include: application/json, application/yaml",
+            ));
+        }
         _ => {
             return Err(Status::new(
                 415,
