@@ -48,6 +48,32 @@ pub(crate) fn negotiate(headers: &HeaderMap, pretty: Option<bool>) -> Result<For
     clauses.iter().find_map(|(_, clause)| served(clause, pretty)).ok_or_else(not_acceptable)
 }
 
+/// The form that the `Accept` header asks for of a built-in kind, which the real server looks at twice: first whether it
+/// speaks any of the media types at all.
+pub(crate) fn negotiate_builtin(
+    headers: &HeaderMap,
+    pretty: Option<bool>,
+    collection: bool,
+) -> Result<Format, Status> {
+    const SPOKEN: [&str; 4] =
+        ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "*/*"];
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = |clause: &str| clause.split(';').next().unwrap_or_default().trim().to_owned();
+    if accept.trim().is_empty() || accept.split(',').any(|clause| SPOKEN.contains(&media(clause).as_str())) {
+        return negotiate(headers, pretty);
+    }
+    let streams = if collection {
+        ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+    } else {
+        ""
+    };
+    let message = format!(
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+         application/vnd.kubernetes.protobuf{streams}"
+    );
+    Err(Status::new(406, "NotAcceptable", message).with("details", serde_json::json!({})))
+}
+
 /// Whether a client accepts a given media type with parameters, in any order: aggregated discovery.
 pub(crate) fn accepts(headers: &HeaderMap, parameters: &[(&str, &str)]) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Call, failed, update::version_of};
 use crate::{
@@ -40,6 +40,7 @@ pub(crate) async fn store_new(
     admission::create(call, &object)?;
     let generated = object["metadata"]["name"].as_str().unwrap_or_default().is_empty()
         && object["metadata"]["generateName"].is_string();
+    let generates = object["metadata"]["generateName"].as_str().is_some_and(|base| !base.is_empty());
     let mut tries = if generated { TRIES } else { 1 };
     loop {
         let mut object = object.clone();
@@ -56,7 +57,7 @@ pub(crate) async fn store_new(
         let key = call.key_of(&name);
         if call.query.dry_run() {
             if call.api.ledger().get(&key).is_some() {
-                return Err(taken(call, &name));
+                return Err(taken(call, &name, generates));
             }
             return Ok(Answer { code: StatusCode::CREATED, content: Content::Object(object), warnings });
         }
@@ -66,7 +67,7 @@ pub(crate) async fn store_new(
                 let content = Content::Stored(revision, bytes);
                 return Ok(Answer { code: StatusCode::CREATED, content, warnings });
             }
-            Err(WriteError::Conflict(_)) if tries == 0 => return Err(taken(call, &name)),
+            Err(WriteError::Conflict(_)) if tries == 0 => return Err(taken(call, &name, generates)),
             Err(WriteError::Conflict(_)) => {}
             Err(error) => return Err(failed(&error)),
         }
@@ -74,11 +75,15 @@ pub(crate) async fn store_new(
 }
 
 /// The name is taken, perhaps by an object that is about to go.
-fn taken(call: &Call<'_>, name: &str) -> Status {
+fn taken(call: &Call<'_>, name: &str, generates: bool) -> Status {
     let mut status = Status::already_exists(call.kind(), name);
     let dying = call.api.read(call.kind(), &call.target.namespace, name);
     if dying.is_some_and(|object| lifecycle::is_deleting(&object)) {
         status.message = format!("object is being deleted: {}", status.message);
+    }
+    if generates {
+        status.message.push_str(", the server was not able to generate a unique name for the object");
+        status = status.with("retryAfterSeconds", json!(1));
     }
     status
 }

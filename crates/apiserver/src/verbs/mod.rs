@@ -22,7 +22,7 @@ use crate::{
     http::{
         answer::{Answer, add_warnings},
         body,
-        negotiate::{Format, negotiate},
+        negotiate::{Format, negotiate, negotiate_builtin},
         page_not_found,
         query::Query,
         route::Resource,
@@ -151,7 +151,11 @@ impl Call<'_> {
     }
 
     fn format(&self) -> Result<Format, Status> {
-        negotiate(&self.parts.headers, self.query.optional_flag("pretty"))
+        let pretty = self.query.optional_flag("pretty");
+        if self.kind().custom {
+            return negotiate(&self.parts.headers, pretty);
+        }
+        negotiate_builtin(&self.parts.headers, pretty, self.target.name.is_empty())
     }
 
     /// The time that a client gives the whole request is a duration, or nothing.
