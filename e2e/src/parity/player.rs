@@ -20,7 +20,7 @@ use super::{
 };
 
 /// How long something that a controller does may take.
-const PATIENCE: Duration = Duration::from_secs(12);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// The pause between two looks at it.
 const PAUSE: Duration = Duration::from_millis(50);
 
