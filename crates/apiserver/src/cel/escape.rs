@@ -1,34 +1,12 @@
 //! Names of fields as rules write them: `__dash__` for `-`, `__namespace__` for a reserved word.
 
-const RESERVED: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+use super::parser::RESERVED;
 
 const SEQUENCES: &[(&str, &str)] = &[("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")];
 
 /// Whether a name is a word of the language.
 pub(super) fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name)
+    matches!(name, "true" | "false" | "null" | "in") || RESERVED.contains(&name)
 }
 
 /// The name as rules write it; none if rules cannot name it.

@@ -229,34 +229,7 @@ fn shown_inside(value: &Val<'_>) -> Result<String, Fail> {
         .ok_or_else(|| Fail::error(format!("no formatting function for {}", value.type_name())))
 }
 
-/// A text in quotes, with everything that does not print escaped.
-pub(super) fn go_quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            c if c.is_ascii_control() => quoted += format!("\\x{:02x}", u32::from(c)).as_str(),
-            c if c.is_ascii() || prints(c) => quoted.push(c),
-            c if u32::from(c) < 0x1_0000 => quoted += format!("\\u{:04x}", u32::from(c)).as_str(),
-            c => quoted += format!("\\U{:08x}", u32::from(c)).as_str(),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// Whether a character prints, also one that modifies the letter before it.
-fn prints(c: char) -> bool {
-    !format!("{:?}", format!("a{c}")).contains("\\u{")
-}
+pub(super) use crate::json::quote as go_quoted;
 
 /// A double with a number of decimals, and commas between thousands.
 fn fixed(number: f64, decimals: usize) -> String {

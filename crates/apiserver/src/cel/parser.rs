@@ -8,7 +8,8 @@ const MAX_DEPTH: usize = 100;
 /// How long an expression may be, in characters.
 const MAX_LENGTH: usize = 100_000;
 
-const RESERVED: &[&str] = &[
+/// Words that no name may be, beside the literals and `in`.
+pub(super) const RESERVED: &[&str] = &[
     "as",
     "break",
     "const",

@@ -18,7 +18,7 @@ mod yaml_tree;
 pub(crate) use decode::{DecodeError, Duplicates, decode, summary};
 pub(crate) use encode::{encode, encode_into, encode_pretty, text};
 pub(crate) use quote::{is_printable, quote};
-pub(crate) use reader::{Place, Reader, Step, kind_of};
+pub(crate) use reader::{Place, Reader, Step, kind_of, no_object};
 pub(crate) use yaml::decode_yaml;
 pub(crate) use yaml_encode::encode_yaml;
 

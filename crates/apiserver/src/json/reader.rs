@@ -383,3 +383,12 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
         Value::Object(_) => "object",
     }
 }
+
+/// Why a body that is no object has no kind.
+pub(crate) fn no_object(value: &Value) -> String {
+    format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct \
+         {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        kind_of(value)
+    )
+}

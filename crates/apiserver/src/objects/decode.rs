@@ -103,21 +103,14 @@ fn typed_as(kind: &Kind, value: Value, body: &[u8]) -> Result<Value, Status> {
     let mut fields = match value {
         Value::Object(fields) => fields,
         Value::Null => Map::new(),
-        other => {
-            let why = format!(
-                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct \
-                 {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-                typed::go_kind(&other)
-            );
-            return Err(unrecognized(kind, &why, body));
-        }
+        other => return Err(unrecognized(kind, &json::no_object(&other), body)),
     };
     for field in ["apiVersion", "kind"] {
         if let Some(value) = fields.get(field).filter(|value| !value.is_string() && !value.is_null()) {
             let why = format!(
                 "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field \
                  .{field} of type string",
-                typed::go_kind(value)
+                json::kind_of(value)
             );
             return Err(unrecognized(kind, &why, body));
         }
@@ -197,16 +190,15 @@ pub(crate) fn patched(
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
     let document = patched.value.clone();
-    let refused = |error: &PatchError| patch_refused(error);
     let mut object = typed_patch(kind, patched.value)?;
     let mut unknown = patched.notes;
-    let found =
-        known_fields(kind, &mut object).map_err(|why| refused(&PatchError::undecodable(&document, &why)))?;
+    let found = known_fields(kind, &mut object)
+        .map_err(|why| patch_refused(&PatchError::undecodable(&document, &why)))?;
     unknown.extend(found);
     match validation {
         FieldValidation::Ignore => unknown.clear(),
         FieldValidation::Strict if !unknown.is_empty() => {
-            return Err(refused(&PatchError::strict(&document, &unknown)));
+            return Err(patch_refused(&PatchError::strict(&document, &unknown)));
         }
         FieldValidation::Warn | FieldValidation::Strict => {}
     }
@@ -279,7 +271,7 @@ pub(crate) fn applied(body: &[u8], validation: FieldValidation) -> Result<Incomi
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go \
              value of type map[string]interface {{}}",
-            typed::go_kind(&object)
+            json::kind_of(&object)
         )));
     };
     fields.entry("metadata").or_insert_with(|| json!({}));

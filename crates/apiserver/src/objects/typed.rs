@@ -4,13 +4,13 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-use crate::{names, schema::Schema};
+use crate::{json::kind_of, names, schema::Schema};
 
 /// Checks a value against a schema, and drops nulls and empty fields from it. `owner` is the Go type that the
 /// fields belong to, `path` the names that lead to it.
 pub(crate) fn check(schema: &Schema, value: &mut Value, owner: &str, path: &str) -> Result<(), String> {
     let wrong = |value: &Value, wanted: &str| {
-        let got = go_kind(value);
+        let got = kind_of(value);
         let got = match value {
             Value::Number(number) if wanted.starts_with("int") => format!("{got} {number}"),
             _ => got.to_owned(),
@@ -125,18 +125,6 @@ fn go_type(schema: &Schema) -> &'static str {
             Some(_) => "map[string]string",
             None => "v1.ObjectMeta",
         },
-    }
-}
-
-/// The name of a JSON type in Go's messages.
-pub(crate) fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

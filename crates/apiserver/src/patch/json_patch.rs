@@ -6,7 +6,7 @@ use super::{
     Checks, PatchError, Patched,
     operation::{self, Operation},
 };
-use crate::json::{MAX_DEPTH, encode, kind_of};
+use crate::json::{MAX_DEPTH, encode};
 
 /// Operations in one patch.
 const MAX_OPERATIONS: usize = 10_000;
@@ -26,11 +26,7 @@ pub(crate) fn json_patch(document: &Value, patch: &[u8], checks: Checks) -> Resu
         patching.apply(operation).ok_or_else(PatchError::rejected)?;
     }
     let value = patching.document;
-    if value.is_object() {
-        Ok(Patched { value, notes })
-    } else {
-        Err(PatchError::no_object(&value, kind_of(&value)))
-    }
+    if value.is_object() { Ok(Patched { value, notes }) } else { Err(PatchError::no_object(&value)) }
 }
 
 /// A document on its way. No answer tells why an operation failed, so it just has no result.

@@ -28,7 +28,7 @@ pub(crate) fn merge_patch(document: Value, patch: &[u8], checks: Checks) -> Resu
         ))),
         (Value::Array(mut list), _) => {
             list.iter_mut().for_each(prune);
-            Err(PatchError::no_object(&Value::Array(list), "array"))
+            Err(PatchError::no_object(&Value::Array(list)))
         }
         _ => Err(PatchError::malformed(NO_PATCH)),
     }

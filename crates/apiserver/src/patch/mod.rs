@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 pub(crate) use json_patch::json_patch;
 pub(crate) use merge_patch::merge_patch;
 
-use crate::{field_error::FieldError, json::encode};
+use crate::{
+    field_error::FieldError,
+    json::{encode, no_object},
+};
 
 /// Whether the fields of the patch itself are checked: not if the request asks for `fieldValidation=Ignore`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,12 +94,8 @@ impl PatchError {
         }
     }
 
-    fn no_object(document: &Value, kind: &str) -> Self {
-        let problem = format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go value of type struct \
-             {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-        );
-        Self::undecodable(document, &problem)
+    fn no_object(document: &Value) -> Self {
+        Self::undecodable(document, &no_object(document))
     }
 }
 

@@ -128,7 +128,7 @@ fn decodes(value: &Value, record: &Record, within: &str) -> Result<(), String> {
         other if within.is_empty() => {
             return Err(format!(
                 "json: cannot unmarshal {} into Go value of type v1.{}",
-                json_kind(other),
+                crate::json::kind_of(other),
                 record.name
             ));
         }
@@ -179,20 +179,9 @@ fn decodes(value: &Value, record: &Record, within: &str) -> Result<(), String> {
 fn mismatch(value: &Value, record: &Record, place: &str, wanted: &str) -> String {
     format!(
         "json: cannot unmarshal {} into Go struct field {}.{place} of type {wanted}",
-        json_kind(value),
+        crate::json::kind_of(value),
         record.name
     )
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn time_decodes(value: &Value) -> Result<(), String> {
@@ -205,7 +194,10 @@ fn time_decodes(value: &Value) -> Result<(), String> {
             go_text::quoted(text),
             go_text::quoted(text)
         )),
-        other => Err(format!("json: cannot unmarshal {} into Go value of type string", json_kind(other))),
+        other => Err(format!(
+            "json: cannot unmarshal {} into Go value of type string",
+            crate::json::kind_of(other)
+        )),
     }
 }
 

@@ -15,10 +15,7 @@ use crate::{
     },
     json as codec,
     ledger::{Expected, WriteError},
-    objects::{
-        lifecycle::{self, Deletion},
-        typed,
-    },
+    objects::lifecycle::{self, Deletion},
     record::Record,
     status::Status,
 };
@@ -72,16 +69,12 @@ impl Options {
                 .value
         };
         if !given.is_object() && !given.is_null() {
-            return Err(Status::bad_request(format!(
-                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct \
-                 {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
-                typed::go_kind(&given)
-            )));
+            return Err(Status::bad_request(codec::no_object(&given)));
         }
         if !given["dryRun"].is_array() && !given["dryRun"].is_null() {
             return Err(Status::bad_request(format!(
                 "json: cannot unmarshal {} into Go struct field DeleteOptions.dryRun of type []string",
-                typed::go_kind(&given["dryRun"])
+                codec::kind_of(&given["dryRun"])
             )));
         }
         let (said, version) = (&given["kind"], given["apiVersion"].as_str().unwrap_or("meta.k8s.io/v1"));
