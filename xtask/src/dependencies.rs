@@ -12,6 +12,8 @@ use crate::root;
 /// Crates of ours, and which others of ours each may use. A new crate needs a line here.
 const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score", &[]),
+    ("orchestra-api", &["orchestra-score"]),
+    ("orchestra-core", &["orchestra-api", "orchestra-score"]),
     ("orchestra-apiserver", &[]),
     ("orchestra", &["orchestra-apiserver", "orchestra-score"]),
     ("orchestra-score-fuzz", &["orchestra-score"]),

@@ -1,0 +1,74 @@
+//! The annotations that mean something to the platform.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+
+/// The profile that a Workload asks for.
+pub const PROFILE: &str = "score.dev/profile";
+/// The features that a Workload needs of where it runs, with commas between them.
+pub const REQUIREMENTS: &str = "score.dev/requirements";
+/// The region that a Workload must run in.
+pub const REGION: &str = "score.dev/region";
+/// Where a Workload is to move: the id of a backend, or [`MOVE_TO_BEST`].
+pub const MOVE: &str = "score.dev/move";
+/// The value of [`MOVE`] that lets go of the present place for the best there is.
+pub const MOVE_TO_BEST: &str = "best";
+/// `true` lets a Workload move although data stays behind.
+pub const ABANDON_DATA: &str = "score.dev/abandon-data";
+/// On a resource: what becomes of it when it is no longer wanted: `Delete`, `Retain` or `Orphan`.
+pub const DEPROVISION: &str = "score.dev/deprovision";
+
+/// The prefix of all of them.
+const OURS: &str = "score.dev/";
+/// What kubectl notes for itself.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// The annotations of a Workload that belong to its Score document: those of whoever wrote its spec, and the
+/// platform's own. What other tools note on the object for themselves is not part of the document.
+pub fn of_score(metadata: &ObjectMeta) -> BTreeMap<String, String> {
+    let notes = metadata.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
+    let foreign: BTreeSet<&str> = notes.clone().filter(|entry| !writes_spec(entry)).flat_map(noted).collect();
+    let authors: BTreeSet<&str> = notes.filter(|entry| writes_spec(entry)).flat_map(noted).collect();
+    let is_of_score = |key: &str| {
+        key != LAST_APPLIED && (key.starts_with(OURS) || authors.contains(key) || !foreign.contains(key))
+    };
+    let annotations = metadata.annotations.iter().flatten();
+    annotations.filter(|(key, _)| is_of_score(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn writes_spec(entry: &ManagedFieldsEntry) -> bool {
+    entry.fields_v1.as_ref().is_some_and(|fields| fields.0.get("f:spec").is_some())
+}
+
+/// The annotations that a manager has written.
+fn noted(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
+    let fields = entry.fields_v1.as_ref().map(|fields| &fields.0["f:metadata"]["f:annotations"]);
+    let keys = fields.and_then(|fields| fields.as_object()).into_iter().flatten();
+    keys.filter_map(|(key, _)| key.strip_prefix("f:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn annotations_of_other_tools_are_not_part_of_the_document() {
+        let metadata: ObjectMeta = serde_json::from_value(json!({
+            "annotations": {
+                "team": "shop", "score.dev/profile": "web", "argocd.example.org/id": "7",
+                "kubectl.kubernetes.io/last-applied-configuration": "{}", "both": "x",
+            },
+            "managedFields": [
+                {"manager": "kubectl", "fieldsV1": {"f:spec": {}, "f:metadata": {"f:annotations": {
+                    ".": {}, "f:team": {}, "f:both": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {}}}}},
+                {"manager": "argo", "fieldsV1": {"f:metadata": {"f:annotations": {
+                    "f:argocd.example.org/id": {}, "f:score.dev/profile": {}, "f:both": {}}}}},
+            ],
+        }))
+        .unwrap();
+        let keys: Vec<_> = of_score(&metadata).into_keys().collect();
+        assert_eq!(keys, ["both", "score.dev/profile", "team"]);
+    }
+}

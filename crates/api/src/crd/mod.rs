@@ -1,0 +1,3 @@
+//! The definitions of the kinds.
+
+pub mod score;
