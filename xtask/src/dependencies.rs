@@ -14,6 +14,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score", &[]),
     ("orchestra-api", &["orchestra-score"]),
     ("orchestra-core", &["orchestra-api", "orchestra-score"]),
+    ("orchestra-drivers", &["orchestra-api", "orchestra-core"]),
+    ("orchestra-controllers", &["orchestra-api", "orchestra-core", "orchestra-drivers"]),
     ("orchestra-apiserver", &[]),
     ("orchestra", &["orchestra-apiserver", "orchestra-score"]),
     ("orchestra-score-fuzz", &["orchestra-score"]),

@@ -19,10 +19,18 @@ pub const ABANDON_DATA: &str = "score.dev/abandon-data";
 /// On a resource: what becomes of it when it is no longer wanted: `Delete`, `Retain` or `Orphan`.
 pub const DEPROVISION: &str = "score.dev/deprovision";
 
+/// On a claim: the engine of ours that looks after it.
+pub const ENGINE: &str = "score.dev/engine";
+
 /// The prefix of all of them.
 const OURS: &str = "score.dev/";
 /// What kubectl notes for itself.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Whether an annotation speaks to the platform.
+pub fn is_ours(key: &str) -> bool {
+    key.starts_with(OURS)
+}
 
 /// The annotations of a Workload that belong to its Score document: those of whoever wrote its spec, and the
 /// platform's own. What other tools note on the object for themselves is not part of the document.
@@ -30,9 +38,8 @@ pub fn of_score(metadata: &ObjectMeta) -> BTreeMap<String, String> {
     let notes = metadata.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
     let foreign: BTreeSet<&str> = notes.clone().filter(|entry| !writes_spec(entry)).flat_map(noted).collect();
     let authors: BTreeSet<&str> = notes.filter(|entry| writes_spec(entry)).flat_map(noted).collect();
-    let is_of_score = |key: &str| {
-        key != LAST_APPLIED && (key.starts_with(OURS) || authors.contains(key) || !foreign.contains(key))
-    };
+    let is_of_score =
+        |key: &str| key != LAST_APPLIED && (is_ours(key) || authors.contains(key) || !foreign.contains(key));
     let annotations = metadata.annotations.iter().flatten();
     annotations.filter(|(key, _)| is_of_score(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }

@@ -19,6 +19,7 @@ pub mod condition;
 pub mod config;
 pub mod crd;
 pub mod exposure;
+pub mod finalizer;
 pub mod free;
 pub mod label;
 pub mod name;

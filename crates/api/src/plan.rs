@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 use crate::{
     condition::Reason,
     free,
-    reference::{SecretKeyRef, WorkloadRef},
+    reference::{Placement, SecretKeyRef, WorkloadRef},
 };
 
 /// Everything a runtime needs to run one Workload. The orchestrator replaces the spec as a whole when its meaning
@@ -43,6 +43,9 @@ pub struct WorkloadPlanSpec {
     /// The features that were asked for when it was placed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
+    /// The region that was asked for when it was placed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     /// Whether it runs on, or to an end.
     pub kind: Kind,
     /// The containers, by name.
@@ -73,6 +76,13 @@ pub struct WorkloadPlanSpec {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "free::map")]
     pub values: Map<String, Json>,
+}
+
+impl WorkloadPlanSpec {
+    /// Where it is to run.
+    pub fn placement(&self) -> Placement {
+        Placement { runtime_class: self.runtime_class.clone(), backend_id: self.backend_id.clone() }
+    }
 }
 
 /// Whether a Workload runs on, or to an end.
@@ -374,6 +384,10 @@ pub struct WorkloadPlanStatus {
     /// The revision that the phase is about. Another one than that of the spec is old news.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_revision: Option<String>,
+    /// Where the inventory was made. A runtime that finds another place than its own begins only when the inventory is
+    /// empty; the one that finds its own place here, and another in the spec, takes down what it made and empties it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// What else the runtime has to say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]

@@ -1,0 +1,284 @@
+//! Which of several processes may act.
+//!
+//! They contend for one `Lease`. Its holder renews it; another takes it when the holder lets it go, or has not renewed
+//! it for as long as it promised. Machines disagree about the time, so nobody compares a time that another wrote with
+//! its own clock: a contender measures how long it has itself seen no renewal. And a holder stops acting before anyone
+//! can take over: it counts from the moment before it sent its last successful renewal, which no contender can have
+//! seen earlier, and leaves a tenth of the lease for clocks that run at different speeds.
+//!
+//! Every write is guarded by the version that was read, so that of several who take at once only one succeeds.
+
+use std::{pin::pin, time::Duration};
+
+use futures_util::StreamExt;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+    jiff::Timestamp,
+};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ObjectMeta, PostParams, WatchEvent, WatchParams},
+};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
+};
+
+use crate::{backoff, stop::Stop};
+
+/// How long a lease lasts, and how often it is renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How long others wait after a renewal; whole seconds.
+    pub lease: Duration,
+    /// How often the holder renews; several times per lease.
+    pub renew: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(15), renew: Duration::from_secs(5) }
+    }
+}
+
+/// A contender for a lease.
+#[derive(Debug)]
+pub struct Leadership {
+    api: Api<Lease>,
+    name: String,
+    identity: String,
+    options: Options,
+    leading: watch::Sender<bool>,
+    /// The holder and the renewal that were last seen, and since when.
+    observed: Option<(Term, Instant)>,
+}
+
+/// What changes when somebody renews or takes a lease.
+type Term = (Option<String>, Option<MicroTime>, Option<i32>);
+
+/// A lease that we hold, and when we no longer act on it.
+struct Held {
+    lease: Lease,
+    until: Instant,
+}
+
+impl Leadership {
+    /// Contends until the stop, and tells whether this process leads. The identity must be that of one process only.
+    ///
+    /// After the stop the lease is let go, and the next takes over at once; so stop what acts on it first, and wait for
+    /// the task to end.
+    pub fn contend(
+        client: Client,
+        namespace: &str,
+        name: &str,
+        identity: &str,
+        options: Options,
+        stop: Stop,
+    ) -> (watch::Receiver<bool>, JoinHandle<()>) {
+        let (leading, led) = watch::channel(false);
+        let api = Api::namespaced(client, namespace);
+        let (name, identity) = (name.to_owned(), identity.to_owned());
+        let leadership = Self { api, name, identity, options, leading, observed: None };
+        (led, tokio::spawn(leadership.run(stop)))
+    }
+
+    async fn run(mut self, stop: Stop) {
+        let mut failures = 0;
+        while !stop.is_requested() {
+            let attempt = tokio::select! {
+                () = stop.requested() => break,
+                attempt = timeout(self.options.renew, self.acquire()) => attempt,
+            };
+            let wait = match attempt {
+                Ok(Ok(Ok(held))) => {
+                    failures = 0;
+                    self.lead(held, &stop).await;
+                    continue;
+                }
+                Ok(Ok(Err(wait))) => {
+                    failures = 0;
+                    wait
+                }
+                Ok(Err(error)) => self.failed(&error, &mut failures),
+                Err(slow) => self.failed(&slow, &mut failures),
+            };
+            tokio::select! {
+                () = stop.requested() => {}
+                () = self.next_look(wait) => {}
+            }
+        }
+        self.release().await;
+    }
+
+    /// Takes the lease if it may be taken, or tells until when it may not.
+    async fn acquire(&mut self) -> kube::Result<Result<Held, Wait>> {
+        let sent = Instant::now();
+        let Some(lease) = self.api.get_opt(&self.name).await? else {
+            let lease = Lease { metadata: self.metadata(), spec: Some(self.term(None)) };
+            let lease = self.api.create(&PostParams::default(), &lease).await?;
+            return Ok(Ok(self.held(lease, sent)));
+        };
+        let spec = lease.spec.clone().unwrap_or_default();
+        let holder = spec.holder_identity.as_deref().unwrap_or_default();
+        if !holder.is_empty() && holder != self.identity {
+            let promised = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+            let promised = promised.map_or(self.options.lease, Duration::from_secs);
+            let expiry = self.observe(&spec) + promised;
+            if Instant::now() < expiry {
+                let version = lease.resource_version().unwrap_or_default();
+                return Ok(Err(Wait { until: expiry, version: Some(version) }));
+            }
+        }
+        let sent = Instant::now();
+        let lease = self.write(lease, self.term(Some(spec))).await?;
+        Ok(Ok(self.held(lease, sent)))
+    }
+
+    /// Since when the lease has been as it is, as far as we have seen.
+    fn observe(&mut self, spec: &LeaseSpec) -> Instant {
+        let term: Term = (spec.holder_identity.clone(), spec.renew_time.clone(), spec.lease_transitions);
+        match &self.observed {
+            Some((seen, since)) if *seen == term => *since,
+            _ => {
+                let now = Instant::now();
+                self.observed = Some((term, now));
+                now
+            }
+        }
+    }
+
+    /// Leads until the lease is lost, or the stop.
+    async fn lead(&mut self, mut held: Held, stop: &Stop) {
+        self.observed = None;
+        self.leading.send_replace(true);
+        tracing::info!(lease = self.name, identity = self.identity, "leading");
+        let mut failures = 0;
+        let mut pause = self.options.renew;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.requested() => break,
+                () = sleep_until(held.until) => break,
+                () = sleep(pause) => {}
+            }
+            let sent = Instant::now();
+            let spec = self.term(held.lease.spec.clone());
+            let renewal = self.write(held.lease.clone(), spec);
+            let renewed = tokio::select! {
+                biased;
+                () = stop.requested() => break,
+                renewed = timeout_at(held.until, renewal) => renewed,
+            };
+            pause = match renewed {
+                Ok(Ok(lease)) => {
+                    held = self.held(lease, sent);
+                    failures = 0;
+                    self.options.renew
+                }
+                // Somebody else wrote it; who holds it must be looked up.
+                Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => break,
+                Ok(Err(error)) => {
+                    tracing::warn!(lease = self.name, "failed to renew the lease: {error}");
+                    failures += 1;
+                    backoff::delay(failures, fastrand::f64()).min(self.options.renew)
+                }
+                Err(_) => break,
+            };
+        }
+        self.leading.send_replace(false);
+        tracing::info!(lease = self.name, identity = self.identity, "no longer leading");
+    }
+
+    /// Lets the lease go if it is ours, which a request may have made it whose answer never came. If that fails, the
+    /// others wait for it to expire.
+    async fn release(&self) {
+        let release = async {
+            let Some(lease) = self.api.get_opt(&self.name).await? else { return Ok(()) };
+            let spec = lease.spec.clone().unwrap_or_default();
+            if spec.holder_identity.as_ref() == Some(&self.identity) {
+                self.write(lease, LeaseSpec { holder_identity: None, ..spec }).await?;
+            }
+            Ok::<_, kube::Error>(())
+        };
+        match timeout(self.options.renew, release).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(lease = self.name, "failed to let the lease go: {error}"),
+            Err(slow) => tracing::warn!(lease = self.name, "failed to let the lease go: {slow}"),
+        }
+    }
+
+    /// Replaces what was read, and nothing else.
+    async fn write(&self, mut lease: Lease, spec: LeaseSpec) -> kube::Result<Lease> {
+        lease.spec = Some(spec);
+        lease.metadata.managed_fields = None;
+        self.api.replace(&self.name, &PostParams::default(), &lease).await
+    }
+
+    fn metadata(&self) -> ObjectMeta {
+        ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() }
+    }
+
+    /// Our term: a new one, or the next part of the one that we have.
+    fn term(&self, before: Option<LeaseSpec>) -> LeaseSpec {
+        let now = MicroTime(Timestamp::now());
+        let before =
+            before.unwrap_or_else(|| LeaseSpec { lease_transitions: Some(-1), ..LeaseSpec::default() });
+        let ours = before.holder_identity.as_ref() == Some(&self.identity);
+        let transitions = before.lease_transitions.unwrap_or_default();
+        let seconds = i32::try_from(self.options.lease.as_secs().max(1)).unwrap_or(i32::MAX);
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(seconds),
+            lease_transitions: Some(if ours { transitions } else { transitions.saturating_add(1) }),
+            acquire_time: if ours { before.acquire_time.clone() } else { Some(now.clone()) },
+            renew_time: Some(now),
+            ..before
+        }
+    }
+
+    fn held(&self, lease: Lease, sent: Instant) -> Held {
+        Held { lease, until: sent + self.options.lease * 9 / 10 }
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display, failures: &mut u32) -> Wait {
+        tracing::warn!(lease = self.name, "failed to contend for the lease: {error}");
+        let pause = backoff::delay(*failures, fastrand::f64()).min(self.options.renew);
+        *failures = failures.saturating_add(1);
+        Wait { until: Instant::now() + pause, version: None }
+    }
+
+    /// Waits until it is worth while to look again: after a change since a version, or at some time.
+    async fn next_look(&self, wait: Wait) {
+        // A watch may be refused or break; looking now and then does as well.
+        let latest = wait.until.min(Instant::now() + self.options.renew);
+        let _ = timeout_at(latest, async {
+            match wait.version {
+                Some(version) => self.changed(&version).await,
+                None => std::future::pending().await,
+            }
+        })
+        .await;
+    }
+
+    async fn changed(&self, version: &str) {
+        let params = WatchParams::default().fields(&format!("metadata.name={}", self.name));
+        if let Ok(events) = self.api.watch(&params, version).await {
+            let mut events = pin!(events);
+            while let Some(Ok(event)) = events.next().await {
+                if !matches!(event, WatchEvent::Bookmark(_) | WatchEvent::Error(_)) {
+                    return;
+                }
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Why and how long a contender waits.
+struct Wait {
+    until: Instant,
+    /// The version of the lease that was seen.
+    version: Option<String>,
+}

@@ -1,0 +1,273 @@
+//! The plan controller: runs plans with the runtimes that there are, and says what came of it.
+//!
+//! It alone writes the status of plans and exposures whose class has a runtime of ours; other classes are left to
+//! others. Everything that will be made is written down before it is made, and everything that is taken down is taken
+//! down from what was written.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use kube::ResourceExt;
+use orchestra_api::{
+    Placement, WorkloadPlan,
+    condition::Reason,
+    exposure::{Exposure, WorkloadExposureStatus},
+    finalizer,
+    plan::{InventoryItem, Phase, WorkloadPlanStatus},
+};
+use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Target};
+use serde_json::json;
+
+use crate::{
+    key::Key,
+    secrets::NamespaceSecrets,
+    work::{Failure, Next, Reconcile},
+    world::World,
+    write::Writer,
+};
+
+/// How soon something that is stopping is looked at again, should its runtime not tell.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// The plan controller.
+pub struct PlanController {
+    world: World,
+    writer: Writer,
+    secrets: NamespaceSecrets,
+    runtimes: BTreeMap<String, Arc<dyn Runtime>>,
+}
+
+impl fmt::Debug for PlanController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanController").field("runtimes", &self.runtimes.keys()).finish_non_exhaustive()
+    }
+}
+
+impl PlanController {
+    /// A controller of this world with these runtimes.
+    pub fn new(
+        world: World,
+        writer: Writer,
+        secrets: NamespaceSecrets,
+        runtimes: impl IntoIterator<Item = Arc<dyn Runtime>>,
+    ) -> Self {
+        let runtimes = runtimes.into_iter().map(|runtime| (runtime.class().to_owned(), runtime)).collect();
+        Self { world, writer, secrets, runtimes }
+    }
+
+    /// Where the things were made that the status lists.
+    fn made_at(plan: &WorkloadPlan) -> Option<&Placement> {
+        let status = plan.status.as_ref().filter(|status| !status.inventory.is_empty())?;
+        status.placement.as_ref()
+    }
+
+    /// Takes down what was written down; `None` if nothing is left.
+    async fn take_down(&self, plan: &WorkloadPlan) -> Result<Option<(String, Option<Failure>)>, Failure> {
+        let Some(place) = Self::made_at(plan) else { return Ok(None) };
+        let inventory = plan.status.as_ref().map(|status| status.inventory.clone()).unwrap_or_default();
+        let Some(runtime) = self.runtimes.get(&place.runtime_class) else {
+            // Another's work: its own controller takes it down.
+            let message = format!("Waiting for the runtime `{}` to stop what it runs.", place.runtime_class);
+            return Ok(Some((message, None)));
+        };
+        let mut target = target(plan);
+        target.plan.runtime_class.clone_from(&place.runtime_class);
+        target.plan.backend_id.clone_from(&place.backend_id);
+        Ok(match runtime.remove(&target, &inventory).await {
+            Ok(Removed::Gone) => None,
+            Ok(Removed::Stopping(message)) => Some((message, None)),
+            Err(DriverError::Transient { message, .. } | DriverError::Refused { message, .. }) => {
+                Some((message.clone(), Some(Failure::Transient(message))))
+            }
+        })
+    }
+
+    async fn delete(&self, plan: &WorkloadPlan) -> Result<Next, Failure> {
+        if !plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME) {
+            return Ok(Next::AwaitChange);
+        }
+        let Some((message, failure)) = self.take_down(plan).await? else {
+            self.writer.hold(&self.world.plans, plan, &[], &json!({})).await?;
+            return Ok(Next::AwaitChange);
+        };
+        let before = plan.status.clone().unwrap_or_default();
+        self.say(plan, WorkloadPlanStatus { message: Some(message), ..before }).await?;
+        failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err)
+    }
+
+    async fn run(&self, plan: &WorkloadPlan, runtime: &dyn Runtime) -> Result<Next, Failure> {
+        let revision = plan.spec.revision.clone();
+        let before = plan.status.clone().unwrap_or_default();
+        let here = plan.spec.placement();
+        let said = |phase, reason, message: String, inventory| WorkloadPlanStatus {
+            phase,
+            reason: Some(reason),
+            message: Some(message),
+            observed_revision: Some(revision.clone()),
+            placement: Some(here.clone()),
+            inventory,
+            ..WorkloadPlanStatus::default()
+        };
+        if let Some(lack) = runtime.lacks(&plan.spec).first() {
+            // What runs is left alone: it is the last revision that this runtime could run.
+            let message = format!("The place `{}` cannot run this: {lack}", plan.spec.backend_id);
+            let status = said(Phase::Failed, Reason::RuntimeSelecting, message, before.inventory.clone());
+            self.say(plan, WorkloadPlanStatus { placement: before.placement, ..status }).await?;
+            return Ok(Next::AwaitChange);
+        }
+        if !plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME) {
+            self.writer.hold(&self.world.plans, plan, &[finalizer::RUNTIME], &json!({})).await?;
+        }
+        if Self::made_at(plan).is_some_and(|place| *place != here) {
+            if let Some((message, failure)) = self.take_down(plan).await? {
+                let status = WorkloadPlanStatus {
+                    phase: Phase::Provisioning,
+                    reason: Some(Reason::RuntimeProvisioning),
+                    message: Some(message),
+                    observed_revision: Some(revision),
+                    ..before
+                };
+                self.say(plan, status).await?;
+                return failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err);
+            }
+            let message = "It is moving to another place.".to_owned();
+            self.say(plan, said(Phase::Provisioning, Reason::RuntimeProvisioning, message, Vec::new()))
+                .await?;
+            return Err(Failure::Conflict("moved; now it is started at the new place".to_owned()));
+        }
+        let target = target(plan);
+        let wanted = runtime.inventory(&target);
+        let noted = union(&before.inventory, &wanted);
+        if noted != before.inventory || before.placement.as_ref() != Some(&here) {
+            let message = "This version is being started.".to_owned();
+            self.say(plan, said(Phase::Provisioning, Reason::RuntimeProvisioning, message, noted.clone()))
+                .await?;
+        }
+        let secrets = self.secrets.of(&target.namespace);
+        let observed = match runtime.apply(&target, &secrets).await {
+            Ok(()) => runtime.observe(&target).await,
+            Err(error) => Err(error),
+        };
+        let (status, exposures, failure) = match observed {
+            Ok(observation) => {
+                let exposures = observation.exposures.clone();
+                // What only an older revision needed is gone once this one is ready.
+                let settled = observation.phase == Phase::Ready
+                    && observation.revision.as_ref() == Some(&plan.spec.revision);
+                let inventory = if settled { wanted } else { noted };
+                (found(observation, here, inventory), Some(exposures), None)
+            }
+            Err(DriverError::Refused { reason, message }) => {
+                (said(Phase::Failed, reason, message, noted), None, None)
+            }
+            Err(DriverError::Transient { reason, message }) => {
+                let failure = Failure::Transient(message.clone());
+                (said(Phase::Provisioning, reason, message, noted), None, Some(failure))
+            }
+        };
+        self.say(plan, status).await?;
+        if let Some(exposures) = exposures {
+            self.publish(plan, exposures).await?;
+        }
+        failure.map_or(Ok(Next::AwaitChange), Err)
+    }
+
+    async fn say(&self, plan: &WorkloadPlan, status: WorkloadPlanStatus) -> Result<(), Failure> {
+        let known = self.world.plans.get(&plan.namespace().unwrap_or_default(), &plan.name_any());
+        if known.is_some_and(|known| known.status.as_ref() == Some(&status)) {
+            return Ok(());
+        }
+        self.writer.status(&self.world.plans, plan, &status).await
+    }
+
+    /// Publishes addresses on the exposure of the same Workload.
+    async fn publish(&self, plan: &WorkloadPlan, exposures: Vec<Exposure>) -> Result<(), Failure> {
+        let known = self.world.exposures.get(&plan.namespace().unwrap_or_default(), &plan.name_any());
+        let Some(exposure) = known.filter(|known| {
+            known.spec.workload_ref == plan.spec.workload_ref
+                && known.spec.runtime_class == plan.spec.runtime_class
+        }) else {
+            return Ok(());
+        };
+        let status = WorkloadExposureStatus { exposures, conditions: Vec::new() };
+        if exposure.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        self.writer.status(&self.world.exposures, &exposure, &status).await
+    }
+}
+
+impl Reconcile for PlanController {
+    type Key = Key;
+
+    const NAME: &'static str = "plan";
+
+    fn namespace(key: &Key) -> &str {
+        &key.namespace
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let Some(plan) = self.world.plans.get(&key.namespace, &key.name) else {
+            return Ok(Next::AwaitChange);
+        };
+        if plan.metadata.deletion_timestamp.is_some() {
+            return self.delete(&plan).await;
+        }
+        match self.runtimes.get(&plan.spec.runtime_class) {
+            Some(runtime) => {
+                let runtime = Arc::clone(runtime);
+                self.run(&plan, &*runtime).await
+            }
+            None => self.hand_over(&plan).await,
+        }
+    }
+}
+
+impl PlanController {
+    /// The plan is another runtime's now: what we made for it goes, and then it is theirs.
+    async fn hand_over(&self, plan: &WorkloadPlan) -> Result<Next, Failure> {
+        let made_here =
+            Self::made_at(plan).is_some_and(|place| self.runtimes.contains_key(&place.runtime_class));
+        let is_held = plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME);
+        if !made_here && !is_held {
+            return Ok(Next::AwaitChange);
+        }
+        if made_here {
+            let before = plan.status.clone().unwrap_or_default();
+            if let Some((message, failure)) = self.take_down(plan).await? {
+                self.say(plan, WorkloadPlanStatus { message: Some(message), ..before }).await?;
+                return failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err);
+            }
+            let empty = WorkloadPlanStatus { inventory: Vec::new(), placement: None, ..before };
+            self.say(plan, empty).await?;
+        }
+        self.writer.hold(&self.world.plans, plan, &[], &json!({})).await?;
+        Ok(Next::AwaitChange)
+    }
+}
+
+fn target(plan: &WorkloadPlan) -> Target {
+    Target { namespace: plan.namespace().unwrap_or_default(), name: plan.name_any(), plan: plan.spec.clone() }
+}
+
+fn union(noted: &[InventoryItem], wanted: &[InventoryItem]) -> Vec<InventoryItem> {
+    let mut all: Vec<_> = noted.iter().chain(wanted).cloned().collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn found(observation: Observation, here: Placement, inventory: Vec<InventoryItem>) -> WorkloadPlanStatus {
+    let Observation { revision, phase, reason, message, exposures: _, placed_on } = observation;
+    let mut inventory = inventory;
+    inventory.sort();
+    WorkloadPlanStatus {
+        phase,
+        reason,
+        message,
+        observed_revision: revision,
+        placement: Some(here),
+        conditions: Vec::new(),
+        inventory,
+        placed_on,
+    }
+}

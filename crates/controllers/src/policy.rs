@@ -1,0 +1,152 @@
+//! The policy controller: says of each policy whether it can be applied, and how many Workloads it concerns.
+//!
+//! It looks at all Workloads at once, so it is woken at leisure: the counts are for people.
+
+use std::{collections::BTreeMap, fmt};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use orchestra_api::{PlatformPolicy, policy::PlatformPolicyStatus};
+use orchestra_core::{
+    policy::{self, Count, Subject},
+    validate::validate,
+};
+use serde_json::json;
+
+use crate::{
+    denial,
+    work::{Failure, Next, Reconcile},
+    world::{World, namespace_of},
+};
+
+/// All policies together: what one fills in may satisfy another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AllPolicies;
+
+impl fmt::Display for AllPolicies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("all policies")
+    }
+}
+
+/// The policy controller.
+pub struct PolicyController {
+    world: World,
+    client: Client,
+}
+
+impl fmt::Debug for PolicyController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PolicyController")
+    }
+}
+
+impl PolicyController {
+    /// A controller of this world.
+    pub fn new(world: World, client: Client) -> Self {
+        Self { world, client }
+    }
+
+    fn count(&self, policies: &[PlatformPolicy]) -> BTreeMap<String, Count> {
+        let homes: BTreeMap<String, _> = self
+            .world
+            .namespaces
+            .all()
+            .iter()
+            .map(|home| (home.name_any(), namespace_of(home).labels))
+            .collect();
+        let none = BTreeMap::new();
+        let workloads = self.world.workloads.all().into_iter().filter_map(|workload| {
+            let document = validate(&workload).ok()?;
+            Some((
+                workload.namespace().unwrap_or_default(),
+                workload.metadata.labels.unwrap_or_default(),
+                document,
+            ))
+        });
+        let workloads: Vec<_> = workloads.collect();
+        let subjects = workloads.iter().map(|(namespace, labels, document)| Subject {
+            namespace,
+            namespace_labels: homes.get(namespace).unwrap_or(&none),
+            labels,
+            document,
+            classes: &none,
+        });
+        policy::count(policies, subjects)
+    }
+
+    async fn say(&self, policy: &PlatformPolicy, status: &PlatformPolicyStatus) -> Result<(), Failure> {
+        if policy.status.as_ref() == Some(status) {
+            return Ok(());
+        }
+        let patch = json!({
+            "apiVersion": orchestra_api::API_VERSION, "kind": "PlatformPolicy",
+            "metadata": {"name": policy.name_any(), "uid": policy.uid()}, "status": status,
+        });
+        let api: Api<PlatformPolicy> = Api::all(self.client.clone());
+        let params = PatchParams::apply("score.dev/policy").force();
+        match api.patch_status(&policy.name_any(), &params, &Patch::Apply(patch)).await {
+            Ok(written) => {
+                self.world.policies.wrote(&written);
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(denial::failure(&error)),
+        }
+    }
+
+    fn status(&self, policy: &PlatformPolicy, count: Count) -> PlatformPolicyStatus {
+        let faults = policy::check(policy);
+        let (status, reason, message) = match faults.first() {
+            None => ("True", "Accepted", "The policy is in force.".to_owned()),
+            Some(fault) => ("False", "Malformed", format!("`{}`: {}", fault.field, fault.message)),
+        };
+        let previous = policy.status.iter().flat_map(|status| &status.conditions);
+        let since = previous
+            .filter(|condition| condition.type_ == ACCEPTED && condition.status == status)
+            .map(|condition| condition.last_transition_time.clone())
+            .next();
+        PlatformPolicyStatus {
+            conditions: vec![Condition {
+                type_: ACCEPTED.to_owned(),
+                status: status.to_owned(),
+                reason: reason.to_owned(),
+                message,
+                observed_generation: policy.metadata.generation,
+                last_transition_time: since.unwrap_or_else(|| Time((self.world.clock)())),
+            }],
+            matched: count.matched,
+            violating: count.violating,
+            observed_generation: policy.metadata.generation,
+        }
+    }
+}
+
+/// The condition of a policy.
+const ACCEPTED: &str = "Accepted";
+
+impl Reconcile for PolicyController {
+    type Key = AllPolicies;
+
+    const NAME: &'static str = "policy";
+
+    fn namespace(_: &AllPolicies) -> &str {
+        ""
+    }
+
+    async fn reconcile(&self, _: &AllPolicies) -> Result<Next, Failure> {
+        let policies = self.world.policies.all();
+        if policies.is_empty() {
+            return Ok(Next::AwaitChange);
+        }
+        let counts = self.count(&policies);
+        for policy in &policies {
+            let count = counts.get(&policy.name_any()).copied().unwrap_or_default();
+            self.say(policy, &self.status(policy, count)).await?;
+        }
+        Ok(Next::AwaitChange)
+    }
+}

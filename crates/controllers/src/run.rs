@@ -1,0 +1,352 @@
+//! All controllers together: who is woken by what, and how they begin and end.
+//!
+//! ```text
+//! Workload ─────────► workload          ResourceClaim ─► claim (its instance), workload
+//! PlatformPolicy ───► workload, policy  WorkloadPlan ──► plan, workload, claim (those it used)
+//! Namespace ────────► workload          WorkloadExposure ► workload, plan
+//! the document ─────► workload, claim   runtimes ► plan, provisioners ► claim
+//! ```
+//!
+//! Nothing is polled: each wakes what its change can concern.
+
+use std::{
+    fmt,
+    num::NonZeroUsize,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream::BoxStream};
+use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
+use kube::{Api, Client, Resource, ResourceExt, core::DeserializeGuard};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
+use orchestra_drivers::{Provisioner, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::{
+    cache::{Cache, Change, Kind},
+    claim::ClaimController,
+    feed::{Selection, feed},
+    key::Key,
+    metrics::Metrics,
+    plan::PlanController,
+    policy::{AllPolicies, PolicyController},
+    record::Recorder,
+    secrets::NamespaceSecrets,
+    settings::Keeper,
+    stop::{self, Stop, Stopper},
+    tally::Tally,
+    work::{self, Handle, Worker},
+    workload::WorkloadController,
+    world::{World, by_workload},
+    write::Writer,
+};
+
+/// How long changes of Workloads are gathered before policies are counted anew.
+const COUNTING: Duration = Duration::from_secs(1);
+
+/// How the controllers run.
+pub struct Options {
+    /// What runs plans.
+    pub runtimes: Vec<Arc<dyn Runtime>>,
+    /// What provides what claims ask for.
+    pub provisioners: Vec<Arc<dyn Provisioner>>,
+    /// How many objects each controller works on at a time.
+    pub concurrency: NonZeroUsize,
+    /// Which process this is.
+    pub identity: String,
+    /// The time of day.
+    pub clock: fn() -> Timestamp,
+    /// Where everything is counted.
+    pub metrics: Metrics,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            runtimes: Vec::new(),
+            provisioners: Vec::new(),
+            concurrency: NonZeroUsize::MIN.saturating_add(15),
+            identity: "orchestra".to_owned(),
+            clock: Timestamp::now,
+            metrics: Metrics::default(),
+        }
+    }
+}
+
+/// The controllers, at work.
+#[derive(Debug)]
+pub struct Controllers {
+    world: World,
+    handles: Handles,
+    stopper: Stopper,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+/// How each controller is woken.
+#[derive(Clone, Debug)]
+struct Handles {
+    workloads: Handle<Key>,
+    claims: Handle<Key>,
+    plans: Handle<Key>,
+    policies: Handle<AllPolicies>,
+}
+
+impl Controllers {
+    /// Starts all controllers. They work once everything is known.
+    pub async fn start(client: Client, options: Options) -> kube::Result<Self> {
+        let Options { runtimes, provisioners, concurrency, identity, clock, metrics } = options;
+        let (stopper, stop) = stop::channel();
+        let world = World::new(clock);
+        let (recorder, recording) = Recorder::start(client.clone(), "orchestrator", &identity, stop.clone());
+        let keeper =
+            Keeper::load(world.settings.clone(), client.clone(), recorder.clone(), metrics.clone()).await?;
+        let waker =
+            Waker { world: world.clone(), handles: Arc::default(), tally: Tally::new(metrics.clone()) };
+        let mut tasks = vec![recording];
+        tasks.extend(waker.feeds(&client, &metrics, &stop));
+        {
+            let waker = waker.clone();
+            let following = keeper.follow(stop.clone(), move || waker.document_changed());
+            tasks.push(tokio::spawn(following));
+        }
+        waker.synced().await;
+
+        let work = work::Options { concurrency, metrics, ..work::Options::default() };
+        let secrets = NamespaceSecrets::new(client.clone());
+        let writer = |controller| Writer::new(client.clone(), controller);
+        let told_by_runtimes: Vec<_> = runtimes.iter().map(|runtime| runtime.changes()).collect();
+        let told_by_provisioners: Vec<_> =
+            provisioners.iter().map(|provisioner| provisioner.changes()).collect();
+        let workload = WorkloadController::new(world.clone(), writer("workload"), recorder);
+        let (workloads, task) = Worker::start(Arc::new(workload), work.clone(), stop.clone());
+        tasks.push(task);
+        let claim = ClaimController::new(world.clone(), writer("claim"), secrets.clone(), provisioners);
+        let (claims, task) = Worker::start(Arc::new(claim), work.clone(), stop.clone());
+        tasks.push(task);
+        let plan = PlanController::new(world.clone(), writer("plan"), secrets, runtimes);
+        let (plans, task) = Worker::start(Arc::new(plan), work.clone(), stop.clone());
+        tasks.push(task);
+        let policy = PolicyController::new(world.clone(), client);
+        let (policies, task) = Worker::start(Arc::new(policy), work, stop.clone());
+        tasks.push(task);
+        let handles = Handles { workloads, claims, plans, policies };
+        tasks.extend(told_by_runtimes.into_iter().map(|told| relay(told, handles.plans.clone(), &stop)));
+        tasks.extend(told_by_provisioners.into_iter().map(|told| relay(told, handles.claims.clone(), &stop)));
+        waker.begin(handles.clone());
+        Ok(Self { world, handles, stopper, tasks })
+    }
+
+    /// What the controllers know.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Waits until no controller has anything to do.
+    pub async fn idle(&self) {
+        let Handles { workloads, claims, plans, policies: _ } = &self.handles;
+        tokio::join!(workloads.idle(), claims.idle(), plans.idle());
+    }
+
+    /// Ends all controllers: nothing new is begun, and what is in progress is brought to its end.
+    pub async fn stop(self) {
+        self.stopper.stop();
+        for task in self.tasks {
+            // One that panicked has ended as well.
+            let _ = task.await;
+        }
+    }
+}
+
+/// Wakes a controller when a driver has something to tell.
+fn relay(mut told: BoxStream<'static, (String, String)>, handle: Handle<Key>, stop: &Stop) -> JoinHandle<()> {
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        let relaying = async {
+            while let Some((namespace, name)) = told.next().await {
+                handle.wake(Key { namespace, name });
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = stop.requested() => {}
+            () = relaying => {}
+        }
+    })
+}
+
+/// Knows whom a change concerns.
+#[derive(Clone, Debug)]
+struct Waker {
+    world: World,
+    /// Set once everything is known; until then nobody is woken, and then everybody is.
+    handles: Arc<OnceLock<Handles>>,
+    tally: Tally,
+}
+
+impl Waker {
+    fn feeds(&self, client: &Client, metrics: &Metrics, stop: &Stop) -> [JoinHandle<()>; 6] {
+        let World { workloads, policies, claims, plans, exposures, namespaces, .. } = &self.world;
+        let feeds = Feeds { client, metrics, stop };
+        let me = || self.clone();
+        [
+            feeds.start::<Workload>(workloads, {
+                let me = me();
+                move |change| me.workload(&change)
+            }),
+            feeds.start::<PlatformPolicy>(policies, {
+                let me = me();
+                move |change| me.policy(&change)
+            }),
+            feeds.start::<ResourceClaim>(claims, {
+                let me = me();
+                move |change| me.claim(&change)
+            }),
+            feeds.start::<WorkloadPlan>(plans, {
+                let me = me();
+                move |change| me.plan(&change)
+            }),
+            feeds.start::<WorkloadExposure>(exposures, {
+                let me = me();
+                move |change| me.exposure(&change)
+            }),
+            feeds.start::<Namespace>(namespaces, {
+                let me = me();
+                move |change| me.namespace(&change)
+            }),
+        ]
+    }
+
+    async fn synced(&self) {
+        let World { workloads, policies, claims, plans, exposures, namespaces, .. } = &self.world;
+        tokio::join!(
+            workloads.synced(),
+            policies.synced(),
+            claims.synced(),
+            plans.synced(),
+            exposures.synced(),
+            namespaces.synced()
+        );
+    }
+
+    /// From now on changes wake; and what there is already, is looked at.
+    fn begin(&self, handles: Handles) {
+        let _ = self.handles.set(handles);
+        self.document_changed();
+        if let Some(handles) = self.handles.get() {
+            wake_all(&self.world.plans, &handles.plans);
+            handles.policies.wake(AllPolicies);
+        }
+    }
+
+    fn document_changed(&self) {
+        let Some(handles) = self.handles.get() else { return };
+        wake_all(&self.world.workloads, &handles.workloads);
+        for claim in self.world.claims.all() {
+            ClaimController::key(&claim).into_iter().for_each(|key| handles.claims.wake(key));
+        }
+    }
+
+    fn workload(&self, change: &Change<Workload>) {
+        self.tally.workload(change);
+        let Some(handles) = self.handles.get() else { return };
+        if !change.echo {
+            handles.workloads.wake(Key::of(&change.object));
+        }
+        if is_other(change) {
+            handles.policies.wake_in(AllPolicies, COUNTING);
+        }
+    }
+
+    fn policy(&self, change: &Change<PlatformPolicy>) {
+        let Some(handles) = self.handles.get() else { return };
+        if is_other(change) {
+            wake_all(&self.world.workloads, &handles.workloads);
+            handles.policies.wake(AllPolicies);
+        }
+    }
+
+    fn claim(&self, change: &Change<ResourceClaim>) {
+        self.tally.claim(change);
+        let Some(handles) = self.handles.get() else { return };
+        let claim = &change.object;
+        ClaimController::key(claim).into_iter().for_each(|key| handles.claims.wake(key));
+        handles
+            .workloads
+            .wake(Key::new(&claim.namespace().unwrap_or_default(), &claim.spec.workload_ref.name));
+    }
+
+    fn plan(&self, change: &Change<WorkloadPlan>) {
+        self.tally.plan(change);
+        let Some(handles) = self.handles.get() else { return };
+        let key = Key::of(&change.object);
+        // Claims that were kept for what ran may be free now.
+        for claim in self.world.claims.indexed(&by_workload(&key.namespace, &key.name)) {
+            if claim.metadata.deletion_timestamp.is_some() {
+                ClaimController::key(&claim).into_iter().for_each(|key| handles.claims.wake(key));
+            }
+        }
+        handles.workloads.wake(key.clone());
+        handles.plans.wake(key);
+    }
+
+    fn exposure(&self, change: &Change<WorkloadExposure>) {
+        let Some(handles) = self.handles.get() else { return };
+        let key = Key::of(&change.object);
+        handles.workloads.wake(key.clone());
+        if is_other(change) {
+            handles.plans.wake(key);
+        }
+    }
+
+    fn namespace(&self, change: &Change<Namespace>) {
+        let Some(handles) = self.handles.get() else { return };
+        let name = change.object.name_any();
+        for (namespace, workload) in self.world.workloads.keys() {
+            if namespace == name {
+                handles.workloads.wake(Key { namespace, name: workload });
+            }
+        }
+    }
+}
+
+/// Whether more than the status has changed.
+fn is_other<K: Resource>(change: &Change<K>) -> bool {
+    let was = change.previous.as_ref().map(Resource::meta);
+    let is = change.object.meta();
+    change.gone
+        || was.is_none_or(|was| {
+            (was.generation, &was.labels, &was.annotations, &was.deletion_timestamp)
+                != (is.generation, &is.labels, &is.annotations, &is.deletion_timestamp)
+        })
+}
+
+fn wake_all<K: Kind>(cache: &Cache<K>, handle: &Handle<Key>) {
+    for (namespace, name) in cache.keys() {
+        handle.wake(Key { namespace, name });
+    }
+}
+
+struct Feeds<'a> {
+    client: &'a Client,
+    metrics: &'a Metrics,
+    stop: &'a Stop,
+}
+
+impl Feeds<'_> {
+    fn start<K: Kind>(
+        &self,
+        cache: &Cache<K>,
+        on_change: impl FnMut(Change<K>) + Send + 'static,
+    ) -> JoinHandle<()> {
+        let api: Api<DeserializeGuard<K>> = Api::all(self.client.clone());
+        let (cache, metrics, stop) = (cache.clone(), self.metrics.clone(), self.stop.clone());
+        tokio::spawn(feed(cache, api, Selection::default(), metrics, stop, on_change))
+    }
+}

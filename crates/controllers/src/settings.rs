@@ -1,0 +1,169 @@
+//! The platform's document, as it is in force.
+//!
+//! It is read from one config map and followed. A document with faults is reported (an event on the config map, a
+//! metric, the log) and changes nothing: the last good one stays in force, also over a restart, since it is kept in
+//! a config map beside.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{Patch, PatchParams},
+    core::DeserializeGuard,
+};
+use orchestra_api::{
+    SYSTEM_NAMESPACE,
+    config::{CONFIG_KEY, CONFIG_MAP},
+};
+use orchestra_core::config::{self, Config, Fault};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::{
+    cache::Cache,
+    feed::{Selection, feed},
+    metrics::Metrics,
+    record::{Recorder, Report, Severity},
+    stop::Stop,
+};
+
+/// The config map that keeps the document that is in force.
+const IN_FORCE: &str = "orchestrator-config-in-force";
+
+/// The platform's document, as it is in force. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Settings(Arc<RwLock<Arc<Config>>>);
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(Config::builtin()))))
+    }
+}
+
+impl Settings {
+    /// The document.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, config: Config) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+    }
+}
+
+/// Follows the document.
+pub struct Keeper {
+    settings: Settings,
+    api: Api<ConfigMap>,
+    client: Client,
+    recorder: Recorder,
+    metrics: Metrics,
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keeper")
+    }
+}
+
+impl Keeper {
+    /// Reads the document for the first time.
+    pub async fn load(
+        settings: Settings,
+        client: Client,
+        recorder: Recorder,
+        metrics: Metrics,
+    ) -> kube::Result<Self> {
+        let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+        let keeper = Self { settings, api, client, recorder, metrics };
+        // First what was in force before: it stays if the document has faults now.
+        if let Some(kept) = keeper.api.get_opt(IN_FORCE).await?
+            && let Ok(config) = config::check(&text(&kept))
+        {
+            keeper.settings.set(config);
+        }
+        let map = keeper.api.get_opt(CONFIG_MAP).await?;
+        keeper.take(map.as_ref()).await;
+        Ok(keeper)
+    }
+
+    /// Follows the document until it is time to end, and tells of each change.
+    pub async fn follow(self, stop: Stop, on_change: impl Fn() + Send + Sync) {
+        let (sender, mut changes) = mpsc::unbounded_channel();
+        let api: Api<DeserializeGuard<ConfigMap>> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
+        let selection = Selection { fields: Some(format!("metadata.name={CONFIG_MAP}")), labels: None };
+        let fed = feed(Cache::default(), api, selection, self.metrics.clone(), stop, move |change| {
+            // The receiver lives as long as the feed.
+            let _ = sender.send((!change.gone).then_some(change.object));
+        });
+        let taken = async {
+            while let Some(map) = changes.recv().await {
+                if self.take(map.as_ref()).await {
+                    on_change();
+                }
+            }
+        };
+        tokio::join!(fed, taken);
+    }
+
+    /// Takes a document, and tells whether another one is now in force.
+    async fn take(&self, map: Option<&ConfigMap>) -> bool {
+        let text = map.map(text).unwrap_or_default();
+        match config::check(&text) {
+            Ok(config) => {
+                self.metrics.config_valid(true);
+                let changed = *self.settings.config() != config;
+                self.settings.set(config);
+                if changed {
+                    tracing::info!("the platform's document has changed");
+                    self.keep(&text).await;
+                }
+                changed
+            }
+            Err(faults) => {
+                self.metrics.config_valid(false);
+                self.complain(map, &faults);
+                false
+            }
+        }
+    }
+
+    /// Keeps the document for the next start. If that fails, this one does not suffer.
+    async fn keep(&self, text: &str) {
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": IN_FORCE}, "data": {CONFIG_KEY: text},
+        });
+        let params = PatchParams::apply("score.dev/settings").force();
+        if let Err(error) = self.api.patch(IN_FORCE, &params, &Patch::Apply(map)).await {
+            tracing::warn!("failed to keep the platform's document for the next start: {error}");
+        }
+    }
+
+    fn complain(&self, map: Option<&ConfigMap>, faults: &[Fault]) {
+        let Some(first) = faults.first() else { return };
+        let more = faults.len() - 1;
+        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        let note = format!(
+            "The document is not taken, and the last good one stays in force: {first}{more}. \
+             `orchestra config check` says it all."
+        );
+        tracing::warn!("{note}");
+        if let Some(map) = map {
+            let regarding = k8s_openapi::api::core::v1::ObjectReference {
+                namespace: map.namespace(),
+                ..map.object_ref(&())
+            };
+            let (reason, action) = ("ConfigInvalid".to_owned(), "Load".to_owned());
+            self.recorder.record(&regarding, Report { severity: Severity::Warning, reason, action, note });
+        }
+    }
+}
+
+fn text(map: &ConfigMap) -> String {
+    map.data.as_ref().and_then(|data: &BTreeMap<_, _>| data.get(CONFIG_KEY)).cloned().unwrap_or_default()
+}

@@ -1,0 +1,125 @@
+//! The workload controller: the shell around [`orchestra_core::plan`].
+//!
+//! It gathers, decides, carries out, and then says what came of it. It alone writes the status of Workloads.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Resource, ResourceExt};
+use orchestra_api::{Workload, finalizer};
+use orchestra_core::{
+    Applied, Decision, Inputs,
+    decision::{Doomed, DoomedKind, Finalizer},
+    plan, status,
+};
+use serde_json::json;
+
+use crate::{
+    key::Key,
+    record::{Recorder, Report, Severity},
+    work::{Failure, Next, Reconcile},
+    world::World,
+    write::Writer,
+};
+
+/// The workload controller.
+#[derive(Debug)]
+pub struct WorkloadController {
+    world: World,
+    writer: Writer,
+    recorder: Recorder,
+}
+
+impl WorkloadController {
+    /// A controller of this world.
+    pub fn new(world: World, writer: Writer, recorder: Recorder) -> Self {
+        Self { world, writer, recorder }
+    }
+
+    /// Carries out a decision, in the order in which nothing is lost if it ends half-way.
+    async fn carry_out(&self, inputs: &Inputs, decision: &Decision) -> Result<Applied, Failure> {
+        let Decision { finalizer, claims, plan, exposure, delete, basis: _, explanation: _ } = decision;
+        let World { claims: known_claims, plans, exposures, workloads, .. } = &self.world;
+        let mut applied = Applied::default();
+        if *finalizer == Finalizer::Add {
+            self.writer.hold(workloads, &inputs.workload, &[finalizer::WORKLOAD], &json!({})).await?;
+        }
+        for claim in claims {
+            let answer = self.writer.apply(known_claims, claim).await?;
+            applied.claims.insert(claim.name_any(), answer);
+        }
+        if let Some(plan) = plan {
+            applied.plan = Some(self.writer.apply(plans, plan).await?);
+        }
+        if let Some(exposure) = exposure {
+            applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
+        }
+        for Doomed { kind, name, uid } in delete {
+            let namespace = inputs.namespace_name();
+            match kind {
+                DoomedKind::ResourceClaim => self.writer.delete(known_claims, namespace, name, uid).await?,
+                DoomedKind::WorkloadPlan => self.writer.delete(plans, namespace, name, uid).await?,
+                DoomedKind::WorkloadExposure => self.writer.delete(exposures, namespace, name, uid).await?,
+            }
+        }
+        Ok(applied)
+    }
+
+    async fn report(
+        &self,
+        workload: &Workload,
+        decision: &Decision,
+        applied: &Applied,
+    ) -> Result<(), Failure> {
+        let status = decision.basis.report(applied);
+        let previous = &decision.basis.previous;
+        if workload.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        self.writer.status(&self.world.workloads, workload, &status).await?;
+        for event in status::events(previous, &status) {
+            let severity = if event.warning { Severity::Warning } else { Severity::Normal };
+            let (reason, note) = (event.reason.to_string(), event.note);
+            self.recorder.record(
+                &reference(workload),
+                Report { severity, reason, action: "Reconcile".to_owned(), note },
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Reconcile for WorkloadController {
+    type Key = Key;
+
+    const NAME: &'static str = "workload";
+
+    fn namespace(key: &Key) -> &str {
+        &key.namespace
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
+        let Some(workload) = self.world.workloads.get(&key.namespace, &key.name) else {
+            return Ok(Next::AwaitChange);
+        };
+        let inputs = self.world.inputs(workload);
+        let decision = plan(&inputs);
+        let applied = self.carry_out(&inputs, &decision).await?;
+        if decision.finalizer == Finalizer::Remove {
+            // The last look is at the API itself: what is left behind now is left for good.
+            if self.writer.has_children(&inputs.workload).await? {
+                return Err(Failure::Conflict("something of the workload is still there".to_owned()));
+            }
+            self.writer.hold(&self.world.workloads, &inputs.workload, &[], &json!({})).await?;
+            return Ok(Next::AwaitChange);
+        }
+        self.report(&inputs.workload, &decision, &applied).await?;
+        // What the API refused may be allowed by a change that nobody tells us of.
+        match applied.denials().next() {
+            Some(denied) => Err(Failure::Transient(denied.message.clone())),
+            None => Ok(Next::AwaitChange),
+        }
+    }
+}
+
+fn reference(workload: &Workload) -> ObjectReference {
+    ObjectReference { namespace: workload.namespace(), ..workload.object_ref(&()) }
+}

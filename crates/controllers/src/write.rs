@@ -1,0 +1,172 @@
+//! How controllers write: by server-side apply under a name of their own, and only to the very object they mean.
+//!
+//! An apply that names the uid of its object cannot bring a deleted object back, and cannot touch another one that
+//! has taken its name. Every answer goes into the cache, so that what was written is read from then on.
+
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
+    core::NamespaceResourceScope,
+};
+use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, label};
+use orchestra_core::Denied;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    cache::{Cache, Kind},
+    denial,
+    work::Failure,
+};
+
+/// Writes objects of any kind under one name.
+#[derive(Clone)]
+pub struct Writer {
+    client: Client,
+    manager: String,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("manager", &self.manager).finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// Writes as the controller of this name.
+    pub fn new(client: Client, controller: &str) -> Self {
+        Self { client, manager: format!("score.dev/{controller}") }
+    }
+
+    fn api<K: Kind + Resource<Scope = NamespaceResourceScope>>(&self, namespace: &str) -> Api<K> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    fn params(&self) -> PatchParams {
+        PatchParams::apply(&self.manager).force()
+    }
+
+    /// Makes an object, or makes it be as given. The API may refuse it for good, which is an answer to report.
+    pub async fn apply<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        cache: &Cache<K>,
+        object: &K,
+    ) -> Result<Result<K, Denied>, Failure> {
+        let namespace = object.namespace().unwrap_or_default();
+        let patch = Patch::Apply(described(object)?);
+        match self.api::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await {
+            Ok(written) => {
+                cache.wrote(&written);
+                Ok(Ok(written))
+            }
+            Err(error) => denial::judge(error).map(Err),
+        }
+    }
+
+    /// Writes the status of an object that there is.
+    pub async fn status<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        cache: &Cache<K>,
+        object: &K,
+        status: &impl Serialize,
+    ) -> Result<(), Failure> {
+        let namespace = object.namespace().unwrap_or_default();
+        let patch = Patch::Apply(self.of::<K>(object, json!({"status": status})));
+        let answer = self.api::<K>(&namespace).patch_status(&object.name_any(), &self.params(), &patch).await;
+        self.settle(cache, answer)
+    }
+
+    /// Holds an object, or lets it go: sets the finalizers and annotations that are ours.
+    pub async fn hold<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        cache: &Cache<K>,
+        object: &K,
+        finalizers: &[&str],
+        annotations: &Json,
+    ) -> Result<(), Failure> {
+        let namespace = object.namespace().unwrap_or_default();
+        let mut body = self.of::<K>(object, json!({}));
+        body["metadata"]["finalizers"] = json!(finalizers);
+        body["metadata"]["annotations"] = annotations.clone();
+        let patch = Patch::Apply(body);
+        let answer = self.api::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await;
+        self.settle(cache, answer)
+    }
+
+    /// Deletes the very object that has this uid. One that is gone is deleted well enough.
+    pub async fn delete<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        cache: &Cache<K>,
+        namespace: &str,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), Failure> {
+        let mut params = DeleteParams::background();
+        params.preconditions = Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None });
+        match self.api::<K>(namespace).delete(name, &params).await {
+            Ok(answer) => {
+                if let Some(dying) = answer.left().filter(|dying| !dying.finalizers().is_empty()) {
+                    cache.wrote(&dying);
+                } else {
+                    cache.removed(namespace, name, uid);
+                }
+                Ok(())
+            }
+            // It is gone, or the name is another's by now.
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                cache.removed(namespace, name, uid);
+                Ok(())
+            }
+            Err(error) => Err(denial::failure(&error)),
+        }
+    }
+
+    /// Whether the API still holds anything that was made for a Workload.
+    pub async fn has_children(&self, workload: &Workload) -> Result<bool, Failure> {
+        let namespace = workload.namespace().unwrap_or_default();
+        let name = workload.name_any();
+        let is_child = |owner: &WorkloadRef| Some(&owner.uid) == workload.metadata.uid.as_ref();
+        let ask = async {
+            let plan = self.api::<WorkloadPlan>(&namespace).get_opt(&name).await?;
+            let exposure = self.api::<WorkloadExposure>(&namespace).get_opt(&name).await?;
+            let labelled = ListParams::default().labels(&format!("{}={name}", label::WORKLOAD));
+            let claims = self.api::<ResourceClaim>(&namespace).list(&labelled).await?;
+            Ok(plan.is_some_and(|plan| is_child(&plan.spec.workload_ref))
+                || exposure.is_some_and(|exposure| is_child(&exposure.spec.workload_ref))
+                || claims.iter().any(|claim| is_child(&claim.spec.workload_ref)))
+        };
+        ask.await.map_err(|error: kube::Error| denial::failure(&error))
+    }
+
+    /// The part of an object that is written, addressed to that very object.
+    fn of<K: Kind>(&self, object: &K, mut body: Json) -> Json {
+        body["apiVersion"] = json!(K::api_version(&()));
+        body["kind"] = json!(K::kind(&()));
+        body["metadata"] = json!({"name": object.name_any(), "uid": object.uid()});
+        body
+    }
+
+    fn settle<K: Kind>(&self, cache: &Cache<K>, answer: kube::Result<K>) -> Result<(), Failure> {
+        match answer {
+            Ok(written) => {
+                cache.wrote(&written);
+                Ok(())
+            }
+            // Gone, or another one by now: there is nobody left to tell.
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(denial::failure(&error)),
+        }
+    }
+}
+
+/// An object as an apply needs it: with its type, and without what only the API writes.
+fn described<K: Kind>(object: &K) -> Result<Json, Failure> {
+    let mut body = serde_json::to_value(object)
+        .map_err(|error| Failure::Transient(format!("failed to write an object as JSON: {error}")))?;
+    body["apiVersion"] = json!(K::api_version(&()));
+    body["kind"] = json!(K::kind(&()));
+    if let Some(fields) = body.as_object_mut() {
+        fields.remove("status");
+    }
+    Ok(body)
+}

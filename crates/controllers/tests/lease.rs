@@ -1,0 +1,188 @@
+//! At no time do two lead, and when the leader is gone another one leads.
+//!
+//! Time stands still here until a test moves it. Left alone, Tokio's test clock would run ahead whenever it waits for
+//! the server, which works on threads of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::{sync::mpsc, time::Duration};
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::{Api, Client};
+use orchestra_controllers::{
+    lease::{Leadership, Options},
+    stop::{self, Stopper},
+};
+use orchestra_testkit::{Matching, TestEnv, Verb};
+use tokio::{
+    sync::watch,
+    task::JoinHandle,
+    time::{Instant, advance},
+};
+
+/// Keeps the clock from running ahead, as long as it lives.
+struct StandingClock {
+    _released: mpsc::Sender<()>,
+}
+
+fn stop_the_clock() -> StandingClock {
+    let (released, end) = mpsc::channel();
+    tokio::time::pause();
+    // Tokio's clock does not run ahead while a blocking task runs.
+    tokio::task::spawn_blocking(move || end.recv());
+    StandingClock { _released: released }
+}
+
+struct Contender {
+    leading: watch::Receiver<bool>,
+    task: JoinHandle<()>,
+    stopper: Stopper,
+}
+
+fn contend(client: Client, identity: &str) -> Contender {
+    let (stopper, stop) = stop::channel();
+    let (leading, task) =
+        Leadership::contend(client, "default", "orchestra", identity, Options::default(), stop);
+    Contender { leading, task, stopper }
+}
+
+impl Contender {
+    async fn leads(&mut self) {
+        self.leading.wait_for(|leading| *leading).await.unwrap();
+    }
+
+    async fn leads_no_more(&mut self) {
+        self.leading.wait_for(|leading| !*leading).await.unwrap();
+    }
+
+    fn is_leading(&self) -> bool {
+        *self.leading.borrow()
+    }
+}
+
+async fn lease(env: &TestEnv) -> LeaseSpec {
+    let leases: Api<Lease> = Api::namespaced(env.client(), "default");
+    leases.get("orchestra").await.unwrap().spec.unwrap()
+}
+
+#[tokio::test]
+async fn after_a_clean_end_the_next_leads_at_once() {
+    let env = TestEnv::start().await;
+    let _clock = stop_the_clock();
+    let start = Instant::now();
+    let mut first = contend(env.client(), "first");
+    first.leads().await;
+    let watched = env.faults().hold(Matching::any().verb(Verb::Watch), 1);
+    let mut second = contend(env.faulty_client(), "second");
+    watched.strikes().await;
+    watched.release();
+    assert!(!second.is_leading());
+
+    first.stopper.stop();
+    first.task.await.unwrap();
+    assert!(!*first.leading.borrow());
+    second.leads().await;
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    let spec = lease(&env).await;
+    assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("second"), Some(1)));
+
+    second.stopper.stop();
+    second.task.await.unwrap();
+    assert_eq!(lease(&env).await.holder_identity, None);
+}
+
+#[tokio::test]
+async fn after_a_silent_death_the_next_leads_when_the_lease_is_over() {
+    let env = TestEnv::start().await;
+    let _clock = stop_the_clock();
+    let mut first = contend(env.client(), "first");
+    first.leads().await;
+    first.task.abort();
+    let death = Instant::now();
+    let second = contend(env.client(), "second");
+    while !second.is_leading() {
+        advance(Duration::from_millis(500)).await;
+    }
+    assert!(death.elapsed() >= Duration::from_secs(15), "{:?}", death.elapsed());
+    assert_eq!(lease(&env).await.holder_identity.as_deref(), Some("second"));
+}
+
+#[tokio::test]
+async fn a_leader_that_renews_goes_on_leading() {
+    let env = TestEnv::start().await;
+    let _clock = stop_the_clock();
+    let mut first = contend(env.faulty_client(), "first");
+    first.leads().await;
+    let second = contend(env.client(), "second");
+    for _ in 0..10 {
+        let renewal = env.faults().delay(Matching::any().verb(Verb::Update), 1, Duration::ZERO);
+        while !renewal.struck() {
+            advance(Duration::from_millis(500)).await;
+        }
+        assert!(first.is_leading() && !second.is_leading());
+    }
+    assert_eq!(lease(&env).await.lease_transitions, Some(0));
+}
+
+#[tokio::test]
+async fn a_leader_that_cannot_renew_stops_before_another_can_start() {
+    let env = TestEnv::start().await;
+    let _clock = stop_the_clock();
+    let mut first = contend(env.faulty_client(), "first");
+    first.leads().await;
+    let second = contend(env.client(), "second");
+    let renewal = env.faults().hold(Matching::any().verb(Verb::Update), 1);
+    let mut steps = 0;
+    while first.is_leading() {
+        assert!(!second.is_leading());
+        advance(Duration::from_millis(100)).await;
+        steps += 1;
+    }
+    assert!(renewal.struck() && (134..=136).contains(&steps), "{steps}");
+    while !second.is_leading() {
+        assert!(!first.is_leading());
+        advance(Duration::from_millis(100)).await;
+        steps += 1;
+    }
+    assert!(steps >= 150, "{steps}");
+    renewal.release();
+    first.leads_no_more().await;
+    assert_eq!(lease(&env).await.holder_identity.as_deref(), Some("second"));
+}
+
+#[tokio::test]
+async fn a_leader_whose_lease_was_taken_stops_at_its_next_renewal() {
+    let env = TestEnv::start().await;
+    let _clock = stop_the_clock();
+    let mut first = contend(env.client(), "first");
+    first.leads().await;
+    let leases: Api<Lease> = Api::namespaced(env.client(), "default");
+    let mut taken = leases.get("orchestra").await.unwrap();
+    taken.spec.as_mut().unwrap().holder_identity = Some("usurper".to_owned());
+    leases.replace("orchestra", &kube::api::PostParams::default(), &taken).await.unwrap();
+    advance(Duration::from_secs(5)).await;
+    first.leads_no_more().await;
+    assert_eq!(lease(&env).await.holder_identity.as_deref(), Some("usurper"));
+}
+
+#[tokio::test]
+async fn of_many_who_contend_at_once_one_leads() {
+    let env = TestEnv::start().await;
+    let _clock = stop_the_clock();
+    let mut all: Vec<_> = (0..8).map(|n| contend(env.client(), &format!("contender-{n}"))).collect();
+    let first = all.iter_mut().map(|contender| Box::pin(contender.leads()));
+    futures_util::future::select_all(first).await;
+    assert_eq!(all.iter().filter(|contender| contender.is_leading()).count(), 1);
+    // The leader ends, then the next, until all have led: each takes over from the one before.
+    while !all.is_empty() {
+        let leader = loop {
+            if let Some(leader) = all.iter().position(Contender::is_leading) {
+                break leader;
+            }
+            advance(Duration::from_millis(100)).await;
+        };
+        assert_eq!(all.iter().filter(|contender| contender.is_leading()).count(), 1);
+        let leader = all.swap_remove(leader);
+        leader.stopper.stop();
+        leader.task.await.unwrap();
+    }
+}

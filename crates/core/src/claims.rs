@@ -1,0 +1,262 @@
+//! Step four: what the Workload depends on, as claims: those that are wanted, those that must wait for others, and
+//! those that nobody wants any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use orchestra_api::{
+    Placement, ResourceClaim,
+    claim::{Phase, ResourceClaimSpec},
+    condition::Reason,
+    label, name,
+    workload::ClaimSummary,
+};
+use orchestra_score::{
+    expansion,
+    model::Resource,
+    placeholder::{Reference, Template, Token, tokens},
+};
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    inputs::{Inputs, Live},
+    outputs::{Gap, Outputs, is_observed, is_provided, text},
+    policy::Effective,
+};
+
+/// The key under which parameters hold a text with secrets in it.
+pub const SEGMENTS: &str = "$segments";
+
+/// What is decided about the claims of a Workload.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    /// By key: how each dependency fares.
+    pub(crate) wanted: BTreeMap<String, Wanted>,
+}
+
+/// A dependency that is wanted.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// What is to be written, if anything.
+    pub(crate) write: Option<ResourceClaim>,
+    /// Why nothing can be written yet.
+    pub(crate) blocked: Option<String>,
+}
+
+/// The names that the claims of a Workload have, by the key of the resource.
+pub(crate) fn names(
+    workload: &str,
+    resources: &BTreeMap<String, Resource>,
+    effective: &Effective,
+) -> BTreeMap<String, String> {
+    let name_of = |key: &String, resource: &Resource| {
+        name::claim(workload, key, &resource.type_, class(key, effective), resource.id.as_deref())
+    };
+    resources.iter().map(|(key, resource)| (key.clone(), name_of(key, resource))).collect()
+}
+
+fn class<'e>(key: &str, effective: &'e Effective) -> &'e str {
+    effective.classes.get(key).map_or(orchestra_score::resource::Uid::DEFAULT_CLASS, String::as_str)
+}
+
+/// Decides about every dependency.
+pub(crate) fn claim(
+    inputs: &Inputs,
+    live: &Live<'_>,
+    resources: &BTreeMap<String, Resource>,
+    effective: &Effective,
+    placement: &Placement,
+    outputs: &Outputs<'_>,
+) -> Claims {
+    let workload = inputs.workload_ref();
+    let names = names(&workload.name, resources, effective);
+    let mut wanted = BTreeMap::new();
+    for (key, resource) in resources {
+        let name = names[key].clone();
+        let existing = live.claims.get(name.as_str()).copied();
+        let blocked = if live.foreign_claims.contains(&name.as_str()) {
+            Some("An earlier dependency of this name is still being removed.".to_owned())
+        } else if existing.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some()) {
+            Some("It is being removed, and will then be asked for again.".to_owned())
+        } else {
+            None
+        };
+        let expanded = expand(resource.params.as_ref(), outputs);
+        let entry = match (blocked, expanded) {
+            (Some(message), _) => Wanted { write: None, blocked: Some(message) },
+            (None, Err(gap)) => Wanted { write: None, blocked: Some(gap.message) },
+            (None, Ok(params)) => {
+                let spec = ResourceClaimSpec {
+                    workload_ref: workload.clone(),
+                    key: key.clone(),
+                    type_: resource.type_.clone(),
+                    class: class(key, effective).to_owned(),
+                    id: resource.id.clone(),
+                    params,
+                    metadata: resource.metadata.clone(),
+                    placement: placement.clone(),
+                    deprovision_policy: effective.deprovision.get(key).copied().unwrap_or_default(),
+                    depends_on: references(resource.params.as_ref()),
+                };
+                let desired = object(inputs, &name, spec);
+                let write = existing.is_none_or(|existing| differs(existing, &desired)).then_some(desired);
+                Wanted { write, blocked: None }
+            }
+        };
+        wanted.insert(key.clone(), entry);
+    }
+    Claims { wanted }
+}
+
+/// The parameters of a claim, with every placeholder expanded.
+fn expand(
+    params: Option<&Map<String, Json>>,
+    outputs: &Outputs<'_>,
+) -> Result<Option<Map<String, Json>>, Gap> {
+    let Some(params) = params else { return Ok(None) };
+    match expansion::params(outputs, &Json::Object(params.clone())) {
+        Ok(template) => Ok(match written(template) {
+            Json::Object(map) => Some(map),
+            _ => None,
+        }),
+        Err(errors) => Err(errors.first().map_or_else(
+            || Gap { resource: None, output: None, awaited: true, message: String::new() },
+            |at| outputs.gap(&at.error),
+        )),
+    }
+}
+
+/// An expanded value as claims write it.
+fn written(template: Template<crate::outputs::Kept>) -> Json {
+    match template {
+        Template::Plain(value) => value,
+        Template::Text(segments) => {
+            let segments = text(segments);
+            match segments.as_slice() {
+                [orchestra_api::plan::Segment::Literal(text)] => json!(text),
+                _ => json!({SEGMENTS: segments}),
+            }
+        }
+        Template::List(list) => list.into_iter().map(written).collect(),
+        Template::Map(map) => {
+            Json::Object(map.into_iter().map(|(key, value)| (key, written(value))).collect())
+        }
+    }
+}
+
+/// The keys of resources that a text refers to.
+pub(crate) fn referred_to(text: &str) -> impl Iterator<Item = String> {
+    tokens(text).filter_map(|token| match token {
+        Token::Reference(reference) => match Reference::parse(reference) {
+            Ok(Reference::Resource { name, .. }) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// The keys of resources that parameters refer to.
+fn references(params: Option<&Map<String, Json>>) -> Vec<String> {
+    fn visit(value: &Json, found: &mut BTreeSet<String>) {
+        match value {
+            Json::String(text) => found.extend(referred_to(text)),
+            Json::Array(list) => list.iter().for_each(|item| visit(item, found)),
+            Json::Object(map) => map.values().for_each(|item| visit(item, found)),
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    params.into_iter().flat_map(Map::values).for_each(|value| visit(value, &mut found));
+    found.into_iter().collect()
+}
+
+fn object(inputs: &Inputs, name: &str, spec: ResourceClaimSpec) -> ResourceClaim {
+    let workload = &spec.workload_ref.name;
+    let instance = name::instance(
+        inputs.namespace_name(),
+        &spec.type_,
+        &spec.class,
+        spec.id.as_deref(),
+        workload,
+        &spec.key,
+    );
+    let labels = [
+        (label::WORKLOAD, workload.clone()),
+        (label::KEY, spec.key.clone()),
+        (label::INSTANCE, instance),
+        (label::MANAGED_BY, label::ORCHESTRA.to_owned()),
+    ];
+    ResourceClaim {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: Some(inputs.namespace_name().to_owned()),
+            labels: Some(labels.map(|(key, value)| (key.to_owned(), value)).into()),
+            owner_references: Some(vec![inputs.owner_reference()]),
+            ..ObjectMeta::default()
+        },
+        spec,
+        status: None,
+    }
+}
+
+/// Whether an object must be written to be as it should be. Labels and owners that others have added stay.
+pub(crate) fn metadata_differs(existing: &ObjectMeta, desired: &ObjectMeta) -> bool {
+    let labels = existing.labels.as_ref();
+    let owners = existing.owner_references.as_ref();
+    desired
+        .labels
+        .iter()
+        .flatten()
+        .any(|(key, value)| labels.and_then(|labels| labels.get(key)) != Some(value))
+        || desired
+            .owner_references
+            .iter()
+            .flatten()
+            .any(|owner| !owners.is_some_and(|all| all.contains(owner)))
+}
+
+fn differs(existing: &ResourceClaim, desired: &ResourceClaim) -> bool {
+    existing.spec != desired.spec || metadata_differs(&existing.metadata, &desired.metadata)
+}
+
+/// The claims that can go: nobody wants them, and none of those that stay was made with their help.
+pub(crate) fn removable<'a>(
+    live: &Live<'a>,
+    is_wanted: impl Fn(&ResourceClaim) -> bool,
+) -> Vec<&'a ResourceClaim> {
+    let needed = |claim: &ResourceClaim| {
+        live.claims.values().any(|other| {
+            other.metadata.name != claim.metadata.name && other.spec.depends_on.contains(&claim.spec.key)
+        })
+    };
+    live.claims.values().copied().filter(|claim| !is_wanted(claim) && !needed(claim)).collect()
+}
+
+/// The line of a claim in the status of its Workload.
+pub(crate) fn summary(claim: &ResourceClaim) -> ClaimSummary {
+    let key = claim.spec.key.clone();
+    let status = claim.status.clone().unwrap_or_default();
+    let (phase, reason, message) = if claim.metadata.deletion_timestamp.is_some() {
+        (
+            Phase::Pending,
+            Reason::BindingPending,
+            status.message.unwrap_or_else(|| "Being removed.".to_owned()),
+        )
+    } else if !is_observed(claim) {
+        (Phase::Binding, Reason::BindingPending, "Its change is being carried out.".to_owned())
+    } else {
+        let (reason, message) = match status.phase {
+            Phase::Bound if status.outputs_available => (Reason::Succeeded, "Ready to use."),
+            Phase::Bound => (Reason::BindingPending, "Bound; its outputs are not complete yet."),
+            Phase::Binding => (Reason::BindingPending, "Being provided."),
+            Phase::Pending => (
+                Reason::BindingPending,
+                "Waiting for a provisioner; if none begins, ask the platform team who provides this type.",
+            ),
+            Phase::Failed => (Reason::BindingFailed, "It cannot be provided."),
+        };
+        let given = status.message.filter(|message| !message.is_empty());
+        (status.phase, status.reason.unwrap_or(reason), given.unwrap_or_else(|| message.to_owned()))
+    };
+    ClaimSummary { key, phase, reason, message, outputs_available: is_provided(claim) }
+}

@@ -1,0 +1,102 @@
+//! What is wrong with the platform's document, and where.
+
+use std::fmt;
+
+use orchestra_score::{Diagnostic, Node, Pointer, Source, Span};
+
+use crate::selector::SelectorFault;
+
+/// One thing that is wrong with the platform's document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The value it is about, as a JSON pointer. What is missing is named as if it were there.
+    pub pointer: String,
+    /// The line to change, from 1.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        if !self.pointer.is_empty() {
+            write!(f, "{}: ", self.pointer)?;
+        }
+        write!(f, "{}; {}", self.message, self.hint)
+    }
+}
+
+impl Fault {
+    /// What the reader of YAML has found.
+    pub(super) fn found(diagnostic: Diagnostic, source: &Source) -> Self {
+        Self {
+            pointer: diagnostic.pointer.as_str().to_owned(),
+            line: diagnostic.span.map(|span| line(span, source)),
+            message: diagnostic.message,
+            hint: diagnostic.hint,
+        }
+    }
+}
+
+/// Faults as they are found; their lines are looked up at the end.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    list: Vec<(Pointer, String, String)>,
+}
+
+impl Faults {
+    pub(super) fn add(&mut self, at: Pointer, message: impl Into<String>, hint: impl Into<String>) {
+        self.list.push((at, message.into(), hint.into()));
+    }
+
+    /// Adds what is wrong with a selector.
+    pub(super) fn add_selector(&mut self, at: &Pointer, faults: Vec<SelectorFault>) {
+        for fault in faults {
+            let place = fault.pointer.parts().fold(at.clone(), |place, part| place.key(&part));
+            self.add(place, fault.message, fault.hint);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether something is wrong with a value or within it.
+    pub(super) fn touch(&self, at: &Pointer) -> bool {
+        self.list.iter().any(|(place, ..)| is_within(place, at))
+    }
+
+    /// Whether a value could not be read, itself or what it stands in.
+    pub(super) fn hide(&self, at: &Pointer) -> bool {
+        self.list.iter().any(|(place, ..)| is_within(at, place))
+    }
+
+    /// The faults in the order of the text.
+    pub(super) fn located(self, root: &Node, source: &Source) -> Vec<Fault> {
+        let mut faults: Vec<_> = self
+            .list
+            .into_iter()
+            .map(|(pointer, message, hint)| {
+                let span = root.locate(&pointer).or(root.span);
+                let line = span.map(|span| line(span, source));
+                (span.map(|span| span.start), Fault { pointer: pointer.to_string(), line, message, hint })
+            })
+            .collect();
+        faults.sort_by_key(|(start, _)| *start);
+        faults.into_iter().map(|(_, fault)| fault).collect()
+    }
+}
+
+fn is_within(inner: &Pointer, outer: &Pointer) -> bool {
+    let rest = inner.as_str().strip_prefix(outer.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn line(span: Span, source: &Source) -> usize {
+    source.line(span.start as usize)
+}

@@ -1,0 +1,204 @@
+//! Reading values of a known shape, with everything that is wrong said at once.
+//!
+//! What cannot be read is left out of the result, or stands in it as an empty value where something must stand, so
+//! that the rest of the document can be checked as if it were right. An empty name in a result was always reported.
+
+use orchestra_score::{Node, Pointer, node::Value};
+use serde_json::{Map, Value as Json};
+
+use super::{fault::Faults, words};
+
+/// What a value may be.
+pub(super) enum Shape {
+    /// A map with known fields.
+    Object(&'static [Field]),
+    /// A map with exactly one of these fields.
+    OneOf(&'static [Field]),
+    /// A map whose keys the author chooses.
+    Map(&'static Shape),
+    /// A list.
+    List(&'static Shape),
+    /// Text.
+    Text,
+    /// Text with something in it.
+    Name,
+    /// One of a few words.
+    Word(&'static [&'static str]),
+    /// A whole number, ends included.
+    Integer(i64, i64),
+    /// `true` or `false`.
+    Boolean,
+    /// Text or a number, read as text: `2` and `-8` are numbers to YAML.
+    Amount,
+    /// Anything at all.
+    Anything,
+    /// A map with anything in it.
+    FreeMap,
+}
+
+/// A known field.
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) required: bool,
+}
+
+/// A field that may be absent.
+pub(super) const fn may(name: &'static str, shape: Shape) -> Field {
+    Field { name, shape, required: false }
+}
+
+/// A field that must be there.
+pub(super) const fn must(name: &'static str, shape: Shape) -> Field {
+    Field { name, shape, required: true }
+}
+
+/// Reads a value; nothing where it cannot be read, which is then among the faults.
+pub(super) fn read(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Faults) -> Option<Json> {
+    let read = match (shape, &node.value) {
+        (Shape::Object(fields), Value::Map(_)) => Some(read_object(node, fields, at, faults)),
+        (Shape::OneOf(fields), Value::Map(_)) => read_one_of(node, fields, at, faults),
+        (Shape::Map(values), Value::Map(map)) => Some(Json::Object(
+            map.iter()
+                .filter_map(|(key, entry)| {
+                    Some((key.clone(), read(&entry.node, values, &at.key(key), faults)?))
+                })
+                .collect(),
+        )),
+        (Shape::List(items), Value::List(list)) => {
+            // Every item keeps its index.
+            let item = |(index, item): (usize, &Node)| {
+                read(item, items, &at.index(index), faults).unwrap_or_else(|| empty(items))
+            };
+            Some(list.iter().enumerate().map(item).collect())
+        }
+        (Shape::Name, Value::String(text)) if text.trim().is_empty() => {
+            faults.add(at.clone(), format!("`{}` is empty", at.dotted()), "write something, or remove it");
+            return None;
+        }
+        (Shape::Word(words), Value::String(text)) if !words.contains(&text.as_str()) => {
+            let hint = words::did_you_mean(text, words.iter().copied())
+                .unwrap_or_else(|| format!("write {}", words::alternatives(words)));
+            faults.add(at.clone(), format!("{text:?} is no value of `{}`", at.dotted()), hint);
+            return None;
+        }
+        (Shape::Text | Shape::Name | Shape::Word(_) | Shape::Amount, Value::String(text)) => {
+            Some(Json::String(text.clone()))
+        }
+        (Shape::Amount, Value::Number(number)) => Some(Json::String(number.to_string())),
+        (Shape::Integer(least, most), Value::Number(_)) => {
+            let number = node.as_integer().filter(|number| (least..=most).contains(&number));
+            if number.is_none() {
+                faults.add(
+                    at.clone(),
+                    format!("`{}` is out of range", at.dotted()),
+                    if (*least, *most) == (i64::MIN, i64::MAX) {
+                        "write a whole number".to_owned()
+                    } else {
+                        format!("write a whole number from {least} to {most}")
+                    },
+                );
+                return None;
+            }
+            number.map(Json::from)
+        }
+        (Shape::Boolean, Value::Bool(flag)) => Some(Json::Bool(*flag)),
+        (Shape::FreeMap, Value::Map(_)) | (Shape::Anything, _) => Some(node.to_json()),
+        _ => None,
+    };
+    if read.is_none() && !matches!((shape, &node.value), (Shape::OneOf(_), Value::Map(_))) {
+        let (message, hint) = wrong_type(node, shape, at);
+        faults.add(at.clone(), message, hint);
+    }
+    read
+}
+
+fn read_object(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults) -> Json {
+    refuse_unknown(node, fields, at, faults);
+    let mut object = Map::new();
+    for field in fields {
+        // A key with nothing behind it is a key that is not there.
+        let value = node.get(field.name).filter(|value| !matches!(value.value, Value::Null));
+        let place = at.key(field.name);
+        let read = value.and_then(|value| read(value, &field.shape, &place, faults));
+        if value.is_none() && field.required {
+            faults.add(
+                place,
+                format!("`{}` is missing in {}", field.name, at.dotted()),
+                format!("add `{}: …`", field.name),
+            );
+        }
+        if let Some(read) = read.or_else(|| field.required.then(|| empty(&field.shape))) {
+            object.insert(field.name.to_owned(), read);
+        }
+    }
+    Json::Object(object)
+}
+
+fn read_one_of(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults) -> Option<Json> {
+    refuse_unknown(node, fields, at, faults);
+    let is_there = |field: &&Field| node.get(field.name).is_some_and(|v| !matches!(v.value, Value::Null));
+    let given: Vec<&Field> = fields.iter().filter(is_there).collect();
+    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    match given[..] {
+        [field] => {
+            let read = read(node.get(field.name)?, &field.shape, &at.key(field.name), faults)?;
+            Some(Json::Object(Map::from_iter([(field.name.to_owned(), read)])))
+        }
+        _ => {
+            let count = if given.is_empty() { "none" } else { "more than one" };
+            faults.add(
+                at.clone(),
+                format!("`{}` has {count} of {}", at.dotted(), words::all(&names)),
+                format!("write exactly one of {}", words::all(&names)),
+            );
+            None
+        }
+    }
+}
+
+fn refuse_unknown(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults) {
+    for key in node.as_map().into_iter().flat_map(|map| map.keys()) {
+        let names = || fields.iter().map(|field| field.name);
+        if names().all(|name| name != key) {
+            let hint = words::did_you_mean(key, names()).unwrap_or_else(|| {
+                format!("remove it; known here: {}", words::all(&names().collect::<Vec<_>>()))
+            });
+            faults.add(at.key(key), format!("`{key}` is not known in {}", at.dotted()), hint);
+        }
+    }
+}
+
+fn wrong_type(node: &Node, shape: &Shape, at: &Pointer) -> (String, String) {
+    let wanted = match shape {
+        Shape::Object(_) | Shape::OneOf(_) | Shape::Map(_) | Shape::FreeMap => "a map",
+        Shape::List(_) => "a list",
+        Shape::Text | Shape::Name | Shape::Word(_) | Shape::Anything => "text",
+        Shape::Integer(..) => "a whole number",
+        Shape::Boolean => "true or false",
+        Shape::Amount => "an amount or a range such as 0-8",
+    };
+    let is_scalar = matches!(node.value, Value::Number(_) | Value::Bool(_) | Value::Timestamp(_));
+    let hint = match shape {
+        Shape::Text | Shape::Name if is_scalar => "put it in quotes".to_owned(),
+        Shape::Word(words) => format!("write {}", words::alternatives(words)),
+        _ => format!("write {wanted}"),
+    };
+    (format!("`{}` must be {wanted}, and is {}", at.dotted(), node.kind()), hint)
+}
+
+/// What stands where something must stand and nothing could be read.
+fn empty(shape: &Shape) -> Json {
+    match shape {
+        Shape::Object(fields) => {
+            let required = fields.iter().filter(|field| field.required);
+            Json::Object(required.map(|field| (field.name.to_owned(), empty(&field.shape))).collect())
+        }
+        Shape::OneOf(_) | Shape::Map(_) | Shape::FreeMap => Json::Object(Map::new()),
+        Shape::List(_) => Json::Array(Vec::new()),
+        Shape::Text | Shape::Name | Shape::Word(_) | Shape::Amount => Json::String(String::new()),
+        Shape::Integer(..) => Json::from(0),
+        Shape::Boolean => Json::Bool(false),
+        Shape::Anything => Json::Null,
+    }
+}

@@ -1,0 +1,160 @@
+//! Which port is the endpoint, and which published address becomes the one that users see.
+
+use std::collections::BTreeMap;
+
+use orchestra_api::{
+    exposure,
+    plan::{Exposure, ExposureTarget, Port},
+};
+use orchestra_score::model::Protocol;
+
+/// Ports that are the endpoint by their name.
+const BY_NAME: [&str; 3] = ["https", "http", "web"];
+/// Ports that are the endpoint by their number.
+const BY_NUMBER: [u16; 4] = [443, 80, 8443, 8080];
+/// Ports that never are.
+const NEVER: [&str; 4] = ["metrics", "health", "admin", "grpc"];
+
+/// What is published of a workload, the best first: its routes, or else one port.
+pub fn choose<'r>(ports: &BTreeMap<String, Port>, routes: impl Iterator<Item = &'r str>) -> Vec<Exposure> {
+    let mut targets: Vec<_> = routes.map(|key| ExposureTarget::ClaimKey(key.to_owned())).collect();
+    if targets.is_empty() {
+        targets.extend(port(ports).map(|name| ExposureTarget::Port(name.to_owned())));
+    }
+    let priorities = (1..=i32::try_from(targets.len()).unwrap_or(i32::MAX)).rev();
+    targets.into_iter().zip(priorities).map(|(target, priority)| Exposure { target, priority }).collect()
+}
+
+fn port(ports: &BTreeMap<String, Port>) -> Option<&str> {
+    let candidates: Vec<(&str, &Port)> = ports
+        .iter()
+        .filter(|(name, port)| port.protocol == Protocol::Tcp && !NEVER.contains(&name.as_str()))
+        .map(|(name, port)| (name.as_str(), port))
+        .collect();
+    let named = BY_NAME.iter().find_map(|wanted| candidates.iter().find(|(name, _)| name == wanted));
+    let numbered =
+        || BY_NUMBER.iter().find_map(|wanted| candidates.iter().find(|(_, port)| port.port == *wanted));
+    let only = || candidates.first().filter(|_| candidates.len() == 1);
+    named.or_else(numbered).or_else(only).map(|(name, _)| *name)
+}
+
+/// The one address that users see. What was known stays known until the runtime withdraws it; an address that is
+/// none changes nothing.
+pub fn mirror(published: Option<&[exposure::Exposure]>, previous: Option<&str>) -> Option<String> {
+    let previous = previous.map(ToOwned::to_owned);
+    let Some(published) = published else { return previous };
+    if published.is_empty() {
+        return None;
+    }
+    let best = published
+        .iter()
+        .filter(|exposure| is_address(&exposure.url))
+        // Of equals the first: `max_by_key` would take the last.
+        .rev()
+        .max_by_key(|exposure| (exposure.reachable != Some(false), exposure.priority));
+    best.map_or(previous, |exposure| Some(exposure.url.clone()))
+}
+
+/// Whether a text is a URI with a host.
+fn is_address(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else { return false };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let has_host = !host.is_empty() && !host.starts_with(':');
+    is_scheme && has_host && !url.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(ports: &[(&str, u16, Protocol)]) -> Option<String> {
+        let ports = ports
+            .iter()
+            .map(|(name, port, protocol)| {
+                ((*name).to_owned(), Port { port: *port, target_port: *port, protocol: *protocol })
+            })
+            .collect();
+        choose(&ports, std::iter::empty()).pop().map(|exposure| match exposure.target {
+            ExposureTarget::Port(name) | ExposureTarget::ClaimKey(name) => name,
+        })
+    }
+
+    #[test]
+    fn the_endpoint_is_the_port_that_people_expect() {
+        use Protocol::{Tcp, Udp};
+        let cases: &[(&[(&str, u16, Protocol)], Option<&str>)] = &[
+            (&[], None),
+            (&[("www", 9000, Tcp)], Some("www")),
+            (&[("http", 9000, Tcp), ("https", 9001, Tcp), ("web", 80, Tcp)], Some("https")),
+            (&[("web", 9000, Tcp), ("other", 80, Tcp)], Some("web")),
+            (&[("aa", 8080, Tcp), ("bb", 80, Tcp)], Some("bb")),
+            (&[("aa", 8080, Tcp), ("bb", 8443, Tcp)], Some("bb")),
+            (&[("aa", 1, Tcp), ("bb", 2, Tcp)], None),
+            (&[("aa", 1, Tcp), ("bb", 2, Udp)], Some("aa")),
+            (&[("dns", 53, Udp)], None),
+            (&[("metrics", 80, Tcp)], None),
+            (&[("metrics", 9090, Tcp), ("aa", 7000, Tcp)], Some("aa")),
+            (&[("grpc", 443, Tcp), ("admin", 80, Tcp), ("health", 8080, Tcp)], None),
+        ];
+        for (ports, expected) in cases {
+            assert_eq!(chosen(ports).as_deref(), *expected, "{ports:?}");
+        }
+    }
+
+    #[test]
+    fn a_route_comes_before_any_port() {
+        let ports = [("http".to_owned(), Port { port: 80, target_port: 80, protocol: Protocol::Tcp })];
+        let exposures = choose(&ports.into(), ["a", "b"].into_iter());
+        assert_eq!(
+            exposures,
+            [
+                Exposure { target: ExposureTarget::ClaimKey("a".to_owned()), priority: 2 },
+                Exposure { target: ExposureTarget::ClaimKey("b".to_owned()), priority: 1 },
+            ]
+        );
+    }
+
+    fn address(url: &str, priority: i32, reachable: Option<bool>) -> exposure::Exposure {
+        exposure::Exposure { url: url.to_owned(), priority, reachable, ..exposure::Exposure::default() }
+    }
+
+    #[test]
+    fn the_endpoint_stays_until_the_runtime_withdraws_it() {
+        let old = Some("http://old");
+        assert_eq!(mirror(None, old).as_deref(), old);
+        assert_eq!(mirror(Some(&[address("not an address", 1, None)]), old).as_deref(), old);
+        assert_eq!(mirror(Some(&[address("http://new", 1, None)]), old).as_deref(), Some("http://new"));
+        assert_eq!(mirror(Some(&[]), old), None);
+    }
+
+    #[test]
+    fn the_highest_reachable_address_is_taken_and_of_equals_the_first() {
+        let published = [
+            address("http://low", 1, Some(true)),
+            address("http://high-but-down", 9, Some(false)),
+            address("http://first", 5, None),
+            address("http://second", 5, Some(true)),
+        ];
+        assert_eq!(mirror(Some(&published), None).as_deref(), Some("http://first"));
+    }
+
+    #[test]
+    fn only_uris_with_a_host_are_addresses() {
+        for (url, expected) in [
+            ("http://a", true),
+            ("postgres://u:p@db:5432/x", true),
+            ("https://[::1]:8443/", true),
+            ("http://", false),
+            ("http://:80", false),
+            ("http:///path", false),
+            ("a.example.org", false),
+            ("http://a b", false),
+            ("://a", false),
+        ] {
+            assert_eq!(is_address(url), expected, "{url}");
+        }
+    }
+}

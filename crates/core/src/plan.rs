@@ -1,0 +1,377 @@
+//! The one decision path: what is to be done about a Workload, from everything that is known.
+//!
+//! The controller carries the answer out; `orchestra plan`, `explain` and the server only show it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use orchestra_api::{
+    WorkloadExposure, WorkloadPlan,
+    condition::{Finding, Reason},
+    exposure::WorkloadExposureSpec,
+    finalizer, label,
+    plan::{Kind, Phase, WorkloadPlanSpec},
+};
+use orchestra_score::model::{self, Resource};
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    claims::{self, metadata_differs},
+    decision::{Decision, DoomedKind, Finalizer},
+    explain::{Explanation, Mistake},
+    inputs::{Held, Inputs, Live},
+    lint,
+    outputs::{Gap, Outputs},
+    place::{Placed, ProfileReason, Refusal, Terms},
+    policy::{self, Effective, Subject},
+    project::Projection,
+    request,
+    status::{Basis, Line, Runtime},
+    teardown::{doom, tear_down, unique_keys},
+    validate,
+};
+
+/// Decides what is to be done about a Workload.
+pub fn plan(inputs: &Inputs) -> Decision {
+    if inputs.workload.metadata.deletion_timestamp.is_some() {
+        return tear_down(inputs);
+    }
+    let mut steps = Steps { inputs, live: inputs.live(), explanation: Explanation::default() };
+    match steps.decide() {
+        Ok(decision) | Err(decision) => *decision,
+    }
+}
+
+/// The steps so far. Each either leads to the next or ends in a decision: the error of a step is one.
+struct Steps<'a> {
+    inputs: &'a Inputs,
+    live: Live<'a>,
+    explanation: Explanation,
+}
+
+type Step<T> = Result<T, Box<Decision>>;
+
+impl Steps<'_> {
+    fn decide(&mut self) -> Step<Box<Decision>> {
+        let document = self.validate()?;
+        let resources = document.resources.clone().unwrap_or_default();
+        let effective = self.apply_policy(&document, &resources)?;
+        let names = claims::names(&document.metadata.name, &resources, &effective);
+        if self.inputs.namespace.terminating {
+            let finding = Finding::bad(
+                Reason::RuntimeProvisioning,
+                "The namespace is being deleted: nothing new is made in it.",
+            );
+            return Err(self.held_up(&names, finding));
+        }
+        let requirements = request::requirements(&effective.annotations);
+        let placed = self.place(&document, &effective, &requirements, &names)?;
+
+        let by_key =
+            names.iter().map(|(key, name)| (key.as_str(), self.live.claims.get(name.as_str()).copied()));
+        let outputs = Outputs::new(self.metadata(), by_key.collect());
+        let claims =
+            claims::claim(self.inputs, &self.live, &resources, &effective, &placed.placement, &outputs);
+        let (kind, values) = self.terms(&placed);
+        let planned = Projection {
+            workload: self.inputs.workload_ref(),
+            generation: self.inputs.generation(),
+            document: &document,
+            labels: self.inputs.workload.metadata.labels.as_ref().unwrap_or(&BTreeMap::new()),
+            effective: &effective,
+            placed: &placed,
+            requirements: &requirements,
+            kind,
+            values,
+            claims: &names,
+            outputs: &outputs,
+        }
+        .project();
+
+        let lines = names.iter().map(|(key, name)| Line {
+            key: key.clone(),
+            claim: name.clone(),
+            blocked: claims.wanted.get(key).and_then(|wanted| wanted.blocked.clone()),
+            wanted: true,
+        });
+        let mut decision = self.decision(lines.collect());
+        decision.finalizer = self.finalizer();
+        decision.claims = claims.wanted.into_values().filter_map(|wanted| wanted.write).collect();
+        match planned {
+            Err(gaps) => decision.basis.runtime = Runtime::Blocked(unresolved(&gaps)),
+            Ok(spec) => self.put_in_force(spec, &mut decision),
+        }
+        self.retire(&names, &mut decision);
+        decision.explanation = std::mem::take(&mut self.explanation);
+        Ok(decision)
+    }
+
+    fn validate(&mut self) -> Step<model::Workload> {
+        validate::validate(&self.inputs.workload).map_err(|errors| {
+            self.explanation.mistakes = errors.iter().map(Mistake::from).collect();
+            self.refused(validate::refuse(&errors))
+        })
+    }
+
+    fn apply_policy(
+        &mut self,
+        document: &model::Workload,
+        resources: &BTreeMap<String, Resource>,
+    ) -> Step<Effective> {
+        let no_labels = BTreeMap::new();
+        let outcome = policy::apply(
+            &self.inputs.policies,
+            &Subject {
+                namespace: self.inputs.namespace_name(),
+                namespace_labels: &self.inputs.namespace.labels,
+                labels: self.inputs.workload.metadata.labels.as_ref().unwrap_or(&no_labels),
+                document,
+                classes: &self.existing_classes(resources),
+            },
+        );
+        self.explanation.settings = outcome.explanation;
+        self.explanation.audited = outcome.audited;
+        if let Some(invalid) = outcome.invalid.first() {
+            return Err(self.refused(Finding::bad(Reason::SpecInvalid, invalid.message.clone())));
+        }
+        if let Some(first) = outcome.violations.first() {
+            let more = outcome.violations.len() - 1;
+            let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+            let finding = Finding::bad(Reason::PolicyViolation, format!("{}{more}", first.message));
+            self.explanation.violations = outcome.violations;
+            return Err(self.refused(finding));
+        }
+        Ok(outcome.effective)
+    }
+
+    /// The classes that claims have got without the author naming one.
+    fn existing_classes(&self, resources: &BTreeMap<String, Resource>) -> BTreeMap<String, String> {
+        let in_force = |name: &str| {
+            let plan = self.live.plan.ours();
+            plan.is_some_and(|plan| plan.spec.claims.iter().any(|claim| claim.name == name))
+        };
+        let class_of = |(key, resource): (&String, &Resource)| {
+            let fits = self.live.claims.iter().filter(|(_, claim)| {
+                claim.spec.key == *key
+                    && claim.spec.type_ == resource.type_
+                    && claim.spec.id == resource.id
+                    && claim.metadata.deletion_timestamp.is_none()
+            });
+            let (_, claim) = fits.max_by_key(|(name, _)| in_force(name))?;
+            resource.class.is_none().then(|| (key.clone(), claim.spec.class.clone()))
+        };
+        resources.iter().filter_map(class_of).collect()
+    }
+
+    fn place(
+        &mut self,
+        document: &model::Workload,
+        effective: &Effective,
+        requirements: &BTreeSet<String>,
+        names: &BTreeMap<String, String>,
+    ) -> Step<Placed> {
+        let outcome = request::place(self.inputs, &self.live, document, effective, requirements);
+        self.explanation.placement = Some(outcome.explanation);
+        outcome.result.map_err(|refusal| {
+            let message = refusal.message();
+            match refusal {
+                Refusal::UnknownProfile { because: ProfileReason::Annotation, .. } => {
+                    self.refused(Finding::bad(Reason::SpecInvalid, message))
+                }
+                Refusal::ProfileNotAllowed { .. } => {
+                    self.refused(Finding::bad(Reason::PolicyViolation, message))
+                }
+                _ => self.held_up(names, Finding::bad(Reason::RuntimeSelecting, message)),
+            }
+        })
+    }
+
+    /// What placeholders of the form `${metadata.…}` stand for.
+    fn metadata(&self) -> Json {
+        self.inputs.workload.document()["metadata"].take()
+    }
+
+    /// On which terms it runs where it is placed.
+    fn terms(&mut self, placed: &Placed) -> (Kind, Map<String, Json>) {
+        match &placed.terms {
+            Terms::Configured { kind, values } => (*kind, values.clone()),
+            Terms::AsPlanned { because } => {
+                self.explanation.notes.push(because.clone());
+                let plan = self.live.plan.ours().map(|plan| (plan.spec.kind, plan.spec.values.clone()));
+                plan.unwrap_or_default()
+            }
+        }
+    }
+
+    /// Puts a plan in force, unless it is.
+    fn put_in_force(&self, mut spec: WorkloadPlanSpec, decision: &mut Decision) {
+        debug_assert_eq!(lint::lint(&spec), Vec::<String>::new(), "a plan that breaks its own rules");
+        let in_the_way = |what| {
+            Runtime::Blocked(Finding::bad(
+                Reason::RuntimeProvisioning,
+                format!("Waiting for {what} of an earlier workload of this name to go."),
+            ))
+        };
+        let revision = spec.revision.clone();
+        match self.live.plan {
+            Held::Foreign => {
+                decision.basis.runtime = in_the_way("the plan");
+                return;
+            }
+            Held::Ours(live) if live.metadata.deletion_timestamp.is_some() => {
+                decision.basis.runtime = in_the_way("what runs");
+                return;
+            }
+            Held::Ours(live) => {
+                // The generation is noted with a change of meaning only: a plan changes with its revision.
+                if live.spec.revision == revision {
+                    spec.observed_workload_generation = live.spec.observed_workload_generation;
+                }
+                let desired = WorkloadPlan { metadata: self.metadata_of_child(), spec, status: None };
+                if live.spec != desired.spec || metadata_differs(&live.metadata, &desired.metadata) {
+                    decision.plan = Some(desired);
+                }
+            }
+            Held::Free => {
+                decision.plan = Some(WorkloadPlan { metadata: self.metadata_of_child(), spec, status: None });
+            }
+        }
+        let live = self.live.plan.ours().map(|plan| Box::new(plan.clone()));
+        decision.basis.runtime = Runtime::Planned(revision, live);
+        let runtime_class =
+            decision.plan.as_ref().or(self.live.plan.ours()).map(|plan| plan.spec.runtime_class.clone());
+        let exposure = WorkloadExposure {
+            metadata: self.metadata_of_child(),
+            spec: WorkloadExposureSpec {
+                workload_ref: self.inputs.workload_ref(),
+                runtime_class: runtime_class.unwrap_or_default(),
+                observed_workload_generation: self.inputs.generation(),
+            },
+            status: None,
+        };
+        match self.live.exposure {
+            Held::Foreign => decision.basis.runtime = in_the_way("the address"),
+            Held::Ours(live) if live.metadata.deletion_timestamp.is_some() => {}
+            Held::Ours(live)
+                if live.spec == exposure.spec && !metadata_differs(&live.metadata, &exposure.metadata) => {}
+            Held::Ours(_) | Held::Free => decision.exposure = Some(exposure),
+        }
+    }
+
+    fn metadata_of_child(&self) -> ObjectMeta {
+        let name = self.inputs.workload_ref().name;
+        let labels = [
+            (label::WORKLOAD, name.clone()),
+            (label::APP, name.clone()),
+            (label::MANAGED_BY, label::ORCHESTRA.to_owned()),
+        ];
+        ObjectMeta {
+            name: Some(name),
+            namespace: Some(self.inputs.namespace_name().to_owned()),
+            labels: Some(labels.map(|(key, value)| (key.to_owned(), value)).into()),
+            owner_references: Some(vec![self.inputs.owner_reference()]),
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// Lets go of claims that nobody wants, once nothing that runs can be using them.
+    fn retire(&self, names: &BTreeMap<String, String>, decision: &mut Decision) {
+        let wanted: BTreeSet<&str> = names.values().map(String::as_str).collect();
+        let is_wanted = |name: Option<&str>| name.is_some_and(|name| wanted.contains(name));
+        let moved_on = match (&decision.basis.runtime, self.live.plan.ours()) {
+            (_, None) => true,
+            (Runtime::Planned(revision, _), Some(plan)) => {
+                let status = plan.status.as_ref();
+                plan.spec.revision == *revision
+                    && status.is_some_and(|status| {
+                        status.observed_revision.as_ref() == Some(revision) && status.phase == Phase::Ready
+                    })
+            }
+            _ => false,
+        };
+        for (name, claim) in &self.live.claims {
+            if !wanted.contains(name) {
+                let message = "No longer wanted; kept until the running version does without it.".to_owned();
+                let is_going = claim.metadata.deletion_timestamp.is_some();
+                decision.basis.claims.push(Line {
+                    key: claim.spec.key.clone(),
+                    claim: (*name).to_owned(),
+                    blocked: (!is_going && !moved_on).then_some(message),
+                    wanted: false,
+                });
+            }
+        }
+        decision.basis.claims = unique_keys(std::mem::take(&mut decision.basis.claims));
+        if moved_on {
+            for claim in claims::removable(&self.live, |claim| is_wanted(claim.metadata.name.as_deref())) {
+                doom(DoomedKind::ResourceClaim, &claim.metadata, &mut decision.delete);
+            }
+        }
+    }
+
+    fn finalizer(&self) -> Finalizer {
+        let mut held = self.inputs.workload.metadata.finalizers.iter().flatten();
+        if held.any(|held| held == finalizer::WORKLOAD) { Finalizer::Unchanged } else { Finalizer::Add }
+    }
+
+    /// The inputs are refused: nothing changes, what was planned before stays in force.
+    fn refused(&mut self, finding: Finding) -> Box<Decision> {
+        let lines = self.live.claims.iter().map(|(name, claim)| Line {
+            key: claim.spec.key.clone(),
+            claim: (*name).to_owned(),
+            blocked: None,
+            wanted: true,
+        });
+        let mut decision = self.decision(unique_keys(lines.collect()));
+        decision.basis.inputs = finding;
+        decision.basis.runtime = Runtime::LastGood(self.live.plan.ours().map(|plan| Box::new(plan.clone())));
+        decision.explanation = std::mem::take(&mut self.explanation);
+        decision
+    }
+
+    /// The inputs are fine, but nothing can be asked for yet.
+    fn held_up(&mut self, names: &BTreeMap<String, String>, finding: Finding) -> Box<Decision> {
+        let lines = names.iter().map(|(key, name)| Line {
+            key: key.clone(),
+            claim: name.clone(),
+            blocked: (!self.live.claims.contains_key(name.as_str()))
+                .then(|| "It is asked for once there is a place to run.".to_owned()),
+            wanted: true,
+        });
+        let mut decision = self.decision(lines.collect());
+        decision.basis.runtime = Runtime::Blocked(finding);
+        decision.explanation = std::mem::take(&mut self.explanation);
+        decision
+    }
+
+    fn decision(&self, claims: Vec<Line>) -> Box<Decision> {
+        Box::new(Decision {
+            finalizer: Finalizer::Unchanged,
+            claims: Vec::new(),
+            plan: None,
+            exposure: None,
+            delete: Vec::new(),
+            basis: Basis {
+                generation: self.inputs.generation(),
+                previous: self.inputs.workload.status.clone().unwrap_or_default(),
+                now: self.inputs.now,
+                inputs: Finding::good("The document is valid, and the platform's policy allows it."),
+                claims,
+                claims_overall: None,
+                runtime: Runtime::LastGood(None),
+                live_claims: self.inputs.live_claims(),
+                live_exposure: self.live.exposure.ours().cloned(),
+            },
+            explanation: Explanation::default(),
+        })
+    }
+}
+
+/// What is said while values are missing: the first that will not come by itself, else the first that is awaited.
+fn unresolved(gaps: &[Gap]) -> Finding {
+    let first = gaps.iter().find(|gap| !gap.awaited).or_else(|| gaps.first());
+    let message = first.map(|gap| gap.message.clone()).unwrap_or_default();
+    let more = gaps.len().saturating_sub(1);
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    Finding::bad(Reason::ProjectionError, format!("{message}{more}"))
+}

@@ -1,0 +1,316 @@
+//! Step five: the plan. Every variable, file and volume is put together from what the author wrote and what the
+//! claims have given; what is secret stays a reference. There is a plan only if nothing is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use orchestra_api::{
+    WorkloadRef, annotation,
+    plan::{
+        Claim, Container, ExposureTarget, File, FileContent, Header, HttpGet, Kind, Lifecycle, Port, Probe,
+        Segment, Strategy, Volume, WorkloadPlanSpec,
+    },
+};
+use orchestra_score::{
+    expansion::{self, Content, FileError, Unexpanded},
+    model,
+    placeholder::{Segment as Piece, Token, tokens},
+};
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    claims::referred_to,
+    endpoint,
+    outputs::{Gap, Kept, Outputs, is_provided, text},
+    place::Placed,
+    policy::Effective,
+    revision,
+};
+
+/// The type of claims that publish an address of the Workload.
+const ROUTE: &str = "route";
+
+/// Everything that goes into a plan.
+#[derive(Debug)]
+pub(crate) struct Projection<'a> {
+    pub(crate) workload: WorkloadRef,
+    pub(crate) generation: i64,
+    pub(crate) document: &'a model::Workload,
+    pub(crate) labels: &'a BTreeMap<String, String>,
+    pub(crate) effective: &'a Effective,
+    pub(crate) placed: &'a Placed,
+    pub(crate) requirements: &'a BTreeSet<String>,
+    /// Whether it runs on, or to an end.
+    pub(crate) kind: Kind,
+    /// Settings of the backend.
+    pub(crate) values: Map<String, Json>,
+    /// The names of the claims, by key.
+    pub(crate) claims: &'a BTreeMap<String, String>,
+    pub(crate) outputs: &'a Outputs<'a>,
+}
+
+impl Projection<'_> {
+    /// The plan, or everything that is missing.
+    pub(crate) fn project(&self) -> Result<WorkloadPlanSpec, Vec<Gap>> {
+        let mut gaps = Vec::new();
+        // Parameters belong to claims; they are expanded there.
+        let bare = model::Workload { resources: None, ..self.document.clone() };
+        let mut expanded = match expansion::workload(self.outputs, &bare) {
+            Ok(expanded) => expanded.containers,
+            Err(errors) => {
+                gaps.extend(errors.iter().flat_map(|error| self.gaps(error)));
+                BTreeMap::new()
+            }
+        };
+        let mut containers = BTreeMap::new();
+        for (name, container) in &self.document.containers {
+            let Some(expanded) = expanded.remove(name) else { continue };
+            let volumes = self.volumes(name, container, expanded.volumes, &mut gaps);
+            let files = files(container, expanded.files);
+            let variables =
+                expanded.variables.into_iter().map(|(name, segments)| (name, text(segments))).collect();
+            containers.insert(name.clone(), self.container(name, container, variables, files, volumes));
+        }
+        if !gaps.is_empty() {
+            gaps.sort();
+            gaps.dedup();
+            return Err(gaps);
+        }
+        let ports: BTreeMap<_, _> = ports(self.document);
+        let exposures = endpoint::choose(&ports, self.routes());
+        let mut spec = WorkloadPlanSpec {
+            workload_ref: self.workload.clone(),
+            observed_workload_generation: self.generation,
+            revision: String::new(),
+            runtime_class: self.placed.placement.runtime_class.clone(),
+            backend_id: self.placed.placement.backend_id.clone(),
+            profile: self.placed.profile.clone(),
+            requirements: self.requirements.iter().cloned().collect(),
+            region: self.effective.annotations.get(annotation::REGION).cloned(),
+            kind: self.kind,
+            lifecycle: lifecycle(&containers),
+            containers,
+            ports,
+            exposures,
+            claims: Vec::new(),
+            labels: self.labels.clone(),
+            annotations: self.annotations(),
+            values: self.values.clone(),
+        };
+        spec.claims = self.used(&spec);
+        spec.revision = revision::of(&spec);
+        Ok(spec)
+    }
+
+    fn gaps(&self, unexpanded: &Unexpanded) -> Vec<Gap> {
+        match &unexpanded.error {
+            FileError::References(errors) => errors.iter().map(|error| self.outputs.gap(error)).collect(),
+            FileError::NotBase64 => {
+                vec![gap(format!("{} at {}.", unexpanded.error, unexpanded.pointer.as_str()))]
+            }
+        }
+    }
+
+    fn container(
+        &self,
+        name: &str,
+        given: &model::Container,
+        variables: BTreeMap<String, Vec<Segment>>,
+        files: BTreeMap<String, File>,
+        volumes: BTreeMap<String, Volume>,
+    ) -> Container {
+        let compute = self.effective.compute.get(name).cloned().unwrap_or_default();
+        Container {
+            image: given.image.clone(),
+            command: given.command.clone(),
+            args: given.args.clone(),
+            variables,
+            files,
+            volumes,
+            before: given
+                .before
+                .iter()
+                .flatten()
+                .map(|(name, before)| (name.clone(), before.ready))
+                .collect(),
+            requests: compute.requests,
+            limits: compute.limits,
+            liveness_probe: given.liveness_probe.as_ref().map(probe),
+            readiness_probe: given.readiness_probe.as_ref().map(probe),
+        }
+    }
+
+    /// The volumes of a container. A volume comes from a claim, unless the backend takes names of its own.
+    fn volumes(
+        &self,
+        container: &str,
+        given: &model::Container,
+        mut expanded: BTreeMap<String, Vec<Piece<Kept>>>,
+        gaps: &mut Vec<Gap>,
+    ) -> BTreeMap<String, Volume> {
+        let takes_names = self.values.get("allowVolumeSources") == Some(&Json::Bool(true));
+        let mut volumes = BTreeMap::new();
+        for (path, volume) in given.volumes.iter().flatten() {
+            let Some(pieces) = expanded.remove(path) else { continue };
+            let (claim, source) = match pieces.as_slice() {
+                [Piece::Reference(Kept::Claim(key))] => {
+                    if !self.outputs.claim(key).is_some_and(is_provided) {
+                        gaps.push(Gap {
+                            resource: Some(key.clone()),
+                            output: None,
+                            awaited: true,
+                            message: format!("Waiting for the volume `{key}`."),
+                        });
+                    }
+                    (Some(key.clone()), Vec::new())
+                }
+                _ => (named_claim(&volume.source), text(pieces)),
+            };
+            if claim.is_none() && !takes_names {
+                gaps.push(gap(format!(
+                    "The volume at `{path}` of container `{container}` names `{}`, and volumes come from resources here: \
+                     declare a resource of type `volume` and write `${{resources.NAME}}`.",
+                    volume.source
+                )));
+            }
+            volumes.insert(
+                path.clone(),
+                Volume {
+                    claim,
+                    source,
+                    path: volume.path.clone(),
+                    read_only: volume.read_only == Some(true),
+                },
+            );
+        }
+        volumes
+    }
+
+    fn routes(&self) -> impl Iterator<Item = &str> {
+        let resources = self.document.resources.iter().flatten();
+        resources.filter(|(_, resource)| resource.type_ == ROUTE).map(|(key, _)| key.as_str())
+    }
+
+    /// Annotations for what the runtime makes. Those that speak to the platform have been heard.
+    fn annotations(&self) -> BTreeMap<String, String> {
+        let all = self.effective.annotations.iter();
+        all.filter(|(key, _)| !annotation::is_ours(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    }
+
+    /// The claims that a plan refers to.
+    fn used(&self, spec: &WorkloadPlanSpec) -> Vec<Claim> {
+        let mut keys: BTreeMap<&str, bool> = BTreeMap::new();
+        for container in spec.containers.values() {
+            let files = container.files.values().filter_map(|file| match &file.content {
+                FileContent::Text(text) => Some(text),
+                FileContent::Binary(_) => None,
+            });
+            let volumes = container.volumes.values();
+            keys.extend(volumes.clone().filter_map(|volume| volume.claim.as_deref()).map(|key| (key, false)));
+            let texts = container.variables.values().chain(files).chain(volumes.map(|volume| &volume.source));
+            for segment in texts.flatten() {
+                if let Segment::ClaimOutput(output) = segment {
+                    keys.insert(&output.claim, true);
+                }
+            }
+        }
+        for (key, _) in self.document.resources.iter().flatten() {
+            if self.is_referred_to(key) {
+                keys.entry(key).or_insert(false);
+            }
+        }
+        for exposure in &spec.exposures {
+            if let ExposureTarget::ClaimKey(key) = &exposure.target {
+                keys.entry(key).or_insert(false);
+            }
+        }
+        let claim = |(key, is_secret): (&str, bool)| {
+            let resource = self.document.resources.as_ref()?.get(key)?;
+            let status = self.outputs.claim(key).and_then(|claim| claim.status.as_ref());
+            Some(Claim {
+                key: key.to_owned(),
+                name: self.claims.get(key)?.clone(),
+                type_: resource.type_.clone(),
+                class: self.effective.classes.get(key)?.clone(),
+                outputs_revision: status
+                    .filter(|_| is_secret)
+                    .and_then(|status| status.outputs_revision.clone()),
+            })
+        };
+        keys.into_iter().filter_map(claim).collect()
+    }
+
+    /// Whether a container refers to a resource, also where only a plain value is left of it in the plan.
+    fn is_referred_to(&self, key: &str) -> bool {
+        self.document.containers.values().any(|container| {
+            let files = container.files.iter().flatten().filter_map(|(_, file)| match &file.content {
+                model::FileContent::Content(text) if file.no_expand != Some(true) => Some(text.as_str()),
+                _ => None,
+            });
+            let variables = container.variables.iter().flatten().map(|(_, value)| value.as_str());
+            variables.chain(files).any(|text| referred_to(text).any(|named| named == key))
+        })
+    }
+}
+
+fn gap(message: String) -> Gap {
+    Gap { resource: None, output: None, awaited: false, message }
+}
+
+/// The claim that a volume's source is an output of.
+fn named_claim(source: &str) -> Option<String> {
+    let is_one_reference = matches!(tokens(source).collect::<Vec<_>>().as_slice(), [Token::Reference(_)]);
+    referred_to(source).next().filter(|_| is_one_reference)
+}
+
+fn files(given: &model::Container, expanded: BTreeMap<String, Content<Kept>>) -> BTreeMap<String, File> {
+    let mode = |path: &str| given.files.as_ref()?.get(path)?.mode.clone();
+    let files = expanded.into_iter().map(|(path, content)| {
+        let content = match content {
+            Content::Text(segments) => FileContent::Text(text(segments)),
+            Content::Bytes(bytes) => FileContent::Binary(STANDARD.encode(bytes)),
+            // Refused when the document was validated.
+            Content::Source(_) => FileContent::Text(Vec::new()),
+        };
+        let mode = mode(&path);
+        (path, File { mode, content })
+    });
+    files.collect()
+}
+
+fn ports(document: &model::Workload) -> BTreeMap<String, Port> {
+    let ports = document.service.iter().flat_map(|service| service.ports.iter().flatten());
+    let port = |given: &model::ServicePort| Port {
+        port: given.port,
+        target_port: given.target_port.unwrap_or(given.port),
+        protocol: given.protocol.unwrap_or_default(),
+    };
+    ports.map(|(name, given)| (name.clone(), port(given))).collect()
+}
+
+fn probe(given: &model::Probe) -> Probe {
+    Probe {
+        http_get: given.http_get.as_ref().map(|get| HttpGet {
+            host: get.host.clone(),
+            scheme: get.scheme.unwrap_or_default(),
+            path: get.path.clone(),
+            port: get.port,
+            headers: get
+                .http_headers
+                .iter()
+                .flatten()
+                .map(|header| Header { name: header.name.clone(), value: header.value.clone() })
+                .collect(),
+        }),
+        exec: given.exec.as_ref().map(|exec| exec.command.clone()).unwrap_or_default(),
+    }
+}
+
+/// Two revisions must not write to one volume at the same time.
+fn lifecycle(containers: &BTreeMap<String, Container>) -> Lifecycle {
+    let writes = containers.values().flat_map(|container| container.volumes.values()).any(|v| !v.read_only);
+    let strategy = if writes { Strategy::Recreate } else { Strategy::Rolling };
+    Lifecycle { strategy, ..Lifecycle::default() }
+}

@@ -1,0 +1,290 @@
+//! What is to be done about one instance: the thing behind all claims of a namespace with the same type, class and
+//! id. It is decided over all its claims at once, so that sharers see one thing, and the last to leave takes it down.
+
+mod release;
+mod sharing;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orchestra_api::{
+    ResourceClaim, annotation,
+    claim::{DeprovisionPolicy, Output, Phase, ResourceClaimStatus},
+    condition::Reason,
+    config::{Provisioner, UnknownParams},
+    finalizer, name,
+};
+use serde_json::{Map, Value as Json};
+
+use crate::config::{
+    Config,
+    provisioner::{self, Wanted},
+};
+
+/// Everything that a decision about one instance rests on.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The namespace of the instance.
+    pub namespace: String,
+    /// Its identity, as the label of its claims says.
+    pub instance: String,
+    /// All its claims, those that are being deleted too.
+    pub claims: Vec<ResourceClaim>,
+    /// The names of claims that something which runs still uses.
+    pub in_use: BTreeSet<String>,
+    /// The platform's document.
+    pub config: std::sync::Arc<Config>,
+    /// The engines that are at hand, and whether sharers may add parameters of their own.
+    pub engines: BTreeMap<String, Engine>,
+}
+
+/// What is known of an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Engine {
+    /// Whether sharers of an instance may add parameters of their own.
+    pub additive: bool,
+    /// Whether it looks at parameters at all.
+    pub reads_params: bool,
+}
+
+/// What is decided about one instance.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Decision {
+    /// Claims, by name, to take charge of with this engine, before anything is made.
+    pub take: BTreeMap<String, String>,
+    /// The status of claims, by name, where it is known without asking anybody.
+    pub statuses: BTreeMap<String, ResourceClaimStatus>,
+    /// What an engine has to do, if anything.
+    pub work: Option<Work>,
+    /// Claims, by name, that can go: others still hold the instance, or nobody ever made it.
+    pub let_go: Vec<String>,
+}
+
+/// What an engine has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// Provide the instance to these claims.
+    Ensure(Box<Instance>),
+    /// Take the instance down; then these claims can go.
+    Release(Release),
+}
+
+/// An instance to provide.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    /// Where it belongs.
+    pub namespace: String,
+    /// Its identity.
+    pub id: String,
+    /// What kind of thing it is.
+    pub type_: String,
+    /// Which sort of it.
+    pub class: String,
+    /// The identity under which it is shared.
+    pub shared_id: Option<String>,
+    /// Parameters of all its claims together.
+    pub params: Map<String, Json>,
+    /// Who provides it.
+    pub entry: Provisioner,
+    /// The names of the claims it is provided to.
+    pub claims: Vec<String>,
+    /// What is said of parameters that are not used.
+    pub warning: Option<String>,
+}
+
+/// An instance to take down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Where it belongs.
+    pub namespace: String,
+    /// Its identity.
+    pub id: String,
+    /// What kind of thing it is.
+    pub type_: String,
+    /// The engine that made it.
+    pub engine: String,
+    /// What becomes of it.
+    pub policy: DeprovisionPolicy,
+    /// The claims that can go afterwards, by name.
+    pub claims: Vec<String>,
+}
+
+/// Decides about one instance.
+pub fn decide(inputs: &Inputs) -> Decision {
+    let mut decision = Decision::default();
+    let (dying, mut living): (Vec<_>, Vec<_>) =
+        inputs.claims.iter().partition(|claim| claim.metadata.deletion_timestamp.is_some());
+    release::decide(inputs, &dying, !living.is_empty(), &mut decision);
+    living.sort_by_key(|claim| sharing::seniority(claim));
+    let Some(holder) = living.first() else { return decision };
+
+    let entry = match select(&inputs.config, holder) {
+        Ok(entry) => entry,
+        Err(message) => {
+            for claim in &living {
+                // What is bound was provided by an entry that the document no longer has: it stays as it is.
+                if claim.status.as_ref().is_none_or(|status| status.phase != Phase::Bound) {
+                    decision.statuses.insert(name_of(claim), failed(claim, &message));
+                }
+            }
+            return decision;
+        }
+    };
+    if entry.engine == EXTERNAL {
+        return decision;
+    }
+    let Some(engine) = inputs.engines.get(&entry.engine) else {
+        let message = format!(
+            "The platform's document provides `{}` with the engine `{}`, which is not at hand: ask the platform team.",
+            holder.spec.type_, entry.engine
+        );
+        decision.statuses.extend(living.iter().map(|claim| (name_of(claim), failed(claim, &message))));
+        return decision;
+    };
+    let (sharers, params) = sharing::agree(&living, *engine, &mut decision);
+    let unused = if engine.reads_params { Vec::new() } else { params.keys().cloned().collect() };
+    let warning = unused_params(entry, &unused);
+    if let (Some(warning), UnknownParams::Refuse) = (&warning, entry.unknown_params) {
+        decision.statuses.extend(sharers.iter().map(|claim| (name_of(claim), failed(claim, warning))));
+        return decision;
+    }
+    for claim in &sharers {
+        if !is_taken(claim, &entry.engine) {
+            decision.take.insert(name_of(claim), entry.engine.clone());
+        }
+    }
+    // One thing at a time: what is being taken down is provided anew only once it is gone.
+    if decision.work.is_none() && !sharers.is_empty() {
+        decision.work = Some(Work::Ensure(Box::new(Instance {
+            namespace: inputs.namespace.clone(),
+            id: inputs.instance.clone(),
+            type_: holder.spec.type_.clone(),
+            class: holder.spec.class.clone(),
+            shared_id: holder.spec.id.clone(),
+            params,
+            entry: entry.clone(),
+            claims: sharers.iter().map(|claim| name_of(claim)).collect(),
+            warning,
+        })));
+    }
+    decision
+}
+
+/// The engine of provisioners that others write.
+pub const EXTERNAL: &str = "external";
+
+fn select<'c>(config: &'c Config, claim: &ResourceClaim) -> Result<&'c Provisioner, String> {
+    provisioner::select(config, &Wanted::by(&claim.spec)).map_err(|none| none.to_string())
+}
+
+fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
+    let unused: Vec<_> = unused.iter().filter(|key| !entry.matching.contains_key(*key)).collect();
+    if unused.is_empty() {
+        return None;
+    }
+    let names: Vec<_> = unused.iter().map(|name| format!("`{name}`")).collect();
+    Some(match entry.unknown_params {
+        UnknownParams::Refuse => {
+            format!("The parameters {} are not known here: remove them from `params`.", names.join(", "))
+        }
+        UnknownParams::Warn => format!("The parameters {} are not used here.", names.join(", ")),
+    })
+}
+
+fn is_taken(claim: &ResourceClaim, engine: &str) -> bool {
+    let noted = claim.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ENGINE));
+    is_ours(claim) && noted.is_some_and(|noted| noted == engine)
+}
+
+/// Whether one of our engines has taken charge of a claim.
+fn is_ours(claim: &ResourceClaim) -> bool {
+    claim.metadata.finalizers.iter().flatten().any(|holder| holder == finalizer::PROVISIONER)
+}
+
+fn name_of(claim: &ResourceClaim) -> String {
+    claim.metadata.name.clone().unwrap_or_default()
+}
+
+/// A claim that cannot be provided. What it gave before is still known: whatever uses it runs on.
+fn failed(claim: &ResourceClaim, message: &str) -> ResourceClaimStatus {
+    let before = claim.status.clone().unwrap_or_default();
+    ResourceClaimStatus {
+        phase: Phase::Failed,
+        reason: Some(Reason::BindingFailed),
+        message: Some(message.to_owned()),
+        outputs_available: false,
+        observed_generation: claim.metadata.generation,
+        ..before
+    }
+}
+
+/// What an engine answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Provision {
+    /// It has not begun, and why.
+    Pending(String),
+    /// It is at work.
+    Binding(String),
+    /// The thing is there and answers.
+    Bound(Bound),
+    /// It cannot be had.
+    Failed(Reason, String),
+}
+
+/// What a thing that is there gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bound {
+    /// Its outputs, by name.
+    pub outputs: BTreeMap<String, Output>,
+    /// The versions of the Secrets that outputs refer to, by name: no values, but they change when a value does.
+    pub versions: BTreeMap<String, String>,
+    /// What users are told.
+    pub message: String,
+}
+
+/// The status of a claim, from what the engine answered.
+pub fn report(claim: &ResourceClaim, answer: &Provision, warning: Option<&str>) -> ResourceClaimStatus {
+    let before = claim.status.clone().unwrap_or_default();
+    let said = |message: &str| {
+        let warning = warning.map(|warning| format!(" {warning}")).unwrap_or_default();
+        Some(format!("{message}{warning}"))
+    };
+    let observed_generation = claim.metadata.generation;
+    match answer {
+        Provision::Pending(message) => ResourceClaimStatus {
+            phase: Phase::Pending,
+            reason: Some(Reason::BindingPending),
+            message: said(message),
+            outputs_available: false,
+            observed_generation,
+            ..before
+        },
+        Provision::Binding(message) => ResourceClaimStatus {
+            phase: Phase::Binding,
+            reason: Some(Reason::BindingPending),
+            message: said(message),
+            outputs_available: false,
+            observed_generation,
+            ..before
+        },
+        Provision::Failed(reason, message) => {
+            ResourceClaimStatus { reason: Some(*reason), ..failed(claim, message) }
+        }
+        Provision::Bound(bound) => ResourceClaimStatus {
+            phase: Phase::Bound,
+            reason: Some(Reason::Succeeded),
+            message: said(&bound.message),
+            outputs_available: true,
+            outputs: bound.outputs.clone(),
+            outputs_revision: Some(revision(claim, bound)),
+            observed_generation,
+        },
+    }
+}
+
+/// Changes with the outputs and with the versions of the Secrets behind them. It follows from no secret value.
+fn revision(claim: &ResourceClaim, bound: &Bound) -> String {
+    let outputs = serde_json::to_string(&bound.outputs).unwrap_or_default();
+    let versions = serde_json::to_string(&bound.versions).unwrap_or_default();
+    name::hash(&[claim.metadata.uid.as_deref().unwrap_or_default(), &outputs, &versions])
+}

@@ -1,0 +1,56 @@
+//! Step one: is the document one that can be used? The verdict is that of the command line, code by code.
+
+use orchestra_api::{
+    Workload,
+    condition::{Finding, Reason},
+};
+use orchestra_score::{
+    Code, Diagnostic, Document, Pointer,
+    model::{self, FileContent},
+};
+
+/// The document of a Workload, if it is valid.
+pub fn validate(workload: &Workload) -> Result<model::Workload, Vec<Diagnostic>> {
+    let report = Document::from_json(workload.document()).check();
+    let mut errors: Vec<_> = report.errors().cloned().collect();
+    match report.workload {
+        Some(document) if errors.is_empty() => {
+            errors = unread_files(&document);
+            if errors.is_empty() { Ok(document) } else { Err(errors) }
+        }
+        _ => Err(errors),
+    }
+}
+
+/// Files that nobody has read on the way here: the platform has no folder to look into.
+fn unread_files(document: &model::Workload) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    for (name, container) in &document.containers {
+        for (path, file) in container.files.iter().flatten() {
+            if let FileContent::Source(source) = &file.content {
+                errors.push(Diagnostic::error(
+                    Code::UnreadableFile,
+                    Pointer::of(["containers", name, "files", path, "source"]),
+                    None,
+                    format!("the file `{source}` was not sent along"),
+                    "apply the workload with `orchestra apply`, which reads it, or write its text as `content`",
+                ));
+            }
+        }
+    }
+    errors
+}
+
+/// What is said of a document with mistakes: the first of them, and how many more there are.
+pub fn refuse(errors: &[Diagnostic]) -> Finding {
+    let more = match errors.len() {
+        0 | 1 => String::new(),
+        2 => " (and 1 more mistake)".to_owned(),
+        n => format!(" (and {} more mistakes)", n - 1),
+    };
+    let first = errors.first().map_or_else(
+        || "The document cannot be read.".to_owned(),
+        |error| format!("{} at {}: {}; {}.", error.code, error.pointer.as_str(), error.message, error.hint),
+    );
+    Finding::bad(Reason::SpecInvalid, format!("{first}{more}"))
+}
