@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-apiserver", &[]),
     ("orchestra", &["orchestra-apiserver", "orchestra-score"]),
     ("orchestra-score-fuzz", &["orchestra-score"]),
-    ("orchestra-testkit", &["orchestra-apiserver"]),
+    ("orchestra-testkit", &["orchestra-api", "orchestra-apiserver", "orchestra-core", "orchestra-drivers"]),
     ("orchestra-e2e", &["orchestra-apiserver"]),
     ("xtask", &["orchestra", "orchestra-apiserver", "orchestra-score"]),
 ];

@@ -28,6 +28,7 @@ mod clock;
 mod env;
 mod faults;
 mod matching;
+pub mod scripted;
 mod wait;
 
 pub use clock::ManualClock;

@@ -1,0 +1,65 @@
+//! Drivers that do what a test tells them, and remember what they were made to do.
+//!
+//! Both are the world outside: they keep what they have made when the controllers die, and count what there is, so
+//! that a test can tell whether something was lost or made twice.
+
+mod provisioner;
+mod runtime;
+
+pub use provisioner::{ProvisionScript, ScriptedProvisioner};
+pub use runtime::{RunScript, Running, ScriptedRuntime};
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::{StreamExt, stream::BoxStream};
+use tokio::sync::broadcast;
+
+/// A namespace and a name.
+pub type Place = (String, String);
+
+/// How many pieces of news may wait.
+const NEWS: usize = 4096;
+
+/// State that outlives the controllers, and the news of it.
+#[derive(Debug)]
+struct Outside<S> {
+    state: Arc<Mutex<S>>,
+    news: broadcast::Sender<Place>,
+}
+
+impl<S> Clone for Outside<S> {
+    fn clone(&self) -> Self {
+        Self { state: Arc::clone(&self.state), news: self.news.clone() }
+    }
+}
+
+impl<S: Default> Default for Outside<S> {
+    fn default() -> Self {
+        Self { state: Arc::default(), news: broadcast::Sender::new(NEWS) }
+    }
+}
+
+impl<S> Outside<S> {
+    fn lock(&self) -> MutexGuard<'_, S> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, place: Place) {
+        // Nobody listens while no controller runs.
+        let _ = self.news.send(place);
+    }
+
+    fn changes(&self) -> BoxStream<'static, Place> {
+        let listener = self.news.subscribe();
+        futures_util::stream::unfold(listener, async |mut listener| {
+            loop {
+                match listener.recv().await {
+                    Ok(place) => return Some((place, listener)),
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return None,
+                }
+            }
+        })
+        .boxed()
+    }
+}

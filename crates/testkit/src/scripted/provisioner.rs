@@ -1,0 +1,187 @@
+//! A provisioner that provides nothing, as told.
+
+use std::collections::BTreeMap;
+
+use futures_util::{future::BoxFuture, stream::BoxStream};
+use k8s_openapi::{ByteString, api::core::v1::Secret};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+};
+use orchestra_api::{
+    claim::{DeprovisionPolicy, Output},
+    condition::Reason,
+    label,
+    reference::SecretKeyRef,
+};
+use orchestra_core::provision::{Bound, Engine, Instance, Provision, Release};
+use orchestra_drivers::{DriverError, Provisioner, Released, Secrets};
+use serde_json::json;
+
+use super::{Outside, Place};
+
+/// What a provisioner does for instances of one type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProvisionScript {
+    /// It is there at once, with the outputs `host`, `port` and the secret `password`.
+    #[default]
+    Bind,
+    /// It goes on being made.
+    Make,
+    /// It is there, but `host` is missing.
+    BindInPart,
+    /// It is refused.
+    Refuse(Reason, String),
+    /// It cannot be done now.
+    Fail(String),
+    /// It is there, and does not go.
+    Cling,
+}
+
+/// A provisioner that provides nothing, as told. Clones are the same provisioner.
+#[derive(Clone)]
+pub struct ScriptedProvisioner {
+    engine: String,
+    password: String,
+    client: Client,
+    outside: Outside<State>,
+}
+
+impl std::fmt::Debug for ScriptedProvisioner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ScriptedProvisioner").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    scripts: BTreeMap<String, ProvisionScript>,
+    /// Instances that there are, and how often each was made.
+    made: BTreeMap<Place, usize>,
+    released: Vec<(Place, DeprovisionPolicy)>,
+    types: BTreeMap<Place, String>,
+}
+
+impl ScriptedProvisioner {
+    /// A provisioner with an engine of this name, which keeps this password in Secrets.
+    pub fn new(engine: &str, password: &str, client: Client) -> Self {
+        let (engine, password) = (engine.to_owned(), password.to_owned());
+        Self { engine, password, client, outside: Outside::default() }
+    }
+
+    /// Tells what is done about a type from now on.
+    pub fn script(&self, type_: &str, script: ProvisionScript) {
+        let mut state = self.outside.lock();
+        state.scripts.insert(type_.to_owned(), script);
+        let concerned: Vec<_> =
+            state.types.iter().filter(|(_, known)| *known == type_).map(|(place, _)| place.clone()).collect();
+        drop(state);
+        concerned.into_iter().for_each(|place| self.outside.tell(place));
+    }
+
+    /// The instances that there are.
+    pub fn instances(&self) -> BTreeMap<Place, usize> {
+        self.outside.lock().made.clone()
+    }
+
+    /// The instances that were taken down, and how.
+    pub fn released(&self) -> Vec<(Place, DeprovisionPolicy)> {
+        self.outside.lock().released.clone()
+    }
+
+    fn script_of(&self, type_: &str) -> ProvisionScript {
+        self.outside.lock().scripts.get(type_).cloned().unwrap_or_default()
+    }
+
+    fn forget(&self, place: Place, policy: DeprovisionPolicy) {
+        let mut state = self.outside.lock();
+        if state.made.remove(&place).is_some() {
+            state.released.push((place, policy));
+        }
+    }
+
+    /// Keeps the password of an instance in a Secret of its namespace, and tells the version of it.
+    async fn keep_secret(&self, instance: &Instance) -> Result<(String, String), DriverError> {
+        let name = format!("instance-{}", instance.id);
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": name, "labels": {label::INSTANCE: instance.id}},
+            "data": {"password": ByteString(self.password.clone().into_bytes())},
+        });
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &instance.namespace);
+        let written = api.patch(&name, &PatchParams::apply("scripted").force(), &Patch::Apply(secret)).await;
+        let written = written.map_err(|error| DriverError::unreachable(format!("no secret: {error}")))?;
+        Ok((name, written.metadata.resource_version.unwrap_or_default()))
+    }
+}
+
+impl Provisioner for ScriptedProvisioner {
+    fn engine(&self) -> &str {
+        &self.engine
+    }
+
+    fn traits(&self) -> Engine {
+        Engine { additive: false, reads_params: true }
+    }
+
+    fn ensure<'a>(
+        &'a self,
+        instance: &'a Instance,
+        _: &'a dyn Secrets,
+    ) -> BoxFuture<'a, Result<Provision, DriverError>> {
+        Box::pin(async move {
+            let place = (instance.namespace.clone(), instance.id.clone());
+            self.outside.lock().types.insert(place.clone(), instance.type_.clone());
+            let script = self.script_of(&instance.type_);
+            match &script {
+                ProvisionScript::Make => return Ok(Provision::Binding("It is being made.".to_owned())),
+                ProvisionScript::Refuse(reason, message) => {
+                    return Ok(Provision::Failed(*reason, message.clone()));
+                }
+                ProvisionScript::Fail(message) => return Err(DriverError::unreachable(message)),
+                _ => {}
+            }
+            let (secret, version) = self.keep_secret(instance).await?;
+            *self.outside.lock().made.entry(place).or_default() += 1;
+            let mut outputs = BTreeMap::from([
+                ("host".to_owned(), Output::Value(json!(format!("{}.example.test", instance.type_)))),
+                ("port".to_owned(), Output::Value(json!(5432))),
+                (
+                    "password".to_owned(),
+                    Output::SecretKeyRef(SecretKeyRef { name: secret.clone(), key: "password".to_owned() }),
+                ),
+            ]);
+            if script == ProvisionScript::BindInPart {
+                outputs.remove("host");
+            }
+            let versions = BTreeMap::from([(secret, version)]);
+            Ok(Provision::Bound(Bound { outputs, versions, message: "Ready to use.".to_owned() }))
+        })
+    }
+
+    fn release<'a>(&'a self, release: &'a Release) -> BoxFuture<'a, Result<Released, DriverError>> {
+        Box::pin(async move {
+            if self.script_of(&release.type_) == ProvisionScript::Cling {
+                return Ok(Released::Waiting("It is still being taken down.".to_owned()));
+            }
+            let place = (release.namespace.clone(), release.id.clone());
+            self.forget(place, release.policy);
+            if release.policy == DeprovisionPolicy::Delete {
+                let api: Api<Secret> = Api::namespaced(self.client.clone(), &release.namespace);
+                match api
+                    .delete(&format!("instance-{}", release.id), &kube::api::DeleteParams::default())
+                    .await
+                {
+                    Ok(_) => {}
+                    Err(kube::Error::Api(status)) if status.code == 404 => {}
+                    Err(error) => return Err(DriverError::unreachable(format!("no secret: {error}"))),
+                }
+            }
+            Ok(Released::Done)
+        })
+    }
+
+    fn changes(&self) -> BoxStream<'static, Place> {
+        self.outside.changes()
+    }
+}
