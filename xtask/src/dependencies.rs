@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score-fuzz", &["orchestra-score"]),
     ("orchestra-testkit", &["orchestra-api", "orchestra-apiserver", "orchestra-core", "orchestra-drivers"]),
     ("orchestra-e2e", &["orchestra-apiserver"]),
-    ("xtask", &["orchestra", "orchestra-apiserver", "orchestra-score"]),
+    ("xtask", &["orchestra", "orchestra-api", "orchestra-apiserver", "orchestra-score"]),
 ];
 
 /// Crates that decide and do not talk, and what they must never reach, however far down.

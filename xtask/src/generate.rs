@@ -7,18 +7,27 @@ use orchestra_score::grammar::{Object, Shape, TextRule, WORKLOAD};
 use crate::root;
 
 /// Every generated file: its path, and what must be in it.
-fn files() -> Vec<(&'static str, String)> {
-    vec![
-        ("docs/reference/score.schema.json", format!("{:#}\n", orchestra_score::json_schema())),
-        ("docs/reference/cel.md", rules()),
-        ("docs/reference/cli.md", cli()),
-        ("docs/reference/score.md", fields()),
-    ]
+fn files() -> Result<Vec<(String, String)>, String> {
+    let mut files = vec![
+        ("docs/reference/score.schema.json".to_owned(), format!("{:#}\n", orchestra_score::json_schema())),
+        ("docs/reference/cel.md".to_owned(), rules()),
+        ("docs/reference/cli.md".to_owned(), cli()),
+        ("docs/reference/score.md".to_owned(), fields()),
+    ];
+    for definition in orchestra_api::crd::all() {
+        let text = orchestra_api::crd::yaml(&definition).map_err(|error| error.to_string())?;
+        let name = definition.metadata.name.unwrap_or_default();
+        files.push((
+            format!("deploy/crds/{name}.yaml"),
+            format!("# Made from the types by `cargo xtask gen`.\n{text}"),
+        ));
+    }
+    Ok(files)
 }
 
 /// Writes them all.
 pub(crate) fn write() -> Result<(), String> {
-    for (path, content) in files() {
+    for (path, content) in files()? {
         let path = root().join(path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)
@@ -139,8 +148,8 @@ mod tests {
 
     #[test]
     fn generated_files_are_up_to_date() {
-        for (path, content) in files() {
-            let found = fs::read_to_string(root().join(path)).unwrap_or_default();
+        for (path, content) in files().unwrap() {
+            let found = fs::read_to_string(root().join(&path)).unwrap_or_default();
             assert_eq!(found, content, "{path} is out of date: run `cargo xtask gen` and commit the result");
         }
     }

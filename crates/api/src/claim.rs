@@ -95,6 +95,7 @@ pub struct ResourceClaimStatus {
     pub phase: Phase,
     /// Why, in a word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Reason")]
     pub reason: Option<Reason>,
     /// Why, in a neutral sentence that users see.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -52,6 +52,7 @@ pub struct Exposure {
     pub priority: i32,
     /// From where it can be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Scope")]
     pub scope: Option<Scope>,
     /// What is spoken there, where the scheme of the URI does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     condition::Reason,
+    crd::score,
     free,
     reference::{Placement, SecretKeyRef, WorkloadRef},
 };
@@ -206,9 +207,11 @@ pub struct Volume {
 pub struct Amounts {
     /// Processor time, such as `500m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = score::amount_pattern("cpu")))]
     pub cpu: Option<String>,
     /// Memory, such as `128Mi`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = score::amount_pattern("memory")))]
     pub memory: Option<String>,
 }
 
@@ -245,6 +248,7 @@ pub struct HttpGet {
     /// The path to ask for.
     pub path: String,
     /// The port on which the container listens.
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// Headers to send, one after the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -265,8 +269,10 @@ pub struct Header {
 #[serde(rename_all = "camelCase")]
 pub struct Port {
     /// The number under which it is offered.
+    #[schemars(range(min = 1))]
     pub port: u16,
     /// The number on which a container listens.
+    #[schemars(range(min = 1))]
     pub target_port: u16,
     /// The protocol.
     #[serde(default)]
@@ -377,6 +383,7 @@ pub struct WorkloadPlanStatus {
     pub phase: Phase,
     /// Why, in a word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Reason")]
     pub reason: Option<Reason>,
     /// Why, in a neutral sentence that users see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -413,7 +420,8 @@ pub struct InventoryItem {
     pub id: Option<String>,
 }
 
-/// The schema of [`Scheme`].
+/// The scheme of a request.
+// It stands in for `Scheme`, which has no schema of its own.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 #[schemars(rename_all = "UPPERCASE")]
@@ -424,7 +432,8 @@ enum HttpScheme {
     Https,
 }
 
-/// The schema of [`Protocol`].
+/// The protocol of a port.
+// It stands in for `Protocol`, which has no schema of its own.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 #[schemars(rename_all = "UPPERCASE")]
@@ -435,7 +444,8 @@ enum PortProtocol {
     Udp,
 }
 
-/// The schema of [`Ready`].
+/// What a container has reached.
+// It stands in for `Ready`, which has no schema of its own.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 #[schemars(rename_all = "lowercase")]

@@ -7,7 +7,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{claim::DeprovisionPolicy, plan::Amounts};
+use crate::{claim::DeprovisionPolicy, crd::score, plan::Amounts};
 
 /// What the platform prescribes and forbids to the Workloads that it selects. Any number of policies may select the
 /// same Workload: of defaults the highest priority counts, of limits the smallest, of lists what all of them allow.
@@ -76,6 +76,7 @@ pub struct Defaults {
     pub classes: BTreeMap<String, String>,
     /// What becomes of dependencies that nobody wants any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "DeprovisionPolicy")]
     pub deprovision: Option<DeprovisionPolicy>,
     /// Annotations of the Workload.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -98,9 +99,11 @@ pub struct Limits {
     pub containers: Option<u32>,
     /// Processor time of all containers of one Workload together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = score::amount_pattern("cpu")))]
     pub cpu: Option<String>,
     /// Memory of all containers of one Workload together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = score::amount_pattern("memory")))]
     pub memory: Option<String>,
     /// Dependencies of one Workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,12 +122,14 @@ impl Limits {
 pub struct Allow {
     /// Where images may come from, such as `registry.example.org/shop`; whole parts of the path count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1)))]
     pub registries: Option<Vec<String>>,
     /// The resources that may be asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<AllowedResource>>,
     /// The profiles that may be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(length(min = 1)))]
     pub profiles: Option<Vec<String>>,
 }
 

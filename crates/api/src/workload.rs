@@ -12,7 +12,7 @@ use crate::{
     annotation,
     claim::Phase,
     condition::{Condition, Reason},
-    crd,
+    crd, label,
 };
 
 /// A workload in the words of Score: what runs, which ports it offers, and what it depends on. The platform decides
@@ -51,7 +51,7 @@ pub struct WorkloadStatus {
     /// Where the workload can be reached; absent while that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// InputsValid, ClaimsReady, RuntimeReady, and Ready, which is all of them.
+    /// `InputsValid`, `ClaimsReady`, `RuntimeReady`, and `Ready`, which is all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
@@ -101,10 +101,15 @@ impl Workload {
     /// The object that holds a valid Score document.
     pub fn of_document(document: &orchestra_score::Workload) -> Self {
         let mut metadata = document.metadata.extra.clone();
-        // Labels that are not all text stay where the author put them.
-        let labels = metadata.get("labels").and_then(|labels| serde_json::from_value(labels.clone()).ok());
+        // Labels that an object cannot have stay where the author put them.
+        let labels = metadata.get("labels").and_then(label::of_object);
         if labels.is_some() {
             metadata.remove("labels");
+        }
+        // An object cannot tell empty annotations from none.
+        let annotations = document.metadata.annotations.clone().filter(|annotations| !annotations.is_empty());
+        if document.metadata.annotations.is_some() && annotations.is_none() {
+            metadata.insert("annotations".to_owned(), json!({}));
         }
         let mut spec = Map::new();
         spec.insert("containers".to_owned(), json!(document.containers));
@@ -120,7 +125,7 @@ impl Workload {
         Self {
             metadata: ObjectMeta {
                 name: Some(document.metadata.name.clone()),
-                annotations: document.metadata.annotations.clone(),
+                annotations,
                 labels,
                 ..ObjectMeta::default()
             },

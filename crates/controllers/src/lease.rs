@@ -152,6 +152,10 @@ impl Leadership {
     /// Leads until the lease is lost, or the stop.
     async fn lead(&mut self, mut held: Held, stop: &Stop) {
         self.observed = None;
+        // A process that was held up must not lead even for a moment on a lease that is over.
+        if Instant::now() >= held.until {
+            return;
+        }
         self.leading.send_replace(true);
         tracing::info!(lease = self.name, identity = self.identity, "leading");
         let mut failures = 0;

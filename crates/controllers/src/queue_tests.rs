@@ -128,14 +128,18 @@ proptest! {
                 Step::Pass(wait) => now += Duration::from_millis(wait),
             }
         }
-        working.iter().for_each(|key| queue.done(key));
+        for key in &working {
+            queue.done(key);
+        }
         now += Duration::from_secs(1);
         let mut rest = BTreeSet::new();
         while let Some(key) = queue.take(now) {
             prop_assert!(rest.insert(key));
         }
         prop_assert!(rest.iter().eq(owed.keys()), "{rest:?} instead of {owed:?}");
-        rest.iter().for_each(|key| queue.done(key));
+        for key in &rest {
+            queue.done(key);
+        }
         prop_assert!(queue.is_idle(now) && queue.keys.is_empty() && queue.next_due().is_none());
     }
 

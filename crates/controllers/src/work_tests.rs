@@ -66,7 +66,7 @@ async fn conflicts_are_tried_again_at_once_but_not_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_to_be_looked_at_later_is_looked_at_then() {
-    assert_eq!(times(3, || Ok(Next::After(Duration::from_secs(60)))).await, [0, 60_000, 120_000]);
+    assert_eq!(times(3, || Ok(Next::After(Duration::from_mins(1)))).await, [0, 60_000, 120_000]);
 }
 
 #[tokio::test(start_paused = true)]

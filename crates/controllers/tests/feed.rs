@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, CustomResource,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
-    core::{ApiResource, DeserializeGuard, Resource},
+    core::{ApiResource, DeserializeGuard},
 };
 use orchestra_apiserver::{Options, ledger};
 use orchestra_controllers::{

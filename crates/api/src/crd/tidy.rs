@@ -1,0 +1,77 @@
+//! What the derived schemas get wrong, mended in one pass.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use serde_json::json;
+
+/// Mends a schema and everything below it.
+pub(super) fn tidy(schema: &mut JSONSchemaProps) {
+    // Absent and null would be two ways to say the same, and a stored null is printed as `<no value>`.
+    schema.nullable = None;
+    if let Some(words) = &mut schema.enum_ {
+        words.retain(|word| !word.0.is_null());
+    }
+    if let Some(text) = &mut schema.description {
+        *text = unwrapped(text);
+    }
+    bound(schema);
+    // The server would write these into objects that say nothing.
+    if schema.default.as_ref().is_some_and(|default| default.0.is_array() || default.0.is_object()) {
+        schema.default = None;
+    }
+    if schema.type_.as_deref() == Some("array") && schema.x_kubernetes_list_type.is_none() {
+        schema.x_kubernetes_list_type = Some("atomic".to_owned());
+    }
+    if is_foreign_condition(schema) {
+        close_condition(schema);
+    }
+    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(tidy);
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        tidy(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        tidy(values);
+    }
+}
+
+/// A text without the line breaks of its source, which `kubectl explain` would keep.
+fn unwrapped(text: &str) -> String {
+    text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Bounds whole numbers by their type: one that does not fit would be stored, and no controller could read the object
+/// any more. Servers do not know the formats of unsigned numbers, and say so at every apply.
+fn bound(schema: &mut JSONSchemaProps) {
+    let (format, least, most) = match schema.format.as_deref() {
+        Some("int32") => (Some("int32"), f64::from(i32::MIN), f64::from(i32::MAX)),
+        Some("uint16") => (None, 0.0, f64::from(u16::MAX)),
+        Some("uint32") => (Some("int64"), 0.0, f64::from(u32::MAX)),
+        _ => return,
+    };
+    schema.format = format.map(str::to_owned);
+    schema.minimum.get_or_insert(least);
+    schema.maximum.get_or_insert(most);
+}
+
+/// A condition of Kubernetes; ours have words of their own.
+fn is_foreign_condition(schema: &JSONSchemaProps) -> bool {
+    let Some(properties) = &schema.properties else { return false };
+    properties.contains_key("lastTransitionTime")
+        && properties.get("status").is_some_and(|status| status.enum_.is_none())
+}
+
+/// Says of a condition what the texts on its fields say.
+fn close_condition(condition: &mut JSONSchemaProps) {
+    for (name, property) in condition.properties.iter_mut().flatten() {
+        match name.as_str() {
+            "status" => {
+                let words = ["True", "False", "Unknown"].map(|word| JSON(json!(word)));
+                property.enum_ = Some(words.to_vec());
+            }
+            "reason" | "type" => property.min_length = Some(1),
+            "observedGeneration" => property.minimum = Some(0.0),
+            _ => {}
+        }
+    }
+}

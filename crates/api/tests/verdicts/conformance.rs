@@ -1,0 +1,178 @@
+//! The definition of Workload against the validator of Score: what the validator accepts, a server stores whole.
+//!
+//! The other way round they may differ: a definition cannot say everything. What it leaves to the validator is counted
+//! by code when the conformance data of Score runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::documents::{self, as_written, conformance_cases, documents, normalised, same};
+use crate::server::Server;
+use orchestra_api::Workload;
+use orchestra_score::{Code, Document, Report};
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use serde_json::{Value as Json, json};
+
+fn check(document: &Json) -> Report {
+    Document::from_json(document.clone()).check()
+}
+
+/// What goes wrong when a document that the validator accepts is applied, and read back.
+async fn trouble(server: &Server, valid: &orchestra_score::Workload) -> Option<String> {
+    let object = Workload::of_document(valid);
+    let stored = match server.apply(&json!(object), true).await {
+        Ok(stored) => stored,
+        Err(message) => return Some(format!("refused: {message}")),
+    };
+    let stored: Workload = serde_json::from_value(stored).unwrap();
+    let (document, wanted) = (stored.document(), normalised(valid));
+    (!same(&document, &wanted)).then(|| format!("read back as {document}, not {wanted}"))
+}
+
+#[test]
+fn a_document_survives_the_way_into_an_object_and_back() {
+    let with = |metadata: Json| {
+        let mut document = json!({
+            "apiVersion": "score.dev/v1b1", "metadata": metadata, "containers": {"main": {"image": "nginx"}},
+        });
+        document["metadata"]["name"] = json!("demo");
+        check(&document).workload.expect("a valid document")
+    };
+    for (what, metadata, kept_in_spec) in [
+        ("nothing else", json!({}), json!(null)),
+        ("annotations", json!({"annotations": {"example.org/team": "shop"}}), json!(null)),
+        ("no annotation", json!({"annotations": {}}), json!({"annotations": {}})),
+        (
+            "other metadata",
+            json!({"owner": {"team": ["shop", null, 1.5]}}),
+            json!({"owner": {"team": ["shop", null, 1.5]}}),
+        ),
+        ("labels", json!({"labels": {"tier": "gold", "example.org/empty": ""}}), json!(null)),
+        ("no label", json!({"labels": {}}), json!({"labels": {}})),
+        (
+            "labels that are not all text",
+            json!({"labels": {"tier": 1, "a": "b"}}),
+            json!({"labels": {"tier": 1, "a": "b"}}),
+        ),
+        ("a list of labels", json!({"labels": ["gold"]}), json!({"labels": ["gold"]})),
+        (
+            "a label that no object can have",
+            json!({"labels": {"motto": "made with love"}}),
+            json!({"labels": {"motto": "made with love"}}),
+        ),
+        (
+            "a label key that no object can have",
+            json!({"labels": {"a/b/c": "d"}}),
+            json!({"labels": {"a/b/c": "d"}}),
+        ),
+    ] {
+        let valid = with(metadata);
+        let object = Workload::of_document(&valid);
+        assert_eq!(object.document(), normalised(&valid), "{what}");
+        let kept = object.spec.0.get("metadata").cloned().unwrap_or_default();
+        assert_eq!(kept, kept_in_spec, "{what}");
+    }
+}
+
+/// Applies every valid one of many random documents.
+async fn try_random_documents(server: &Server) {
+    let mut runner = TestRunner::new_with_rng(
+        Config { failure_persistence: None, ..Config::default() },
+        TestRng::deterministic_rng(RngAlgorithm::ChaCha),
+    );
+    let documents = documents();
+    let mut accepted = 0;
+    for _ in 0..3000 {
+        let document = documents.new_tree(&mut runner).unwrap().current();
+        if let Some(valid) = check(&document).workload {
+            accepted += 1;
+            assert_eq!(trouble(server, &valid).await, None, "{document}");
+        }
+    }
+    assert!(accepted > 500, "only {accepted} documents are valid");
+}
+
+/// Applies every case of the conformance data, and counts how the verdicts of validator and server compare.
+async fn try_conformance_data(server: &Server) -> BTreeMap<String, usize> {
+    let mut tally: BTreeMap<String, usize> = BTreeMap::new();
+    let mut troubles = Vec::new();
+    for (name, document) in conformance_cases() {
+        let report = check(&document);
+        let verdict = if let Some(valid) = &report.workload {
+            troubles.extend(trouble(server, valid).await.map(|trouble| format!("{name}: {trouble}")));
+            "both accept".to_owned()
+        } else if let Some(object) = as_written(&document) {
+            match server.apply(&object, true).await {
+                Err(_) => "both refuse".to_owned(),
+                Ok(_) => {
+                    let codes: BTreeSet<_> = report.errors().map(|error| error.code.to_string()).collect();
+                    format!("only the validator: {}", codes.into_iter().collect::<Vec<_>>().join(", "))
+                }
+            }
+        } else {
+            "no object can be made of it".to_owned()
+        };
+        *tally.entry(verdict).or_default() += 1;
+    }
+    assert!(troubles.is_empty(), "{} troubles:\n{}", troubles.len(), troubles.join("\n"));
+    tally
+}
+
+/// Applies a document with as many entries as the validator takes everywhere, and others with one more somewhere.
+async fn try_limits(server: &Server) {
+    let valid = check(&documents::full(None)).workload.expect("a document at the limits is valid");
+    assert_eq!(trouble(server, &valid).await, None);
+    for limit in documents::LIMITS {
+        let document = documents::full(Some(limit));
+        let codes: BTreeSet<_> = check(&document).errors().map(|error| error.code).collect();
+        assert_eq!(codes, BTreeSet::from([Code::LimitExceeded]), "{limit}");
+        let refusal = server.apply(&as_written(&document).unwrap(), true).await.expect_err(limit);
+        assert!(refusal.contains("Too many: "), "{limit}: {refusal}");
+    }
+}
+
+#[tokio::test]
+async fn the_server_has_the_limits_of_the_validator() {
+    try_limits(&Server::embedded("conformance").await).await;
+}
+
+#[tokio::test]
+async fn the_server_stores_what_the_validator_accepts() {
+    try_random_documents(&Server::embedded("conformance").await).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]
+async fn definition_and_validator_differ_only_in_what_a_definition_cannot_say() {
+    let tally = try_conformance_data(&Server::embedded("conformance").await).await;
+    for (verdict, count) in &tally {
+        println!("{count:4} {verdict}");
+    }
+    let of_validator: Vec<_> = tally
+        .iter()
+        .filter_map(|(verdict, count)| Some((verdict.strip_prefix("only the validator: ")?, *count)))
+        .collect();
+    let expected = [
+        ("INVALID_BASE64", 1),
+        // Annotations are those of the object, whose keys are not those of Score.
+        ("PATTERN_MISMATCH", 4),
+        // Annotations of an object that are null are none.
+        ("TYPE_MISMATCH", 1),
+        ("UNKNOWN_RESOURCE", 1),
+    ];
+    assert_eq!(of_validator, expected);
+}
+
+#[tokio::test]
+#[ignore = "needs a cluster and the conformance data: KUBECONFIG, SCORE_CONFORMANCE=folder"]
+async fn a_real_server_stores_what_the_validator_accepts() {
+    let namespace = format!("conformance-{}", std::process::id());
+    let real = Server::real(&namespace).await;
+    try_limits(&real).await;
+    try_random_documents(&real).await;
+    let of_real = try_conformance_data(&real).await;
+    real.leave().await;
+    assert_eq!(of_real, try_conformance_data(&Server::embedded(&namespace).await).await);
+}
