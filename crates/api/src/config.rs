@@ -100,7 +100,7 @@ impl From<ProfileKind> for Kind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Backend {
-    /// Its name; no other backend of the document has it.
+    /// Its name. One name is one place, which may serve several profiles.
     pub backend_id: String,
     /// The kind of runtime.
     pub runtime_class: String,

@@ -150,7 +150,7 @@ fn builtin_profiles() -> Vec<api::Profile> {
         backends: vec![local()],
     };
     vec![
-        profile(WEB_SERVICE, api::ProfileKind::Service, "runs on, on this machine"),
+        profile(WEB_SERVICE, api::ProfileKind::Service, "keeps running, on this machine"),
         profile(BATCH_JOB, api::ProfileKind::Job, "runs to an end, on this machine"),
     ]
 }

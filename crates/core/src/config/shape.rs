@@ -3,7 +3,10 @@
 //! What cannot be read is left out of the result, or stands in it as an empty value where something must stand, so
 //! that the rest of the document can be checked as if it were right. An empty name in a result was always reported.
 
-use orchestra_score::{Node, Pointer, node::Value};
+use orchestra_score::{
+    Node, Pointer,
+    node::{Entry, Value},
+};
 use serde_json::{Map, Value as Json};
 
 use super::{fault::Faults, words};
@@ -15,9 +18,9 @@ pub(super) enum Shape {
     /// A map with exactly one of these fields.
     OneOf(&'static [Field]),
     /// A map whose keys the author chooses.
-    Map(&'static Shape),
+    Map(&'static Self),
     /// A list.
-    List(&'static Shape),
+    List(&'static Self),
     /// Text.
     Text,
     /// Text with something in it.
@@ -55,62 +58,54 @@ pub(super) const fn must(name: &'static str, shape: Shape) -> Field {
 
 /// Reads a value; nothing where it cannot be read, which is then among the faults.
 pub(super) fn read(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Faults) -> Option<Json> {
-    let read = match (shape, &node.value) {
-        (Shape::Object(fields), Value::Map(_)) => Some(read_object(node, fields, at, faults)),
-        (Shape::OneOf(fields), Value::Map(_)) => read_one_of(node, fields, at, faults),
-        (Shape::Map(values), Value::Map(map)) => Some(Json::Object(
-            map.iter()
-                .filter_map(|(key, entry)| {
-                    Some((key.clone(), read(&entry.node, values, &at.key(key), faults)?))
-                })
-                .collect(),
-        )),
+    let fault = match (shape, &node.value) {
+        (Shape::Object(fields), Value::Map(_)) => return Some(read_object(node, fields, at, faults)),
+        (Shape::OneOf(fields), Value::Map(_)) => return read_one_of(node, fields, at, faults),
+        (Shape::Map(values), Value::Map(map)) => {
+            let mut value = |(key, entry): (&String, &Entry)| {
+                Some((key.clone(), read(&entry.node, values, &at.key(key), faults)?))
+            };
+            return Some(Json::Object(map.iter().filter_map(&mut value).collect()));
+        }
         (Shape::List(items), Value::List(list)) => {
             // Every item keeps its index.
             let item = |(index, item): (usize, &Node)| {
                 read(item, items, &at.index(index), faults).unwrap_or_else(|| empty(items))
             };
-            Some(list.iter().enumerate().map(item).collect())
+            return Some(list.iter().enumerate().map(item).collect());
+        }
+        (Shape::FreeMap, Value::Map(_)) | (Shape::Anything, _) => return Some(node.to_json()),
+        (Shape::Boolean, Value::Bool(flag)) => return Some(Json::Bool(*flag)),
+        (Shape::Amount, Value::Number(number)) => return Some(Json::String(number.to_string())),
+        (Shape::Integer(least, most), Value::Number(_)) => {
+            match node.as_integer().filter(|number| (least..=most).contains(&number)) {
+                Some(number) => return Some(Json::from(number)),
+                None => out_of_range(*least, *most, at),
+            }
         }
         (Shape::Name, Value::String(text)) if text.trim().is_empty() => {
-            faults.add(at.clone(), format!("`{}` is empty", at.dotted()), "write something, or remove it");
-            return None;
+            (format!("`{}` is empty", at.dotted()), "write something, or remove it".to_owned())
         }
         (Shape::Word(words), Value::String(text)) if !words.contains(&text.as_str()) => {
             let hint = words::did_you_mean(text, words.iter().copied())
                 .unwrap_or_else(|| format!("write {}", words::alternatives(words)));
-            faults.add(at.clone(), format!("{text:?} is no value of `{}`", at.dotted()), hint);
-            return None;
+            (format!("{text:?} is no value of `{}`", at.dotted()), hint)
         }
         (Shape::Text | Shape::Name | Shape::Word(_) | Shape::Amount, Value::String(text)) => {
-            Some(Json::String(text.clone()))
+            return Some(Json::String(text.clone()));
         }
-        (Shape::Amount, Value::Number(number)) => Some(Json::String(number.to_string())),
-        (Shape::Integer(least, most), Value::Number(_)) => {
-            let number = node.as_integer().filter(|number| (least..=most).contains(&number));
-            if number.is_none() {
-                faults.add(
-                    at.clone(),
-                    format!("`{}` is out of range", at.dotted()),
-                    if (*least, *most) == (i64::MIN, i64::MAX) {
-                        "write a whole number".to_owned()
-                    } else {
-                        format!("write a whole number from {least} to {most}")
-                    },
-                );
-                return None;
-            }
-            number.map(Json::from)
-        }
-        (Shape::Boolean, Value::Bool(flag)) => Some(Json::Bool(*flag)),
-        (Shape::FreeMap, Value::Map(_)) | (Shape::Anything, _) => Some(node.to_json()),
-        _ => None,
+        _ => wrong_type(node, shape, at),
     };
-    if read.is_none() && !matches!((shape, &node.value), (Shape::OneOf(_), Value::Map(_))) {
-        let (message, hint) = wrong_type(node, shape, at);
-        faults.add(at.clone(), message, hint);
-    }
-    read
+    faults.add(at.clone(), fault.0, fault.1);
+    None
+}
+
+fn out_of_range(least: i64, most: i64, at: &Pointer) -> (String, String) {
+    let hint = match (least, most) {
+        (i64::MIN, i64::MAX) => "write a whole number".to_owned(),
+        _ => format!("write a whole number from {least} to {most}"),
+    };
+    (format!("`{}` is out of range", at.dotted()), hint)
 }
 
 fn read_object(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults) -> Json {
@@ -140,21 +135,17 @@ fn read_one_of(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults)
     let is_there = |field: &&Field| node.get(field.name).is_some_and(|v| !matches!(v.value, Value::Null));
     let given: Vec<&Field> = fields.iter().filter(is_there).collect();
     let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
-    match given[..] {
-        [field] => {
-            let read = read(node.get(field.name)?, &field.shape, &at.key(field.name), faults)?;
-            Some(Json::Object(Map::from_iter([(field.name.to_owned(), read)])))
-        }
-        _ => {
-            let count = if given.is_empty() { "none" } else { "more than one" };
-            faults.add(
-                at.clone(),
-                format!("`{}` has {count} of {}", at.dotted(), words::all(&names)),
-                format!("write exactly one of {}", words::all(&names)),
-            );
-            None
-        }
+    if let [field] = given[..] {
+        let read = read(node.get(field.name)?, &field.shape, &at.key(field.name), faults)?;
+        return Some(Json::Object(Map::from_iter([(field.name.to_owned(), read)])));
     }
+    let count = if given.is_empty() { "none" } else { "more than one" };
+    faults.add(
+        at.clone(),
+        format!("`{}` has {count} of {}", at.dotted(), words::all(&names)),
+        format!("write exactly one of {}", words::all(&names)),
+    );
+    None
 }
 
 fn refuse_unknown(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults) {

@@ -74,13 +74,11 @@ fn features(backend: &Backend, request: &Request<'_>) -> Option<String> {
 
 fn region(backend: &Backend, request: &Request<'_>) -> Option<String> {
     let region = request.region.filter(|region| !backend.regions.contains(*region))?;
-    Some(match backend.regions.is_empty() {
-        true => format!("it is in no region, and the workload asks for {region}"),
-        false => {
-            let regions: Vec<&str> = backend.regions.iter().map(String::as_str).collect();
-            format!("it is in {}, and the workload asks for {region}", regions.join(", "))
-        }
-    })
+    if backend.regions.is_empty() {
+        return Some(format!("it is in no region, and the workload asks for {region}"));
+    }
+    let regions: Vec<&str> = backend.regions.iter().map(String::as_str).collect();
+    Some(format!("it is in {}, and the workload asks for {region}", regions.join(", ")))
 }
 
 fn size(range: Option<&Range>, measure: Measure, asked: Quantity) -> Option<String> {

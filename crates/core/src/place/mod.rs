@@ -193,7 +193,11 @@ impl<'a> Finding<'a> {
                 };
                 Ok((placed, Conclusion::Kept { placement, because }))
             }
-            None => self.choose(),
+            None => match self.request.move_to {
+                // Whoever asks for this place does not want another.
+                Some(Move::Backend(id)) => self.go_to(id),
+                _ => self.choose(),
+            },
         }
     }
 

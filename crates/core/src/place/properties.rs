@@ -65,46 +65,61 @@ fn constraints() -> impl Strategy<Value = api::Constraints> {
         })
 }
 
-fn backend(id: &'static str) -> impl Strategy<Value = api::Backend> {
+fn backend(id: &'static str) -> BoxedStrategy<api::Backend> {
     let version = option::of(select(vec!["1.0.0", "1.0.0-rc.1", "1.2.0", "1.10.0+b"]));
-    (-1..2i64, version, constraints()).prop_map(move |(priority, version, constraints)| api::Backend {
-        backend_id: id.to_owned(),
-        runtime_class: format!("class-{id}"),
-        priority,
-        version: version.map(str::to_owned),
-        constraints,
-        values: Map::new(),
-    })
+    (-1..2i64, version, constraints())
+        .prop_map(move |(priority, version, constraints)| api::Backend {
+            backend_id: id.to_owned(),
+            runtime_class: format!("class-{id}"),
+            priority,
+            version: version.map(str::to_owned),
+            constraints,
+            values: Map::new(),
+        })
+        .boxed()
 }
 
-fn profile(name: &'static str) -> impl Strategy<Value = api::Profile> {
+// Boxed, since the state of many nested strategies does not fit on the stack of a test.
+fn profile(name: &'static str) -> BoxedStrategy<api::Profile> {
     let all = (backend("a"), backend("b"), backend("c"), backend("d"));
     let all = all.prop_map(|(a, b, c, d)| vec![a, b, c, d]);
-    all.prop_flat_map(|all| subsequence(all, 1..=4)).prop_shuffle().prop_map(move |backends| api::Profile {
-        name: name.to_owned(),
-        backends,
-        ..api::Profile::default()
-    })
+    all.prop_flat_map(|all| subsequence(all, 1..=4))
+        .prop_shuffle()
+        .prop_map(move |backends| api::Profile { name: name.to_owned(), backends, ..api::Profile::default() })
+        .boxed()
 }
 
-fn document() -> impl Strategy<Value = api::OrchestratorConfig> {
+fn document() -> BoxedStrategy<api::OrchestratorConfig> {
     let profiles = (profile("api"), profile("jobs"), profile("web-service"));
     let defaults = collection::vec((select(vec!["gold", "iron"]), select(PROFILES)), 0..3);
-    (profiles, option::of(select(PROFILES)), defaults).prop_map(|((a, b, c), default, selectors)| {
-        let mut document = config::Config::builtin().document().clone();
-        document.spec.profiles = vec![a, b, c];
-        document.spec.defaults.profile = default.map(str::to_owned);
-        document.spec.defaults.selectors = selectors
-            .into_iter()
-            .map(|(label, profile)| {
-                serde_json::from_value(
-                    serde_json::json!({"matchLabels": {"tier": label}, "profile": profile}),
-                )
-                .unwrap()
-            })
-            .collect();
-        document
-    })
+    (profiles, option::of(select(PROFILES)), defaults)
+        .prop_map(|((a, b, c), default, selectors)| {
+            let mut document = config::Config::builtin().document().clone();
+            document.spec.profiles = vec![a, b, c];
+            document.spec.defaults.profile = default.map(str::to_owned);
+            let selector =
+                |(label, profile)| serde_json::json!({"matchLabels": {"tier": label}, "profile": profile});
+            let selectors = selectors.into_iter().map(selector);
+            document.spec.defaults.selectors =
+                selectors.map(|s| serde_json::from_value(s).unwrap()).collect();
+            document
+        })
+        .boxed()
+}
+
+/// The document without a profile, or with another runtime behind a backend.
+fn cut(mut document: api::OrchestratorConfig, gone: Option<usize>, other: &str) -> api::OrchestratorConfig {
+    if let Some(gone) = gone {
+        document.spec.profiles.remove(gone);
+        document.spec.defaults.profile = Some(document.spec.profiles[0].name.clone());
+        document.spec.defaults.selectors.clear();
+    }
+    for backend in document.spec.profiles.iter_mut().flat_map(|profile| &mut profile.backends) {
+        if backend.backend_id == other {
+            "another".clone_into(&mut backend.runtime_class);
+        }
+    }
+    document
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
@@ -129,6 +144,8 @@ fn checked(document: &api::OrchestratorConfig) -> Config {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn the_order_of_profiles_and_backends_does_not_count(document in document(), asked in asked(), turn in 0..4usize) {
         let mut other = document.clone();
@@ -174,7 +191,15 @@ proptest! {
     }
 
     #[test]
-    fn no_edit_of_the_document_moves_what_runs(before in document(), after in document(), asked in asked(), data: bool) {
+    fn no_edit_of_the_document_moves_what_runs(
+        before in document(),
+        after in document(),
+        gone in option::of(0..3usize),
+        other in select(vec!["a", "b", "none"]),
+        asked in asked(),
+        data: bool,
+    ) {
+        let after = cut(after, gone, other);
         let Ok(placed) = place(&checked(&before), &asked.request(None)).result else { return Ok(()) };
         let requirements: Vec<String> = asked.requirements.iter().cloned().collect();
         let data = if data { vec!["db".to_owned()] } else { Vec::new() };

@@ -4,7 +4,7 @@ use super::*;
 use crate::config;
 use serde_json::json;
 
-const PLATFORM: &str = r#"
+const PLATFORM: &str = "
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 spec:
@@ -31,7 +31,7 @@ spec:
     selectors:
       - {matchLabels: {workload-type: batch}, profile: batch-job}
       - {matchExpressions: [{key: workload-type, operator: Exists}], profile: web-service}
-"#;
+";
 
 /// A request, owned, as tests write it.
 #[derive(Clone, Default)]
@@ -58,14 +58,14 @@ struct At {
     data: Vec<String>,
 }
 
-fn at(backend_id: &str, runtime_class: &str, profile: &'static str) -> Option<At> {
-    Some(At {
+fn at(backend_id: &str, runtime_class: &str, profile: &'static str) -> At {
+    At {
         placement: Placement { backend_id: backend_id.to_owned(), runtime_class: runtime_class.to_owned() },
         profile: Some(profile),
         requirements: Vec::new(),
         unchanged: true,
         data: Vec::new(),
-    })
+    }
 }
 
 fn set(names: &[&str]) -> BTreeSet<String> {
@@ -287,12 +287,12 @@ fn a_profile_that_policies_do_not_allow_is_refused() {
 
 #[test]
 fn a_workload_stays_while_its_place_takes_it() {
-    let outcome = decide(PLATFORM, &Asked { current: at("local", "process", "web-service"), ..gold() });
+    let outcome = decide(PLATFORM, &Asked { current: Some(at("local", "process", "web-service")), ..gold() });
     assert_eq!(outcome.result.unwrap().placement.backend_id, "local", "though eu has the higher priority");
     assert!(outcome.explanation.to_string().ends_with("stays on local, where it is"));
     let labelled = Asked {
         labels: labels("workload-type", "batch"),
-        current: at("local", "process", "web-service"),
+        current: Some(at("local", "process", "web-service")),
         ..gold()
     };
     assert_eq!(
@@ -305,8 +305,10 @@ fn a_workload_stays_while_its_place_takes_it() {
 #[test]
 fn another_profile_at_the_same_place_is_no_move() {
     let mut current = at("local", "process", "web-service");
-    current.as_mut().unwrap().data = vec!["db".to_owned()];
-    let placed = decide(PLATFORM, &Asked { profile: Some("batch-job"), current, ..gold() }).result.unwrap();
+    current.data = vec!["db".to_owned()];
+    let placed = decide(PLATFORM, &Asked { profile: Some("batch-job"), current: Some(current), ..gold() })
+        .result
+        .unwrap();
     assert_eq!((placed.profile.as_str(), placed.placement.backend_id.as_str()), ("batch-job", "local"));
     assert_eq!(placed.terms, Terms::Configured { kind: Kind::Job, values: Map::new() });
 }
@@ -324,8 +326,8 @@ fn an_edit_of_the_document_never_moves_what_runs() {
         for profile in [None, Some("web-service")] {
             for data in [vec![], vec!["db".to_owned()]] {
                 let mut current = at("eu", "kubernetes", "web-service");
-                current.as_mut().unwrap().data = data;
-                let outcome = decide(&platform, &Asked { profile, current, ..gold() });
+                current.data = data;
+                let outcome = decide(&platform, &Asked { profile, current: Some(current), ..gold() });
                 let placed = outcome.result.unwrap();
                 assert_eq!(placed.placement.backend_id, "eu", "{edit}");
                 assert_eq!(placed.placement.runtime_class, "kubernetes", "{edit}");
@@ -340,7 +342,7 @@ fn an_edit_of_the_document_never_moves_what_runs() {
 #[test]
 fn a_workload_that_no_longer_fits_is_placed_anew() {
     for change in ["spec", "requirements", "profile"] {
-        let mut asked = Asked { current: at("eu", "kubernetes", "web-service"), ..gold() };
+        let mut asked = Asked { current: Some(at("eu", "kubernetes", "web-service")), ..gold() };
         let current = asked.current.as_mut().unwrap();
         match change {
             "spec" => {
@@ -368,14 +370,18 @@ fn a_workload_that_no_longer_fits_is_placed_anew() {
 #[test]
 fn without_a_plan_there_are_no_terms_to_be_kept_on() {
     let mut current = at("gone", "kubernetes", "");
-    current.as_mut().unwrap().profile = None;
-    assert_eq!(backend(PLATFORM, &Asked { current: current.clone(), ..gold() }).unwrap(), "eu");
-    current.as_mut().unwrap().data = vec!["db".to_owned()];
-    assert!(backend(PLATFORM, &Asked { current, ..gold() }).unwrap_err().contains("the data of `db`"));
+    current.profile = None;
+    assert_eq!(backend(PLATFORM, &Asked { current: Some(current.clone()), ..gold() }).unwrap(), "eu");
+    current.data = vec!["db".to_owned()];
+    assert!(
+        backend(PLATFORM, &Asked { current: Some(current), ..gold() })
+            .unwrap_err()
+            .contains("the data of `db`")
+    );
     let mut current = at("local", "process", "");
-    current.as_mut().unwrap().profile = None;
+    current.profile = None;
     assert_eq!(
-        backend(PLATFORM, &Asked { current, ..gold() }).unwrap(),
+        backend(PLATFORM, &Asked { current: Some(current), ..gold() }).unwrap(),
         "local",
         "it stays where its claims are"
     );
@@ -384,7 +390,7 @@ fn without_a_plan_there_are_no_terms_to_be_kept_on() {
 #[test]
 fn a_move_to_the_best_leaves_the_place_unless_data_is_there() {
     let mut asked =
-        Asked { move_to: Some(Move::Best), current: at("local", "process", "web-service"), ..gold() };
+        Asked { move_to: Some(Move::Best), current: Some(at("local", "process", "web-service")), ..gold() };
     assert_eq!(backend(PLATFORM, &asked).unwrap(), "eu");
     asked.current.as_mut().unwrap().data = vec!["db".to_owned()];
     assert!(backend(PLATFORM, &asked).unwrap_err().contains("score.dev/abandon-data"));
@@ -396,7 +402,7 @@ fn a_move_to_the_best_leaves_the_place_unless_data_is_there() {
 fn a_move_to_a_backend_goes_there_and_nowhere_else() {
     let mut asked = Asked {
         move_to: Some(Move::Backend("local")),
-        current: at("eu", "kubernetes", "web-service"),
+        current: Some(at("eu", "kubernetes", "web-service")),
         ..gold()
     };
     assert_eq!(backend(PLATFORM, &asked).unwrap(), "local");
@@ -414,7 +420,7 @@ fn a_move_to_a_backend_goes_there_and_nowhere_else() {
     );
     let asked = Asked {
         move_to: Some(Move::Backend("eu")),
-        current: at("local", "process", "web-service"),
+        current: Some(at("local", "process", "web-service")),
         ..Asked::default()
     };
     assert!(
@@ -428,13 +434,20 @@ fn a_move_to_a_backend_goes_there_and_nowhere_else() {
 fn a_move_that_has_happened_is_an_ordinary_stay() {
     let asked = Asked {
         move_to: Some(Move::Backend("eu")),
-        current: at("eu", "kubernetes", "web-service"),
+        current: Some(at("eu", "kubernetes", "web-service")),
         ..gold()
     };
     assert!(matches!(decide(PLATFORM, &asked).explanation.conclusion, Conclusion::Stays(_)));
     let edited = PLATFORM.replace("backendId: eu", "backendId: us");
     assert!(matches!(decide(&edited, &asked).explanation.conclusion, Conclusion::Kept { .. }));
-    let mut elsewhere = asked.clone();
+    let mut changed = Asked { cpu: "16", ..asked.clone() };
+    changed.current.as_mut().unwrap().unchanged = false;
+    assert!(
+        backend(PLATFORM, &changed)
+            .unwrap_err()
+            .starts_with("the workload cannot move to \"eu\" (takes at most 8 cpu")
+    );
+    let mut elsewhere = asked;
     elsewhere.current.as_mut().unwrap().data = vec!["db".to_owned()];
     let edited = PLATFORM.replace("runtimeClass: kubernetes", "runtimeClass: ecs");
     assert!(
