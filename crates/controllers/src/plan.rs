@@ -164,10 +164,11 @@ impl PlanController {
                 (said(Phase::Provisioning, reason, message, noted), None, Some(failure))
             }
         };
-        self.say(plan, status).await?;
+        // Who sees that it is ready, also sees where.
         if let Some(exposures) = exposures {
             self.publish(plan, exposures).await?;
         }
+        self.say(plan, status).await?;
         failure.map_or(Ok(Next::AwaitChange), Err)
     }
 

@@ -46,10 +46,16 @@ impl WorkloadController {
             let answer = self.writer.apply(known_claims, claim).await?;
             applied.claims.insert(claim.name_any(), answer);
         }
+        // A runtime that takes up a new plan finds where to publish. Later an exposure notes which generation is
+        // planned, and so comes after the plan.
+        let is_new = inputs.exposure.is_none();
+        if let Some(exposure) = exposure.as_ref().filter(|_| is_new) {
+            applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
+        }
         if let Some(plan) = plan {
             applied.plan = Some(self.writer.apply(plans, plan).await?);
         }
-        if let Some(exposure) = exposure {
+        if let Some(exposure) = exposure.as_ref().filter(|_| !is_new) {
             applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
         }
         for Doomed { kind, name, uid } in delete {
