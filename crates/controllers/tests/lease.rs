@@ -115,10 +115,11 @@ async fn a_leader_that_renews_goes_on_leading() {
     let second = contend(env.client(), "second");
     for _ in 0..10 {
         let before = lease(&env).await.renew_time;
-        let renewal = env.faults().delay(Matching::any().verb(Verb::Update), 1, Duration::ZERO);
+        let renewal = env.faults().hold(Matching::any().verb(Verb::Update), 1);
         while !renewal.struck() {
             advance(Duration::from_millis(500)).await;
         }
+        renewal.release();
         while lease(&env).await.renew_time == before {}
         assert!(first.is_leading() && !second.is_leading());
     }
