@@ -45,7 +45,8 @@ pub fn hash(texts: &[&str]) -> String {
         sha.update((text.len() as u64).to_be_bytes());
         sha.update(text);
     }
-    sha.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    let start = sha.finalize().into_iter().take(16);
+    start.fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 #[cfg(test)]

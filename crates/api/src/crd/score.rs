@@ -155,13 +155,12 @@ fn text(rule: &TextRule) -> Keywords {
 
 fn add_rules(schema: &mut Json, rules: impl IntoIterator<Item = Json>) {
     let rules: Vec<Json> = rules.into_iter().collect();
+    if rules.is_empty() {
+        return;
+    }
     match &mut schema["x-kubernetes-validations"] {
         Json::Array(known) => known.extend(rules),
-        unset if !rules.is_empty() => *unset = Json::Array(rules),
-        // Looking for the rules has made an empty place for them.
-        _ => {
-            schema.as_object_mut().map(|schema| schema.remove("x-kubernetes-validations"));
-        }
+        unset => *unset = Json::Array(rules),
     }
 }
 

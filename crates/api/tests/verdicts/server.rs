@@ -38,9 +38,7 @@ impl Server {
 
     /// The server that KUBECONFIG names.
     pub(crate) async fn real(namespace: &str) -> Self {
-        let mut config = Config::infer().await.expect("KUBECONFIG names a cluster");
-        // Definitions are judged slowly on a busy machine.
-        config.read_timeout = Some(Duration::from_secs(60));
+        let config = Config::infer().await.expect("KUBECONFIG names a cluster");
         let client = Client::try_from(config).expect("a client of the cluster");
         Self { client, namespace: namespace.to_owned(), _embedded: None }.taught().await
     }
@@ -88,7 +86,7 @@ impl Server {
     pub(crate) async fn apply(&self, object: &Json, dry_run: bool) -> Verdict {
         let api = self.api(object);
         let name = object["metadata"]["name"].as_str().expect("a name");
-        let params = PatchParams { dry_run, ..PatchParams::apply(MANAGER) };
+        let params = PatchParams { dry_run, ..PatchParams::apply(MANAGER).force() };
         let patch = Patch::Apply(object);
         let applied = if object.get("status").is_some() {
             api.patch_status(name, &params, &patch).await
