@@ -41,6 +41,8 @@ pub(crate) struct Wanted {
     pub(crate) write: Option<ResourceClaim>,
     /// Why nothing can be written yet.
     pub(crate) blocked: Option<String>,
+    /// The values that its parameters wait for.
+    pub(crate) gaps: Vec<Gap>,
 }
 
 /// The names that the claims of a Workload have, by the key of the resource.
@@ -83,8 +85,11 @@ pub(crate) fn claim(
         };
         let expanded = expand(resource.params.as_ref(), outputs);
         let entry = match (blocked, expanded) {
-            (Some(message), _) => Wanted { write: None, blocked: Some(message) },
-            (None, Err(gap)) => Wanted { write: None, blocked: Some(gap.message) },
+            (Some(message), _) => Wanted { write: None, blocked: Some(message), gaps: Vec::new() },
+            (None, Err(gaps)) => {
+                let message = gaps.first().map(|gap| gap.message.clone()).unwrap_or_default();
+                Wanted { write: None, blocked: Some(message), gaps }
+            }
             (None, Ok(params)) => {
                 let spec = ResourceClaimSpec {
                     workload_ref: workload.clone(),
@@ -100,7 +105,7 @@ pub(crate) fn claim(
                 };
                 let desired = object(inputs, &name, spec);
                 let write = existing.is_none_or(|existing| differs(existing, &desired)).then_some(desired);
-                Wanted { write, blocked: None }
+                Wanted { write, blocked: None, gaps: Vec::new() }
             }
         };
         wanted.insert(key.clone(), entry);
@@ -112,17 +117,14 @@ pub(crate) fn claim(
 fn expand(
     params: Option<&Map<String, Json>>,
     outputs: &Outputs<'_>,
-) -> Result<Option<Map<String, Json>>, Gap> {
+) -> Result<Option<Map<String, Json>>, Vec<Gap>> {
     let Some(params) = params else { return Ok(None) };
     match expansion::params(outputs, &Json::Object(params.clone())) {
         Ok(template) => Ok(match written(template) {
             Json::Object(map) => Some(map),
             _ => None,
         }),
-        Err(errors) => Err(errors.first().map_or_else(
-            || Gap { resource: None, output: None, awaited: true, message: String::new() },
-            |at| outputs.gap(&at.error),
-        )),
+        Err(errors) => Err(errors.iter().map(|at| outputs.gap(&at.error)).collect()),
     }
 }
 

@@ -96,11 +96,21 @@ impl Steps<'_> {
         });
         let mut decision = self.decision(lines.collect());
         decision.finalizer = self.finalizer();
-        decision.claims = claims.wanted.into_values().filter_map(|wanted| wanted.write).collect();
+        let mut missing: Vec<Gap> = Vec::new();
+        for wanted in claims.wanted.into_values() {
+            decision.claims.extend(wanted.write);
+            missing.extend(wanted.gaps);
+        }
         match planned {
-            Err(gaps) => decision.basis.runtime = Runtime::Blocked(unresolved(&gaps)),
+            Err(gaps) => {
+                decision.basis.runtime = Runtime::Blocked(unresolved(&gaps));
+                missing.extend(gaps);
+            }
             Ok(spec) => self.put_in_force(spec, &mut decision),
         }
+        missing.sort();
+        missing.dedup();
+        self.explanation.gaps = missing;
         self.retire(&names, &mut decision);
         decision.explanation = std::mem::take(&mut self.explanation);
         Ok(decision)
