@@ -85,7 +85,9 @@ mod tests {
     #[test]
     fn the_endpoint_is_the_port_that_people_expect() {
         use Protocol::{Tcp, Udp};
-        let cases: &[(&[(&str, u16, Protocol)], Option<&str>)] = &[
+
+        type Ports<'a> = &'a [(&'a str, u16, Protocol)];
+        let cases: &[(Ports<'_>, Option<&str>)] = &[
             (&[], None),
             (&[("www", 9000, Tcp)], Some("www")),
             (&[("http", 9000, Tcp), ("https", 9001, Tcp), ("web", 80, Tcp)], Some("https")),

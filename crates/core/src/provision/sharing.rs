@@ -1,6 +1,8 @@
 //! Sharing by id: whoever asks for an instance that others hold must ask for the same thing. Whoever came first is
 //! served on; a newcomer that disagrees is told on what, and with whom.
 
+use std::collections::BTreeMap;
+
 use orchestra_api::{ResourceClaim, claim::Phase};
 use serde_json::{Map, Value as Json};
 
@@ -37,10 +39,13 @@ pub(super) fn agree<'a>(
     (sharers, params.into_iter().flatten().collect())
 }
 
+/// Values by key, each with the Workload that gave it first.
+type Given<'a> = BTreeMap<String, (&'a str, Json)>;
+
 /// What sharers have said so far, and who said it first.
 struct Shared<'a> {
     part: &'static str,
-    values: Option<(&'a str, std::collections::BTreeMap<String, (&'a str, Json)>)>,
+    values: Option<(&'a str, Given<'a>)>,
     /// Whether more may be said.
     extra: bool,
 }
