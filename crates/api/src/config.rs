@@ -13,7 +13,9 @@ use crate::{claim::Output, plan::Kind};
 
 /// The name of the config map.
 pub const CONFIG_MAP: &str = "orchestrator-config";
-/// The key of the document in it.
+/// The name of the config map beside it that keeps the document that is in force: the last one without faults.
+pub const IN_FORCE_MAP: &str = "orchestrator-config-in-force";
+/// The key of the document in both.
 pub const CONFIG_KEY: &str = "config.yaml";
 
 /// The platform's document.

@@ -18,7 +18,7 @@ use kube::{
 };
 use orchestra_api::{
     SYSTEM_NAMESPACE,
-    config::{CONFIG_KEY, CONFIG_MAP},
+    config::{CONFIG_KEY, CONFIG_MAP, IN_FORCE_MAP},
 };
 use orchestra_core::config::{self, Config, Fault};
 use serde_json::json;
@@ -31,9 +31,6 @@ use crate::{
     record::{Recorder, Report, Severity},
     stop::Stop,
 };
-
-/// The config map that keeps the document that is in force.
-const IN_FORCE: &str = "orchestrator-config-in-force";
 
 /// The platform's document, as it is in force. Clones share it.
 #[derive(Clone, Debug)]
@@ -82,7 +79,7 @@ impl Keeper {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
         let keeper = Self { settings, api, client, recorder, metrics };
         // First what was in force before: it stays if the document has faults now.
-        if let Some(kept) = keeper.api.get_opt(IN_FORCE).await?
+        if let Some(kept) = keeper.api.get_opt(IN_FORCE_MAP).await?
             && let Ok(config) = config::check(&text(&kept))
         {
             keeper.settings.set(config);
@@ -136,10 +133,10 @@ impl Keeper {
     /// Keeps the document for the next start. If that fails, this one does not suffer.
     async fn keep(&self, text: &str) {
         let map = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": IN_FORCE}, "data": {CONFIG_KEY: text},
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": IN_FORCE_MAP}, "data": {CONFIG_KEY: text},
         });
         let params = PatchParams::apply("score.dev/settings").force();
-        if let Err(error) = self.api.patch(IN_FORCE, &params, &Patch::Apply(map)).await {
+        if let Err(error) = self.api.patch(IN_FORCE_MAP, &params, &Patch::Apply(map)).await {
             tracing::warn!("failed to keep the platform's document for the next start: {error}");
         }
     }
