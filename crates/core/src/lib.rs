@@ -14,7 +14,7 @@
 //! 6. [`status`]: what is said of it, once the decision is carried out.
 //!
 //! [`provision`] decides about what claims ask for, instance by instance.
-//! [`mod@plan`] goes this way, or the way back when the Workload is deleted.
+//! [`mod@plan`] goes this way, or the way back when the Workload is deleted. [`mod@preview`] shows where it would lead.
 
 pub mod claims;
 pub mod config;
@@ -27,6 +27,7 @@ mod outputs;
 pub mod place;
 pub mod plan;
 pub mod policy;
+pub mod preview;
 mod project;
 pub mod provision;
 pub mod range;

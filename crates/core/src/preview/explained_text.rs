@@ -1,0 +1,139 @@
+//! An explanation as people read it: the causes, what was chosen, and what to do as the last line.
+
+use std::fmt;
+
+use orchestra_api::plan::Kind;
+
+use super::{Dependency, Explained, Provider};
+use crate::{
+    explain::Mistake,
+    place::Conclusion,
+    policy::{Setting, Source},
+};
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, name, .. } = self;
+        if self.ready && !self.being_deleted {
+            write!(f, "Workload {namespace}/{name} is ready. {}", self.in_one_paragraph())?;
+            return self.audited(f);
+        }
+        let what = if self.being_deleted { "is being deleted" } else { "is not ready" };
+        writeln!(f, "Workload {namespace}/{name} {what}.")?;
+        if !self.observed {
+            let generation = self.generation;
+            writeln!(
+                f,
+                "The platform has not looked at generation {generation} yet; this is what it will find."
+            )?;
+        }
+        for cause in &self.causes {
+            let super::Cause { condition, status, reason, message, because } = cause;
+            writeln!(f, "\n{condition} is {status} ({reason}): {message}")?;
+            for line in because.iter().filter(|line| *line != message) {
+                writeln!(f, "  {line}")?;
+            }
+        }
+        self.choices(f)?;
+        self.audited(f)?;
+        if let Some(next) = &self.next {
+            write!(f, "\nNext: {next}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Explained {
+    fn in_one_paragraph(&self) -> String {
+        let mut sentences = Vec::new();
+        if let Some(running) = &self.running {
+            let verb = match running.kind {
+                Kind::Service => "runs",
+                Kind::Job => "ran",
+            };
+            sentences.push(format!(
+                "It {verb} on {} ({}) with the profile {}.",
+                running.placement.backend_id, running.placement.runtime_class, running.profile
+            ));
+        }
+        sentences.push(match &self.status.endpoint {
+            Some(endpoint) => format!("It is reached at {endpoint}."),
+            None => "It has no endpoint.".to_owned(),
+        });
+        let dependencies: Vec<_> = self.dependencies.iter().map(Dependency::title).collect();
+        sentences.push(match &dependencies[..] {
+            [] => "It depends on nothing.".to_owned(),
+            all => format!("It depends on {}.", all.join(", ")),
+        });
+        sentences.join(" ")
+    }
+
+    /// What was chosen, and by whom.
+    fn choices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Why there is no place has been said with the condition.
+        let placement = self.explanation.placement.as_ref();
+        let found = placement.filter(|placement| !matches!(placement.conclusion, Conclusion::Refused(_)));
+        if let Some(placement) = found {
+            writeln!(f, "\nWhere it runs:")?;
+            placement.to_string().lines().try_for_each(|line| writeln!(f, "  {line}"))?;
+        }
+        let settings = self.explanation.settings.iter();
+        let mut by_policy =
+            settings.filter(|setting| matches!(setting.source, Source::Policy(_)) || setting.note.is_some());
+        if let Some(first) = by_policy.next() {
+            writeln!(f, "\nWhat policies set:\n  {first}")?;
+            by_policy.try_for_each(|setting| writeln!(f, "  {setting}"))?;
+        }
+        if !self.explanation.notes.is_empty() && !self.being_deleted {
+            writeln!(f)?;
+            self.explanation.notes.iter().try_for_each(|note| writeln!(f, "Note: {note}"))?;
+        }
+        Ok(())
+    }
+
+    fn audited(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for violation in &self.explanation.audited {
+            write!(f, "\nNot enforced yet: {}", violation.message)?;
+        }
+        if self.explanation.audited.is_empty() || self.ready { Ok(()) } else { writeln!(f) }
+    }
+}
+
+impl Dependency {
+    fn title(&self) -> String {
+        let id = self.id.as_ref().map(|id| format!(", shared as {id}")).unwrap_or_default();
+        format!("{} ({}, {}{id})", self.key, self.type_, self.class)
+    }
+}
+
+impl fmt::Display for Dependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let provider = match &self.provider {
+            Provider::Engine(engine) => format!("provided by the engine `{engine}`"),
+            Provider::Nobody(why) => format!("provided by nobody: {why}"),
+        };
+        write!(f, "{}, {provider}: {:?}: {}", self.title(), self.phase, self.message)
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {}; {}.", self.code, self.pointer, self.message, self.hint)
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.field, self.value)?;
+        match &self.source {
+            Source::Author => f.write_str(" (the author)")?,
+            Source::Existing => f.write_str(" (as it exists)")?,
+            Source::Policy(policy) => write!(f, " (policy {policy})")?,
+            Source::BuiltIn => f.write_str(" (built in)")?,
+        }
+        for over in &self.overridden {
+            write!(f, ", not {} (policy {})", over.value, over.policy)?;
+        }
+        self.note.iter().try_for_each(|note| write!(f, "; {note}"))
+    }
+}

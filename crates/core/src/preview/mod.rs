@@ -1,0 +1,213 @@
+//! What an apply or a deletion would do, and the words for it.
+//!
+//! Nothing is decided here: [`plan`](fn@crate::plan) decides, on what would be there, and the answer is laid beside
+//! what is there. So what is shown is what is done. A plan holds references where values are secret, and so do all
+//! texts here.
+
+mod advice;
+mod change;
+mod deletion;
+mod explained;
+mod explained_text;
+mod foresight;
+mod proposal;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use orchestra_api::{ResourceClaim, WorkloadExposure, WorkloadPlan, workload::WorkloadStatus};
+use serde::Serialize;
+
+pub use self::{
+    change::{Action, Change, FieldChange, ObjectKind},
+    deletion::of_deletion,
+    explained::{Cause, Dependency, Explained, Provider, Running, explain},
+    foresight::KNOWN_AFTER_BINDING,
+    proposal::propose,
+};
+
+use self::foresight::Foreseen;
+use crate::{
+    Applied, Decision, Gap, Inputs, decision::DoomedKind, explain::Explanation, inputs::Live,
+    place::Conclusion, plan,
+};
+
+/// What stands for the uid of a Workload that does not exist.
+const KNOWN_AFTER_APPLY: &str = "(known after apply)";
+
+/// What an apply or a deletion would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Preview {
+    /// What would become of each object behind the Workload, in the order in which it happens.
+    pub changes: Vec<Change>,
+    /// What the Workload would say of itself right after.
+    pub status: WorkloadStatus,
+    /// Values that are not known yet. The plan is shown with [`KNOWN_AFTER_BINDING`] in their place if they will come
+    /// by themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<Gap>,
+    /// Why.
+    pub explanation: Explanation,
+}
+
+/// What would be done about a Workload. One that is being deleted goes, whatever is applied to it.
+pub fn preview(inputs: &Inputs) -> Preview {
+    if inputs.workload.metadata.deletion_timestamp.is_some() {
+        return of_deletion(inputs);
+    }
+    let is_new = inputs.workload_ref().uid.is_empty();
+    let mut inputs = std::borrow::Cow::Borrowed(inputs);
+    if is_new {
+        // A plan names the uid; nothing in the API can have this one.
+        inputs.to_mut().workload.metadata.uid = Some(KNOWN_AFTER_APPLY.to_owned());
+    }
+    let decision = plan(&inputs);
+    let status = decision.basis.report(&as_applied(&decision, &inputs.live()));
+    let mut changes = Changes::of(&inputs, &decision).listed();
+    if is_new {
+        // The revision of a plan tells of the uid as well.
+        for change in &mut changes {
+            change.forget(&["/workloadRef/uid", "/revision"]);
+        }
+    }
+    let explanation = decision.explanation;
+    Preview { changes, status, pending: explanation.gaps.clone(), explanation }
+}
+
+/// A decision beside what is there.
+struct Changes<'a> {
+    live: Live<'a>,
+    decision: &'a Decision,
+    later: Foreseen,
+}
+
+impl<'a> Changes<'a> {
+    fn of(inputs: &'a Inputs, decision: &'a Decision) -> Self {
+        let later = foresight::foresee(inputs, decision);
+        Self { live: inputs.live(), decision, later }
+    }
+
+    fn listed(&self) -> Vec<Change> {
+        let mut changes = self.claims();
+        changes.extend(self.plan());
+        changes.extend(self.exposure());
+        changes.extend(self.released());
+        changes
+    }
+
+    /// The claims that are wanted, by key.
+    fn claims(&self) -> Vec<Change> {
+        let now: BTreeMap<&str, &ResourceClaim> = by_name(&self.decision.claims);
+        let later: BTreeMap<&str, &ResourceClaim> = by_name(&self.later.claims);
+        let of_line = |line: &crate::status::Line| {
+            let live = self.live.claims.get(line.claim.as_str()).copied();
+            let name = line.claim.as_str();
+            if let Some(desired) = now.get(name) {
+                return Some(Change::of_claim(live, desired));
+            }
+            if let Some(desired) = later.get(name) {
+                let note = "once the values that it refers to are known";
+                return Some(Change::of_claim(live, desired).with_note(note));
+            }
+            live.map(|live| Change::of_claim(Some(live), live))
+        };
+        self.decision.basis.claims.iter().filter(|line| line.wanted).filter_map(of_line).collect()
+    }
+
+    fn plan(&self) -> Option<Change> {
+        let live = self.live.plan.ours();
+        if let Some(desired) = &self.decision.plan {
+            return Some(Change::of_plan(live, desired));
+        }
+        if let Some(desired) = &self.later.plan {
+            let mut change = Change::of_plan(live, desired).with_note("once its dependencies are ready");
+            change.forget(&["/revision"]);
+            return Some(change);
+        }
+        live.map(|live| Change::of_plan(Some(live), live))
+    }
+
+    fn exposure(&self) -> Option<Change> {
+        let live = self.live.exposure.ours();
+        if let Some(desired) = &self.decision.exposure {
+            return Some(Change::of_exposure(live, desired));
+        }
+        if let Some(desired) = &self.later.exposure {
+            return Some(Change::of_exposure(live, desired).with_note("once its dependencies are ready"));
+        }
+        live.map(|live| Change::of_exposure(Some(live), live))
+    }
+
+    /// The claims that nobody wants any more: they go once nothing that runs can be using them.
+    fn released(&self) -> Vec<Change> {
+        let placement = self.decision.explanation.placement.as_ref();
+        let is_decided =
+            placement.is_some_and(|placement| !matches!(placement.conclusion, Conclusion::Refused(_)));
+        if !is_decided {
+            return Vec::new();
+        }
+        let lines = self.decision.basis.claims.iter().filter(|line| line.wanted);
+        let wanted: BTreeSet<&str> = lines.map(|line| line.claim.as_str()).collect();
+        let doomed = self.decision.delete.iter().filter(|doomed| doomed.kind == DoomedKind::ResourceClaim);
+        let now: BTreeSet<&str> = doomed.map(|doomed| doomed.name.as_str()).collect();
+        let released = self.live.claims.iter().filter(|(name, _)| !wanted.contains(*name));
+        let change = |(name, claim): (&&str, &&ResourceClaim)| {
+            let change = Change::of_release(claim);
+            if claim.metadata.deletion_timestamp.is_some() || now.contains(name) {
+                change
+            } else {
+                change.with_note("once the running version does without it")
+            }
+        };
+        released.map(change).collect()
+    }
+}
+
+fn by_name(claims: &[ResourceClaim]) -> BTreeMap<&str, &ResourceClaim> {
+    claims.iter().filter_map(|claim| Some((claim.metadata.name.as_deref()?, claim))).collect()
+}
+
+/// A decision as it would be if the API took all of it.
+fn as_applied(decision: &Decision, live: &Live<'_>) -> Applied {
+    let claim = |claim: &ResourceClaim| {
+        let name = claim.metadata.name.clone().unwrap_or_default();
+        let held = live.claims.get(name.as_str()).copied();
+        let is_same = held.is_some_and(|held| held.spec == claim.spec);
+        let held_claim = ResourceClaim {
+            metadata: as_held(&claim.metadata, held.map(|held| &held.metadata), is_same),
+            spec: claim.spec.clone(),
+            status: held.and_then(|held| held.status.clone()),
+        };
+        (name, Ok(held_claim))
+    };
+    let plan = decision.plan.as_ref().map(|plan| {
+        let held = live.plan.ours();
+        let is_same = held.is_some_and(|held| held.spec == plan.spec);
+        Ok(WorkloadPlan {
+            metadata: as_held(&plan.metadata, held.map(|held| &held.metadata), is_same),
+            spec: plan.spec.clone(),
+            status: held.and_then(|held| held.status.clone()),
+        })
+    });
+    let exposure = decision.exposure.as_ref().map(|exposure| {
+        let held = live.exposure.ours();
+        let is_same = held.is_some_and(|held| held.spec == exposure.spec);
+        Ok(WorkloadExposure {
+            metadata: as_held(&exposure.metadata, held.map(|held| &held.metadata), is_same),
+            spec: exposure.spec.clone(),
+            status: held.and_then(|held| held.status.clone()),
+        })
+    });
+    Applied { claims: decision.claims.iter().map(claim).collect(), plan, exposure }
+}
+
+fn as_held(desired: &ObjectMeta, held: Option<&ObjectMeta>, is_same: bool) -> ObjectMeta {
+    let generation = match held {
+        None => Some(1),
+        Some(held) => held.generation.map(|generation| generation + i64::from(!is_same)),
+    };
+    ObjectMeta { generation, uid: held.and_then(|held| held.uid.clone()), ..desired.clone() }
+}

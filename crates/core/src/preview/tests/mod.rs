@@ -1,0 +1,5 @@
+//! What people read, word for word, and that it is what is done.
+
+mod explaining;
+mod previewing;
+mod world;
