@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-core", &["orchestra-api", "orchestra-score"]),
     ("orchestra-drivers", &["orchestra-api", "orchestra-core"]),
     ("orchestra-controllers", &["orchestra-api", "orchestra-core", "orchestra-drivers"]),
+    ("orchestra-server", &["orchestra-api", "orchestra-core", "orchestra-score"]),
     ("orchestra-apiserver", &[]),
     ("orchestra", &["orchestra-apiserver", "orchestra-score"]),
     ("orchestra-score-fuzz", &["orchestra-score"]),

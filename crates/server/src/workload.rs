@@ -1,0 +1,161 @@
+//! What would be done about a Workload, and why it is as it is.
+
+use axum::{
+    body::Bytes,
+    extract::{
+        Path, RawQuery, State,
+        rejection::{BytesRejection, PathRejection},
+    },
+    http::{Extensions, HeaderMap, StatusCode},
+    response::Response,
+};
+use orchestra_core::preview::{self, Explained, Preview};
+
+use crate::{
+    Server,
+    access::{Ask, authenticate, authorise},
+    answer::{Code, Failure, Format},
+    body,
+    gather::gather,
+};
+
+/// The namespace and the name of a Workload, from the address.
+pub(crate) type At = Result<Path<(String, String)>, PathRejection>;
+
+/// Why a Workload is as it is.
+pub(crate) async fn explain(
+    State(server): State<Server>,
+    at: At,
+    RawQuery(query): RawQuery,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Response {
+    let format = Format::of(&headers);
+    let explained = async {
+        let (namespace, name) = admit(&server, at, &extensions, "get", "plan").await?;
+        no_parameters(query.as_deref())?;
+        explained(&server, &namespace, &name).await
+    };
+    match explained.await {
+        Ok(explained) => format.write(StatusCode::OK, &explained),
+        Err(failure) => failure.answer(format),
+    }
+}
+
+async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Failure> {
+    let gathered = gather(&server.client, namespace, name).await?;
+    let inputs = gathered.inputs((server.clock)()).ok_or_else(|| absent(namespace, name))?;
+    Ok(preview::explain(&inputs))
+}
+
+/// What an apply or a deletion would do. Nothing is written.
+pub(crate) async fn plan(
+    State(server): State<Server>,
+    at: At,
+    RawQuery(query): RawQuery,
+    extensions: Extensions,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let format = Format::of(&headers);
+    let previewed = async {
+        let (namespace, name) = admit(&server, at, &extensions, "create", "plan").await?;
+        if is_deletion(query.as_deref())? {
+            return of_deletion(&server, &namespace, &name).await;
+        }
+        let proposed = body::read(body, &headers, &namespace, &name)?;
+        let gathered = gather(&server.client, &namespace, &name).await?;
+        if gathered.namespace.is_none() {
+            let message = format!("There is no namespace {namespace:?}; make it before you apply to it.");
+            return Err(Failure::new(Code::NotFound, message));
+        }
+        Ok(preview::preview(&gathered.proposing(proposed, (server.clock)())))
+    };
+    match previewed.await {
+        Ok(preview) => format.write(StatusCode::OK, &preview),
+        Err(failure) => failure.answer(format),
+    }
+}
+
+async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Failure> {
+    let gathered = gather(&server.client, namespace, name).await?;
+    let inputs = gathered.inputs((server.clock)()).ok_or_else(|| absent(namespace, name))?;
+    Ok(preview::of_deletion(&inputs))
+}
+
+/// Lets a caller pass, and reads which Workload is meant. Who may not ask does not learn what there is.
+pub(crate) async fn admit(
+    server: &Server,
+    at: At,
+    extensions: &Extensions,
+    verb: &'static str,
+    subresource: &'static str,
+) -> Result<(String, String), Failure> {
+    let caller = authenticate(extensions)?;
+    let Path((namespace, name)) =
+        at.map_err(|_| Failure::new(Code::BadRequest, "The address cannot be read."))?;
+    // A name becomes part of an address of the API, and must stay a name there.
+    for text in [&namespace, &name] {
+        if !is_name(text) {
+            let message = format!("{text:?} cannot be the name of an object: use a-z, 0-9, `-` and `.`.");
+            return Err(Failure::new(Code::BadRequest, message));
+        }
+    }
+    let ask = Ask { verb, namespace: &namespace, name: &name, subresource };
+    authorise(server.access.as_ref(), caller, &ask).await?;
+    Ok((namespace, name))
+}
+
+fn is_name(text: &str) -> bool {
+    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    text.len() <= 253
+        && text.starts_with(is_end)
+        && text.ends_with(is_end)
+        && text.chars().all(|c| is_end(c) || c == '-' || c == '.')
+}
+
+pub(crate) fn absent(namespace: &str, name: &str) -> Failure {
+    Failure::new(Code::NotFound, format!("There is no workload {name:?} in the namespace {namespace:?}."))
+}
+
+/// Refuses parameters that mean nothing here.
+pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), Failure> {
+    match query.unwrap_or_default() {
+        "" => Ok(()),
+        query => Err(Failure::new(Code::BadRequest, format!("The parameters {query:?} mean nothing here."))),
+    }
+}
+
+fn is_deletion(query: Option<&str>) -> Result<bool, Failure> {
+    match query.unwrap_or_default() {
+        "" | "delete=false" => Ok(false),
+        "delete=true" => Ok(true),
+        query => Err(Failure::new(
+            Code::BadRequest,
+            format!("The parameters {query:?} mean nothing here; there is only `delete=true`."),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_lead_elsewhere_is_no_name() {
+        for text in ["", "..", ".", "a/b", "../secrets", "a?b", "a#b", "A", "a b", "a-", "ä", "a%2fb"] {
+            assert!(!is_name(text), "{text:?}");
+        }
+        for text in ["a", "web", "node-postgres-app", "3scale", "a.b"] {
+            assert!(is_name(text), "{text:?}");
+        }
+        assert!(!is_name(&"a".repeat(254)));
+    }
+
+    #[test]
+    fn only_delete_is_a_parameter() {
+        assert_eq!(is_deletion(None), Ok(false));
+        assert_eq!(is_deletion(Some("delete=true")), Ok(true));
+        assert!(is_deletion(Some("delete=yes")).is_err() && is_deletion(Some("dryRun=All")).is_err());
+    }
+}

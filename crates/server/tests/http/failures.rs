@@ -1,0 +1,121 @@
+//! Who is told nothing, and how.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::StatusCode;
+use orchestra_server::{Caller, Server, router};
+use orchestra_testkit::Matching;
+use serde_json::json;
+
+use crate::platform::{Platform, administrator, ask, object};
+
+const WEB: &str = "/orchestra/v1/namespaces/default/workloads/web";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_and_users_without_a_role_are_refused_before_anything_is_read() {
+    let platform = Platform::start().await;
+    let user = Caller { user: "eve".to_owned(), groups: vec!["developers".to_owned()] };
+    for (method, what) in [("GET", "explain"), ("POST", "plan"), ("GET", "events")] {
+        for (caller, status, code) in [
+            (None, StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            (Some(user.clone()), StatusCode::FORBIDDEN, "FORBIDDEN"),
+        ] {
+            let path = format!("{WEB}/{what}");
+            let said = ask(router(platform.server()), caller, method, &path, "", "", Body::empty()).await;
+            assert_eq!((said.status, said.code().as_str()), (status, code), "{path}");
+        }
+    }
+    let said = ask(router(platform.server()), None, "GET", "/orchestra/metrics", "", "", Body::empty()).await;
+    assert_eq!(said.status, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_failure_comes_in_one_envelope() {
+    let platform = Platform::start().await;
+    let web = object("web", &json!({"containers": {"app": {"image": "nginx"}}})).to_string();
+    let elsewhere = "/orchestra/v1/namespaces/nowhere/workloads/web/plan";
+    let long = format!("{{\"a\": \"{}\"}}", "x".repeat(3 * 1024 * 1024));
+    for (method, path, body, status, code) in [
+        ("GET", format!("{WEB}/explain"), "", 404, "NOT_FOUND"),
+        ("GET", format!("{WEB}/events"), "", 404, "NOT_FOUND"),
+        ("POST", format!("{WEB}/plan?delete=true"), "", 404, "NOT_FOUND"),
+        ("POST", elsewhere.to_owned(), &web, 404, "NOT_FOUND"),
+        ("GET", "/orchestra/nothing".to_owned(), "", 404, "NOT_FOUND"),
+        ("DELETE", format!("{WEB}/plan"), "", 405, "METHOD_NOT_ALLOWED"),
+        ("POST", format!("{WEB}/plan?dryRun=All"), &web, 400, "BAD_REQUEST"),
+        ("POST", format!("{WEB}/plan"), "", 400, "BAD_REQUEST"),
+        ("POST", format!("{WEB}/plan"), "[]", 400, "BAD_REQUEST"),
+        ("POST", format!("{WEB}/plan"), "{\"kind\": \"Workload\"}", 400, "BAD_REQUEST"),
+        ("POST", WEB.replace("web", "other") + "/plan", &web, 400, "BAD_REQUEST"),
+        ("POST", format!("{WEB}/plan"), &long, 413, "PAYLOAD_TOO_LARGE"),
+        (
+            "GET",
+            "/orchestra/v1/namespaces/default/workloads/..%2Fsecrets%2Fx/explain".to_owned(),
+            "",
+            400,
+            "BAD_REQUEST",
+        ),
+        ("GET", "/orchestra/v1/namespaces/a%2Fb/workloads/web/explain".to_owned(), "", 400, "BAD_REQUEST"),
+    ] {
+        for accept in ["application/json", "text/plain"] {
+            let body = Body::from(body.to_owned());
+            let kind = "application/json";
+            let said =
+                ask(router(platform.server()), Some(administrator()), method, &path, accept, kind, body)
+                    .await;
+            assert_eq!(said.status.as_u16(), status, "{method} {path}: {}", said.text);
+            match accept {
+                "text/plain" => assert!(said.text.starts_with(&format!("{code}: ")), "{}", said.text),
+                _ => assert_eq!(said.code(), code, "{method} {path}"),
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn broken_yaml_is_refused_with_its_line() {
+    let platform = Platform::start().await;
+    let body = "apiVersion: score.dev/v1b1\nkind: Workload\nkind: Workload\n";
+    let said = platform.post(&format!("{WEB}/plan"), "", "application/yaml", body).await;
+    assert_eq!(said.code(), "BAD_REQUEST");
+    assert!(said.text.contains("line 3: "), "{}", said.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn health_is_for_everybody_and_readiness_says_what_is_awaited() {
+    let platform = Platform::start().await;
+    let ask_for = async |server: Server, path: &str, caller: Option<Caller>| {
+        ask(router(server), caller, "GET", path, "text/plain", "", Body::empty()).await
+    };
+    let said = ask_for(platform.server(), "/orchestra/healthz", None).await;
+    assert_eq!((said.status, said.text.as_str()), (StatusCode::OK, "ok\n"));
+    let said = ask_for(platform.server(), "/orchestra/readyz", None).await;
+    assert_eq!((said.status, said.text.as_str()), (StatusCode::OK, "ok\n"));
+    let mut server = platform.server();
+    server.awaited = Arc::new(|| vec!["the API".to_owned(), "the caches".to_owned()]);
+    let said = ask_for(server, "/orchestra/readyz", None).await;
+    assert_eq!(said.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(said.text, "UNAVAILABLE: The platform waits for: the API, the caches.\n");
+    let said = ask_for(platform.server(), "/orchestra/metrics", Some(administrator())).await;
+    assert_eq!((said.status, said.text.as_str()), (StatusCode::OK, "orchestra_up 1\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_api_that_does_not_answer_is_unavailable_and_its_words_stay_inside() {
+    let platform = Platform::start().await;
+    let server = Server { client: platform.env.faulty_client(), ..platform.server() };
+    let path = format!("{WEB}/explain");
+    let policies = || Matching::any().path("/apis/score.dev/v1b1/platformpolicies");
+    for (fault, status, code) in [
+        (platform.env.faults().fail(policies(), 1, StatusCode::BAD_GATEWAY), 503, "UNAVAILABLE"),
+        (platform.env.faults().drop_answer(policies(), 2), 503, "UNAVAILABLE"),
+        (platform.env.faults().fail(policies(), 3, StatusCode::FORBIDDEN), 500, "INTERNAL_ERROR"),
+    ] {
+        let said =
+            ask(router(server.clone()), Some(administrator()), "GET", &path, "", "", Body::empty()).await;
+        assert!(fault.struck(), "{said:?}");
+        assert_eq!((said.status.as_u16(), said.code().as_str()), (status, code), "{said:?}");
+        assert!(!said.text.contains("policies"), "{}", said.text);
+    }
+}

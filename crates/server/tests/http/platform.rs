@@ -1,0 +1,235 @@
+//! A whole platform in the process, and a caller of its server.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{Router, body::Body};
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt;
+use k8s_openapi::{api::core::v1::ConfigMap, jiff::Timestamp};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams},
+};
+use orchestra_api::{
+    ConditionStatus, ConditionType, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, crd,
+};
+use orchestra_controllers::{Controllers, Options};
+use orchestra_drivers::static_engine::Static;
+use orchestra_server::{AdminOnly, Caller, Server, router};
+use orchestra_testkit::{
+    TestEnv,
+    scripted::{ScriptedProvisioner, ScriptedRuntime},
+};
+use serde_json::{Value as Json, json};
+use tower::ServiceExt;
+
+/// A value that must appear nowhere but in Secrets.
+pub(crate) const CANARY: &str = "canary-5up3r-s3cr3t";
+
+const DOCUMENT: &str = r"
+apiVersion: score.dev/v1b1
+kind: OrchestratorConfig
+metadata: {name: default}
+spec:
+  profiles:
+    - name: web-service
+      backends: [{backendId: here, runtimeClass: scripted}]
+  provisioners:
+    - {type: postgres, engine: builtin}
+    - {type: redis, engine: builtin}
+  defaults: {profile: web-service}
+";
+
+pub(crate) struct Platform {
+    pub(crate) env: TestEnv,
+    pub(crate) runtime: ScriptedRuntime,
+    pub(crate) provisioner: ScriptedProvisioner,
+    controllers: Option<Controllers>,
+}
+
+/// What the server said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: StatusCode,
+    pub(crate) kind: String,
+    pub(crate) text: String,
+}
+
+impl Said {
+    pub(crate) fn json(&self) -> Json {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    pub(crate) fn code(&self) -> String {
+        self.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Platform {
+    pub(crate) async fn start() -> Self {
+        let env = TestEnv::start().await;
+        for definition in crd::all() {
+            env.install(definition).await;
+        }
+        env.namespace("score-system").await;
+        let provisioner = ScriptedProvisioner::new("builtin", CANARY, env.client());
+        let runtime = ScriptedRuntime::new("scripted");
+        let mut platform = Self { env, runtime, provisioner, controllers: None };
+        platform.configure("orchestrator-config", DOCUMENT).await;
+        platform.begin().await;
+        platform
+    }
+
+    async fn begin(&mut self) {
+        let options = Options {
+            runtimes: vec![Arc::new(self.runtime.clone())],
+            provisioners: vec![Arc::new(self.provisioner.clone()), Arc::new(Static)],
+            ..Options::default()
+        };
+        self.controllers = Some(Controllers::start(self.env.client(), options).await.unwrap());
+    }
+
+    /// Waits until the controllers have done everything, and ends them.
+    pub(crate) async fn end(&mut self) {
+        if let Some(controllers) = self.controllers.take() {
+            controllers.idle().await;
+            controllers.stop().await;
+        }
+    }
+
+    pub(crate) async fn configure(&self, name: &str, document: &str) {
+        let api: Api<ConfigMap> = Api::namespaced(self.env.client(), "score-system");
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"config.yaml": document},
+        });
+        api.patch(name, &PatchParams::apply("test").force(), &Patch::Apply(map)).await.unwrap();
+    }
+
+    fn workloads(&self) -> Api<Workload> {
+        Api::default_namespaced(self.env.client())
+    }
+
+    pub(crate) async fn apply(&self, name: &str, spec: &Json) {
+        let params = PatchParams::apply("author").force();
+        self.workloads().patch(name, &params, &Patch::Apply(object(name, spec))).await.unwrap();
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        self.workloads().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Waits until a condition of this generation is so.
+    pub(crate) async fn until(&self, name: &str, type_: ConditionType, status: ConditionStatus) -> Workload {
+        let workloads = self.workloads();
+        self.env
+            .eventually(format!("{name} is {type_}={status}"), async || {
+                let workload = workloads.get(name).await.map_err(|error| error.to_string())?;
+                let conditions = workload.status.clone().unwrap_or_default().conditions;
+                let is_so = conditions.iter().any(|condition| {
+                    condition.type_ == type_
+                        && condition.status == status
+                        && Some(condition.observed_generation) == workload.metadata.generation
+                });
+                if is_so { Ok(Some(workload)) } else { Err(format!("{conditions:#?}")) }
+            })
+            .await
+    }
+
+    pub(crate) async fn until_ready(&self, name: &str) -> Workload {
+        self.until(name, ConditionType::Ready, ConditionStatus::True).await
+    }
+
+    /// The version of everything of ours in the API.
+    pub(crate) async fn versions(&self) -> BTreeMap<String, Option<String>> {
+        let client = self.env.client();
+        let mut versions = BTreeMap::new();
+        let all = ListParams::default();
+        for object in Api::<Workload>::all(client.clone()).list(&all).await.unwrap() {
+            versions.insert(format!("workload {}", object.name_any()), object.resource_version());
+        }
+        for object in Api::<ResourceClaim>::all(client.clone()).list(&all).await.unwrap() {
+            versions.insert(format!("claim {}", object.name_any()), object.resource_version());
+        }
+        for object in Api::<WorkloadPlan>::all(client.clone()).list(&all).await.unwrap() {
+            versions.insert(format!("plan {}", object.name_any()), object.resource_version());
+        }
+        for object in Api::<WorkloadExposure>::all(client.clone()).list(&all).await.unwrap() {
+            versions.insert(format!("exposure {}", object.name_any()), object.resource_version());
+        }
+        for object in Api::<ConfigMap>::all(client).list(&all).await.unwrap() {
+            versions.insert(format!("map {}", object.name_any()), object.resource_version());
+        }
+        versions
+    }
+
+    pub(crate) fn server(&self) -> Server {
+        Server {
+            client: self.env.client(),
+            access: Arc::new(AdminOnly),
+            metrics: Arc::new(|| "orchestra_up 1\n".to_owned()),
+            awaited: Arc::new(Vec::new),
+            clock: Timestamp::now,
+        }
+    }
+
+    /// Asks as the administrator.
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> Said {
+        ask(
+            router(self.server()),
+            Some(administrator()),
+            "GET",
+            path,
+            accept,
+            "application/json",
+            Body::empty(),
+        )
+        .await
+    }
+
+    pub(crate) async fn post(&self, path: &str, accept: &str, kind: &str, body: impl Into<Body>) -> Said {
+        ask(router(self.server()), Some(administrator()), "POST", path, accept, kind, body.into()).await
+    }
+
+    /// What an apply would do, as JSON.
+    pub(crate) async fn plan(&self, name: &str, spec: &Json) -> Json {
+        let path = format!("/orchestra/v1/namespaces/default/workloads/{name}/plan");
+        let body = object(name, spec).to_string();
+        let said = self.post(&path, "application/json", "application/json", body).await;
+        assert_eq!(said.status, StatusCode::OK, "{said:?}");
+        said.json()
+    }
+}
+
+pub(crate) fn object(name: &str, spec: &Json) -> Json {
+    json!({"apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": name}, "spec": spec})
+}
+
+pub(crate) fn administrator() -> Caller {
+    Caller { user: "admin".to_owned(), groups: vec!["system:masters".to_owned()] }
+}
+
+pub(crate) async fn ask(
+    router: Router,
+    caller: Option<Caller>,
+    method: &str,
+    path: &str,
+    accept: &str,
+    kind: &str,
+    body: Body,
+) -> Said {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::ACCEPT, accept)
+        .header(header::CONTENT_TYPE, kind)
+        .body(body)
+        .unwrap();
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    let response = router.oneshot(request).await.unwrap();
+    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap().to_owned());
+    let status = response.status();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    Said { status, kind: kind.unwrap_or_default(), text: String::from_utf8(bytes.to_vec()).unwrap() }
+}
