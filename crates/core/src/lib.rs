@@ -34,6 +34,7 @@ pub mod range;
 mod request;
 pub mod revision;
 pub mod selector;
+mod sentence;
 pub mod status;
 mod teardown;
 pub mod validate;

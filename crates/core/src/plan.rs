@@ -26,6 +26,7 @@ use crate::{
     policy::{self, Effective, Subject},
     project::Projection,
     request,
+    sentence::sentence,
     status::{Basis, Line, Runtime},
     teardown::{doom, tear_down, unique_keys},
     validate,
@@ -146,8 +147,7 @@ impl Steps<'_> {
         }
         if let Some(first) = outcome.violations.first() {
             let more = outcome.violations.len() - 1;
-            let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-            let finding = Finding::bad(Reason::PolicyViolation, format!("{}{more}", first.message));
+            let finding = Finding::bad(Reason::PolicyViolation, sentence(&first.message, more));
             self.explanation.violations = outcome.violations;
             return Err(self.refused(finding));
         }
@@ -183,7 +183,7 @@ impl Steps<'_> {
         let outcome = request::place(self.inputs, &self.live, document, effective, requirements);
         self.explanation.placement = Some(outcome.explanation);
         outcome.result.map_err(|refusal| {
-            let message = refusal.message();
+            let message = sentence(&refusal.message(), 0);
             match refusal {
                 Refusal::UnknownProfile { because: ProfileReason::Annotation, .. } => {
                     self.refused(Finding::bad(Reason::SpecInvalid, message))
@@ -380,8 +380,6 @@ impl Steps<'_> {
 /// What is said while values are missing: the first that will not come by itself, else the first that is awaited.
 fn unresolved(gaps: &[Gap]) -> Finding {
     let first = gaps.iter().find(|gap| !gap.awaited).or_else(|| gaps.first());
-    let message = first.map(|gap| gap.message.clone()).unwrap_or_default();
-    let more = gaps.len().saturating_sub(1);
-    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-    Finding::bad(Reason::ProjectionError, format!("{message}{more}"))
+    let message = first.map(|gap| gap.message.as_str()).unwrap_or_default();
+    Finding::bad(Reason::ProjectionError, sentence(message, gaps.len().saturating_sub(1)))
 }

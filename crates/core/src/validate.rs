@@ -9,6 +9,8 @@ use orchestra_score::{
     model::{self, FileContent},
 };
 
+use crate::sentence::sentence;
+
 /// The document of a Workload, if it is valid.
 pub fn validate(workload: &Workload) -> Result<model::Workload, Vec<Diagnostic>> {
     let report = Document::from_json(workload.document()).check();
@@ -43,14 +45,9 @@ fn unread_files(document: &model::Workload) -> Vec<Diagnostic> {
 
 /// What is said of a document with mistakes: the first of them, and how many more there are.
 pub fn refuse(errors: &[Diagnostic]) -> Finding {
-    let more = match errors.len() {
-        0 | 1 => String::new(),
-        2 => " (and 1 more mistake)".to_owned(),
-        n => format!(" (and {} more mistakes)", n - 1),
-    };
     let first = errors.first().map_or_else(
         || "The document cannot be read.".to_owned(),
-        |error| format!("{} at {}: {}; {}.", error.code, error.pointer.as_str(), error.message, error.hint),
+        |error| format!("{} at {}: {}; {}", error.code, error.pointer.as_str(), error.message, error.hint),
     );
-    Finding::bad(Reason::SpecInvalid, format!("{first}{more}"))
+    Finding::bad(Reason::SpecInvalid, sentence(&first, errors.len().saturating_sub(1)))
 }

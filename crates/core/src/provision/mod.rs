@@ -15,9 +15,12 @@ use orchestra_api::{
 };
 use serde_json::{Map, Value as Json};
 
-use crate::config::{
-    Config,
-    provisioner::{self, Wanted},
+use crate::{
+    config::{
+        Config,
+        provisioner::{self, Wanted},
+    },
+    sentence::sentence,
 };
 
 /// Everything that a decision about one instance rests on.
@@ -174,7 +177,7 @@ pub fn decide(inputs: &Inputs) -> Decision {
 pub const EXTERNAL: &str = "external";
 
 fn select<'c>(config: &'c Config, claim: &ResourceClaim) -> Result<&'c Provisioner, String> {
-    provisioner::select(config, &Wanted::by(&claim.spec)).map_err(|none| none.to_string())
+    provisioner::select(config, &Wanted::by(&claim.spec)).map_err(|none| sentence(&none.to_string(), 0))
 }
 
 fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
