@@ -200,8 +200,14 @@ fn fold(plan: &WorkloadPlan, revision: &str) -> Finding {
     };
     let said = status.message.clone().filter(|message| !message.is_empty());
     let said_or = |otherwise: &str| said.unwrap_or_else(|| otherwise.to_owned());
-    let reason_or =
-        |otherwise| status.reason.filter(|reason| *reason != Reason::Succeeded).unwrap_or(otherwise);
+    // What is said of inputs and claims is said elsewhere: a runtime that gives such a reason would contradict it.
+    let is_others = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::Succeeded | Reason::SpecInvalid | Reason::BindingPending | Reason::BindingFailed
+        )
+    };
+    let reason_or = |otherwise| status.reason.filter(|reason| !is_others(reason)).unwrap_or(otherwise);
     match status.phase {
         Phase::Ready => Finding::good(said_or(match plan.spec.kind {
             Kind::Service => "It runs.",

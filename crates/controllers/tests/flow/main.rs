@@ -2,5 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+mod budget;
+mod change;
+mod config;
+mod counting;
+mod endpoint;
+mod external;
+mod foreign;
+mod malformed;
+mod observing;
+mod placement;
 mod platform;
+mod policy;
+mod secrecy;
+mod sharing;
 mod tutorial;
