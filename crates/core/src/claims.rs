@@ -221,14 +221,20 @@ fn differs(existing: &ResourceClaim, desired: &ResourceClaim) -> bool {
     existing.spec != desired.spec || metadata_differs(&existing.metadata, &desired.metadata)
 }
 
-/// The claims that can go: nobody wants them, and none of those that stay was made with their help.
+/// The claims that can go: nobody wants them, and none of those that stay was made with their help. A claim that is
+/// current was made with the help of the successor, if there is one.
 pub(crate) fn removable<'a>(
     live: &Live<'a>,
     is_wanted: impl Fn(&ResourceClaim) -> bool,
+    is_current: impl Fn(&ResourceClaim) -> bool,
 ) -> Vec<&'a ResourceClaim> {
     let needed = |claim: &ResourceClaim| {
+        let has_successor =
+            live.claims.values().any(|other| other.spec.key == claim.spec.key && is_current(other));
         live.claims.values().any(|other| {
-            other.metadata.name != claim.metadata.name && other.spec.depends_on.contains(&claim.spec.key)
+            other.metadata.name != claim.metadata.name
+                && other.spec.depends_on.contains(&claim.spec.key)
+                && !(has_successor && is_current(other))
         })
     };
     live.claims.values().copied().filter(|claim| !is_wanted(claim) && !needed(claim)).collect()

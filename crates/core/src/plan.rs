@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use orchestra_api::{
-    WorkloadExposure, WorkloadPlan,
+    ResourceClaim, WorkloadExposure, WorkloadPlan,
     condition::{Finding, Reason},
     exposure::WorkloadExposureSpec,
     finalizer, label,
@@ -21,7 +21,7 @@ use crate::{
     explain::{Explanation, Mistake},
     inputs::{Held, Inputs, Live},
     lint,
-    outputs::{Gap, Outputs},
+    outputs::{Gap, Outputs, is_provided},
     place::{Placed, ProfileReason, Refusal, Terms},
     policy::{self, Effective, Subject},
     project::Projection,
@@ -313,7 +313,16 @@ impl Steps<'_> {
         }
         decision.basis.claims = unique_keys(std::mem::take(&mut decision.basis.claims));
         if moved_on {
-            for claim in claims::removable(&self.live, |claim| is_wanted(claim.metadata.name.as_deref())) {
+            let changing = decision.claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
+            let waiting = decision.basis.claims.iter().filter(|line| line.blocked.is_some());
+            let unsettled: BTreeSet<&str> =
+                changing.chain(waiting.map(|line| line.claim.as_str())).collect();
+            let is_current = |claim: &ResourceClaim| {
+                let name = claim.metadata.name.as_deref();
+                is_wanted(name) && is_provided(claim) && name.is_none_or(|name| !unsettled.contains(name))
+            };
+            let is_wanted = |claim: &ResourceClaim| is_wanted(claim.metadata.name.as_deref());
+            for claim in claims::removable(&self.live, is_wanted, is_current) {
                 doom(DoomedKind::ResourceClaim, &claim.metadata, &mut decision.delete);
             }
         }

@@ -36,7 +36,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
     } else if live.claims.is_empty() {
         done = true;
     } else {
-        let next = claims::removable(&live, |_| false);
+        let next = claims::removable(&live, |_| false, |_| false);
         // Claims that need each other in a circle cannot have been made; if they were, all go at once.
         let next: Vec<&ResourceClaim> =
             if next.is_empty() { live.claims.values().copied().collect() } else { next };
