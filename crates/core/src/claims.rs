@@ -43,6 +43,8 @@ pub(crate) struct Wanted {
     pub(crate) blocked: Option<String>,
     /// The values that its parameters wait for.
     pub(crate) gaps: Vec<Gap>,
+    /// Whether it exists and is asked for otherwise now, so that what it gives is out of date.
+    pub(crate) outdated: bool,
 }
 
 /// The names that the claims of a Workload have, by the key of the resource.
@@ -85,10 +87,12 @@ pub(crate) fn claim(
         };
         let expanded = expand(resource.params.as_ref(), outputs);
         let entry = match (blocked, expanded) {
-            (Some(message), _) => Wanted { write: None, blocked: Some(message), gaps: Vec::new() },
+            (Some(message), _) => {
+                Wanted { write: None, blocked: Some(message), gaps: Vec::new(), outdated: false }
+            }
             (None, Err(gaps)) => {
                 let message = gaps.first().map(|gap| gap.message.clone()).unwrap_or_default();
-                Wanted { write: None, blocked: Some(message), gaps }
+                Wanted { write: None, blocked: Some(message), gaps, outdated: false }
             }
             (None, Ok(params)) => {
                 let spec = ResourceClaimSpec {
@@ -104,8 +108,9 @@ pub(crate) fn claim(
                     depends_on: references(resource.params.as_ref()),
                 };
                 let desired = object(inputs, &name, spec);
+                let outdated = existing.is_some_and(|existing| existing.spec != desired.spec);
                 let write = existing.is_none_or(|existing| differs(existing, &desired)).then_some(desired);
-                Wanted { write, blocked: None, gaps: Vec::new() }
+                Wanted { write, blocked: None, gaps: Vec::new(), outdated }
             }
         };
         wanted.insert(key.clone(), entry);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use orchestra_api::{
-    ResourceClaim, WorkloadExposure, WorkloadPlan,
+    Placement, ResourceClaim, WorkloadExposure, WorkloadPlan,
     condition::{Finding, Reason},
     exposure::WorkloadExposureSpec,
     finalizer, label,
@@ -16,7 +16,7 @@ use orchestra_score::model::{self, Resource};
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    claims::{self, metadata_differs},
+    claims::{self, Claims, metadata_differs},
     decision::{Decision, DoomedKind, Finalizer},
     explain::{Explanation, Mistake},
     inputs::{Held, Inputs, Live},
@@ -68,12 +68,8 @@ impl Steps<'_> {
         let requirements = request::requirements(&effective.annotations);
         let placed = self.place(&document, &effective, &requirements, &names)?;
 
-        let by_key =
-            names.iter().map(|(key, name)| (key.as_str(), self.live.claims.get(name.as_str()).copied()));
-        let outputs = Outputs::new(self.metadata(), by_key.collect());
-        let claims =
-            claims::claim(self.inputs, &self.live, &resources, &effective, &placed.placement, &outputs);
         let (kind, values) = self.terms(&placed);
+        let (claims, outputs) = self.claim(&resources, &effective, &placed.placement, &names);
         let planned = Projection {
             workload: self.inputs.workload_ref(),
             generation: self.inputs.generation(),
@@ -194,6 +190,30 @@ impl Steps<'_> {
                 _ => self.held_up(names, Finding::bad(Reason::RuntimeSelecting, message)),
             }
         })
+    }
+
+    /// What is asked for, and what it has given. What a claim gave before it is asked for otherwise is out of date:
+    /// what refers to it waits.
+    fn claim<'s>(
+        &'s self,
+        resources: &BTreeMap<String, Resource>,
+        effective: &Effective,
+        placement: &Placement,
+        names: &'s BTreeMap<String, String>,
+    ) -> (Claims, Outputs<'s>) {
+        let live = |name: &str| self.live.claims.get(name).copied();
+        let mut given: BTreeMap<&str, Option<&ResourceClaim>> =
+            names.iter().map(|(key, name)| (key.as_str(), live(name))).collect();
+        loop {
+            let outputs = Outputs::new(self.metadata(), given.clone());
+            let claims = claims::claim(self.inputs, &self.live, resources, effective, placement, &outputs);
+            let is_outdated = |key: &str| claims.wanted.get(key).is_some_and(|wanted| wanted.outdated);
+            // Each round finds one more, or is the last.
+            let mut outdated = given.iter_mut().filter(|(key, claim)| claim.is_some() && is_outdated(key));
+            let Some((_, first)) = outdated.next() else { return (claims, outputs) };
+            *first = None;
+            outdated.for_each(|(_, claim)| *claim = None);
+        }
     }
 
     /// What placeholders of the form `${metadata.…}` stand for.
