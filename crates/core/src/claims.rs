@@ -250,11 +250,9 @@ pub(crate) fn summary(claim: &ResourceClaim) -> ClaimSummary {
     let key = claim.spec.key.clone();
     let status = claim.status.clone().unwrap_or_default();
     let (phase, reason, message) = if claim.metadata.deletion_timestamp.is_some() {
-        (
-            Phase::Pending,
-            Reason::BindingPending,
-            status.message.unwrap_or_else(|| "Being removed.".to_owned()),
-        )
+        // What was said while all was well is not said of its removal.
+        let said = status.message.filter(|_| status.reason != Some(Reason::Succeeded));
+        (Phase::Pending, Reason::BindingPending, said.unwrap_or_else(|| "Being removed.".to_owned()))
     } else if !is_observed(claim) {
         (Phase::Binding, Reason::BindingPending, "Its change is being carried out.".to_owned())
     } else {
