@@ -1,0 +1,303 @@
+//! Defects of earlier orchestrators that must not come back, as far as decisions can have them.
+//! `docs/predecessor-defects.md` lists all of them with the tests that protect from them, these and others.
+
+use std::collections::BTreeSet;
+
+use orchestra_api::{
+    ConditionType, Reason,
+    claim::{DeprovisionPolicy, Output, Phase as ClaimPhase},
+    plan::Phase,
+    reference::SecretKeyRef,
+};
+use orchestra_core::decision::DoomedKind;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    table,
+    world::{Answer, Running, World},
+};
+
+const DOCUMENT: &str = "docs/predecessor-defects.md";
+
+#[test]
+fn the_document_lists_every_defect_with_tests_that_exist() {
+    let rows = table::rows(DOCUMENT);
+    let ids: Vec<String> = (1..=30).map(|n| format!("A{n}")).chain((1..=6).map(|n| format!("B{n}"))).collect();
+    assert_eq!(rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>(), ids);
+    for row in &rows {
+        let named: Vec<&str> = row[2].split_whitespace().filter(|word| word.contains("::")).collect();
+        let named: Vec<&str> = named.into_iter().map(|word| word.trim_end_matches([',', '.', ';'])).collect();
+        assert_eq!(table::missing_tests(named.iter().copied()), Vec::<String>::new(), "{}", row[0]);
+        let is_postponed = row[2].contains("comes with");
+        assert!(!named.is_empty() || is_postponed, "{}: neither a test nor a reason", row[0]);
+    }
+}
+
+fn with_database() -> Json {
+    json!({
+        "containers": {"app": {"image": "nginx", "variables": {
+            "URL": "postgres://u:${resources.db.password}@${resources.db.host}/",
+        }}},
+        "resources": {"db": {"type": "postgres", "params": {"size": 1}}},
+    })
+}
+
+fn revision(world: &World) -> String {
+    world.plan.as_ref().unwrap().spec.revision.clone()
+}
+
+#[test]
+fn another_output_and_a_rotated_secret_are_new_revisions() {
+    let mut world = World::with(with_database());
+    world.settle();
+    let first = revision(&world);
+    let status = |world: &mut World, change: fn(&mut orchestra_api::claim::ResourceClaimStatus)| {
+        change(world.claims.values_mut().next().unwrap().status.as_mut().unwrap());
+        world.orchestrate();
+        revision(world)
+    };
+    let moved = status(&mut world, |status| {
+        status.outputs.insert("host".to_owned(), Output::Value(json!("elsewhere")));
+    });
+    assert_ne!(moved, first);
+    let rotated = status(&mut world, |status| status.outputs_revision = Some("another".to_owned()));
+    assert_ne!(rotated, moved);
+}
+
+#[test]
+fn a_change_of_parameters_reaches_the_claim_and_nothing_else_of_it_changes() {
+    let mut world = World::with(with_database());
+    world.policy("keep", json!({"defaults": {"deprovision": "Retain"}}));
+    world.settle();
+    let before = world.claims.values().next().unwrap().clone();
+    let mut spec = with_database();
+    spec["resources"]["db"]["params"]["size"] = json!(2);
+    world.write(json!({}), json!({}), spec);
+    world.settle();
+    let after = world.claims.values().next().unwrap();
+    assert_eq!(after.spec.params.as_ref().unwrap()["size"], json!(2));
+    assert_eq!(after.metadata.name, before.metadata.name);
+    assert_eq!(after.spec.deprovision_policy, DeprovisionPolicy::Retain);
+    assert_eq!(after.status.as_ref().unwrap().observed_generation, Some(2));
+}
+
+#[test]
+fn a_dependency_that_is_no_longer_wanted_goes_and_counts_no_more() {
+    let mut world = World::with(with_database());
+    world.answer("postgres", Answer::Refuse(Reason::QuotaExceeded));
+    world.settle();
+    world.write(json!({}), json!({}), json!({"containers": {"app": {"image": "nginx"}}}));
+    let status = world.settle();
+    assert!(world.claims.is_empty(), "{:#?}", world.claims);
+    assert_eq!(status.claims, []);
+    assert!(status.conditions.iter().all(|condition| condition.reason == Reason::Succeeded), "{status:#?}");
+}
+
+#[test]
+fn an_older_dependency_goes_also_when_another_one_refers_to_its_successor() {
+    let spec = |class: &str| {
+        json!({
+            "containers": {"app": {"image": "nginx", "variables": {"A": "${resources.cache.host}"}}},
+            "resources": {
+                "db": {"type": "postgres", "class": class},
+                "cache": {"type": "redis", "params": {"at": "${resources.db.host}"}},
+            },
+        })
+    };
+    let mut world = World::with(spec("small"));
+    world.settle();
+    world.write(json!({}), json!({}), spec("large"));
+    world.settle();
+    let left: BTreeSet<(&str, &str)> =
+        world.claims.values().map(|claim| (claim.spec.key.as_str(), claim.spec.class.as_str())).collect();
+    assert_eq!(left, BTreeSet::from([("cache", "default"), ("db", "large")]));
+}
+
+#[test]
+fn a_change_of_a_dependency_is_rolled_out_once_it_has_been_carried_out() {
+    let spec = |size: u32, word: &str| {
+        let mut spec = with_database();
+        spec["resources"]["db"]["params"]["size"] = json!(size);
+        spec["containers"]["app"]["variables"]["WORD"] = json!(word);
+        spec
+    };
+    let mut world = World::with(spec(1, "one"));
+    world.settle();
+    let before = revision(&world);
+    world.answer("postgres", Answer::Make);
+    world.write(json!({}), json!({}), spec(2, "two"));
+    world.settle();
+    assert_eq!(revision(&world), before, "what runs waits for what it depends on");
+    world.answer("postgres", Answer::Bind);
+    world.settle();
+    assert_ne!(revision(&world), before);
+}
+
+#[test]
+fn every_field_of_a_document_is_in_the_plan() {
+    let mut world = World::new(crate::world::DOCUMENT);
+    let spec = json!({
+        "containers": {
+            "first": {
+                "image": "registry.example.org/first:1", "command": ["first-command"], "args": ["first-argument"],
+                "variables": {"FIRST_VARIABLE": "first-value", "SECOND_VARIABLE": "second-value"},
+                "files": {
+                    "/etc/text": {"content": "text-content", "mode": "0640"},
+                    "/etc/bytes": {"binaryContent": "AAEC", "mode": "0400"},
+                    "/etc/kept": {"content": "${kept.as.it.is}", "noExpand": true},
+                },
+                "volumes": {"/data": {"source": "${resources.disk}", "path": "part/of/it", "readOnly": true}},
+                "resources": {"requests": {"cpu": "125m", "memory": "65Mi"}, "limits": {"cpu": "2", "memory": "3Gi"}},
+                "livenessProbe": {"httpGet": {"path": "/alive", "port": 7001, "host": "live-host", "scheme": "HTTPS",
+                    "httpHeaders": [{"name": "X-Live", "value": "live-header"}]}},
+                "readinessProbe": {"exec": {"command": ["ready-command"]}},
+                "before": {"second": {"ready": "healthy"}},
+            },
+            "second": {"image": "registry.example.org/second:2"},
+        },
+        "service": {"ports": {"web": {"port": 7002, "targetPort": 7003}, "dns": {"port": 7004, "protocol": "UDP"}}},
+        "resources": {"disk": {"type": "volume", "class": "fast-class"}},
+    });
+    world.write(json!({"label": "label-value"}), json!({"annotation": "annotation-value"}), spec);
+    world.settle();
+    let plan = serde_json::to_string(&world.plan.unwrap().spec).unwrap();
+    for part in [
+        "registry.example.org/first:1", "first-command", "first-argument", "FIRST_VARIABLE", "first-value",
+        "SECOND_VARIABLE", "second-value", "/etc/text", "text-content", "0640", "/etc/bytes", "AAEC", "0400",
+        "${kept.as.it.is}", "/data", r#""claim":"disk""#, "part/of/it", r#""readOnly":true"#, "125m", "65Mi",
+        r#""cpu":"2""#, "3Gi", "/alive", "7001", "live-host", "HTTPS", "X-Live", "live-header", "ready-command",
+        r#""second":"healthy""#, "registry.example.org/second:2", "7002", "7003", "7004", "UDP", "fast-class",
+        "label-value", "annotation-value",
+    ] {
+        assert!(plan.contains(part), "{part} is not in {plan}");
+    }
+}
+
+#[test]
+fn what_a_runtime_said_of_an_older_revision_is_old_news() {
+    let mut world = World::with(with_database());
+    world.settle();
+    world.running = Running::Absent;
+    let mut spec = with_database();
+    spec["containers"]["app"]["image"] = json!("nginx:2");
+    world.write(json!({}), json!({}), spec);
+    let status = world.settle();
+    let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready).unwrap();
+    assert_eq!(ready.reason, Reason::RuntimeProvisioning, "{status:#?}");
+}
+
+#[test]
+fn a_claim_that_is_bound_without_outputs_is_not_ready() {
+    let mut world = World::with(with_database());
+    world.settle();
+    let status = world.claims.values_mut().next().unwrap().status.as_mut().unwrap();
+    status.outputs.clear();
+    status.outputs_available = false;
+    assert_eq!(status.phase, ClaimPhase::Bound);
+    world.orchestrate();
+    let status = world.status();
+    let claims = status.conditions.iter().find(|c| c.type_ == ConditionType::ClaimsReady).unwrap();
+    assert_eq!(claims.reason, Reason::BindingPending);
+}
+
+#[test]
+fn an_output_that_is_missing_is_never_invented() {
+    let mut world = World::with(with_database());
+    world.answer("postgres", Answer::BindInPart);
+    let status = world.settle();
+    assert!(world.plan.is_none());
+    let runtime = status.conditions.iter().find(|c| c.type_ == ConditionType::RuntimeReady).unwrap();
+    assert!(runtime.message.contains("`db`") && runtime.message.contains("`host`"), "{}", runtime.message);
+    assert_eq!(world.decide().explanation.gaps.len(), 1);
+}
+
+#[test]
+fn a_workload_is_taken_down_before_what_it_depends_on_in_reverse_order() {
+    let mut world = World::with(json!({
+        "containers": {"app": {"image": "nginx"}},
+        "resources": {"db": {"type": "postgres"}, "cache": {"type": "redis", "params": {"at": "${resources.db.host}"}}},
+    }));
+    world.settle();
+    world.delete();
+    let mut order = Vec::new();
+    while world.workload.is_some() {
+        assert!(order.len() < 10, "{order:?}");
+        let delete = world.decide().delete;
+        order.extend(delete.iter().map(|doomed| (doomed.kind, doomed.name.clone())));
+        world.orchestrate();
+        world.run();
+        world.provide();
+    }
+    let kinds: Vec<_> = order.iter().map(|(kind, _)| *kind).collect();
+    let claim = DoomedKind::ResourceClaim;
+    assert_eq!(kinds, [DoomedKind::WorkloadExposure, DoomedKind::WorkloadPlan, claim, claim]);
+    assert!(order[2].1.starts_with("shop-cache-") && order[3].1.starts_with("shop-db-"), "{order:?}");
+}
+
+#[test]
+fn the_policy_of_the_author_reaches_the_provisioner() {
+    for (written, policy) in [
+        (None, DeprovisionPolicy::Delete),
+        (Some("Retain"), DeprovisionPolicy::Retain),
+        (Some("Orphan"), DeprovisionPolicy::Orphan),
+    ] {
+        let mut spec = with_database();
+        if let Some(written) = written {
+            spec["resources"]["db"]["metadata"] = json!({"annotations": {"score.dev/deprovision": written}});
+        }
+        let mut world = World::with(spec);
+        world.settle();
+        world.delete();
+        world.settle();
+        assert_eq!(world.released, [("postgres".to_owned(), policy)]);
+    }
+}
+
+#[test]
+fn objects_that_are_not_its_own_are_in_the_way_and_left_alone() {
+    let mut other = World::with(with_database());
+    other.settle();
+    let mut world = World::new(crate::world::DOCUMENT);
+    // Another uid: a Workload of the same name that was there before.
+    world.born("something else");
+    world.born("something else");
+    world.write(json!({}), json!({}), with_database());
+    world.claims.clone_from(&other.claims);
+    world.plan.clone_from(&other.plan);
+    world.exposure.clone_from(&other.exposure);
+    let decision = world.decide();
+    assert!(decision.claims.is_empty() && decision.plan.is_none() && decision.delete.is_empty(), "{decision:#?}");
+    world.orchestrate();
+    let status = world.status();
+    assert_eq!(status.endpoint, None);
+    assert!(status.conditions.iter().any(|condition| condition.reason == Reason::BindingPending), "{status:#?}");
+}
+
+#[test]
+fn secrets_stay_references_in_plans_and_parameters() {
+    let mut spec = with_database();
+    spec["resources"]["cache"] = json!({"type": "redis", "params": {"secret": "x ${resources.db.password} y"}});
+    let mut world = World::with(spec);
+    world.settle();
+    let secret = world.claims.values().find_map(|claim| match &claim.status.as_ref()?.outputs["password"] {
+        Output::SecretKeyRef(SecretKeyRef { name, .. }) if claim.spec.key == "db" => Some(name.clone()),
+        _ => None,
+    });
+    let secret = secret.unwrap();
+    let cache = world.claims.values().find(|claim| claim.spec.key == "cache").unwrap();
+    let segments = &cache.spec.params.as_ref().unwrap()["secret"]["$segments"];
+    assert_eq!(segments[1]["claimOutput"]["secretKeyRef"], json!({"name": secret, "key": "password"}));
+    let plan = json!(world.plan.unwrap().spec);
+    let url = &plan["containers"]["app"]["variables"]["URL"];
+    assert_eq!(url[1]["claimOutput"]["secretKeyRef"]["name"], json!(secret));
+}
+
+#[test]
+fn a_runtime_that_fails_is_heard() {
+    for phase in [Phase::Degraded, Phase::Failed] {
+        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        world.running = Running::Says(phase, None);
+        let status = world.settle();
+        assert!(status.conditions.iter().any(|condition| condition.reason == Reason::RuntimeDegraded));
+    }
+}

@@ -1,0 +1,124 @@
+//! What a plan says is what there is afterwards; done twice it does nothing; and the order in which things are known
+//! does not matter.
+
+use orchestra_api::{ResourceClaim, WorkloadExposure, WorkloadPlan};
+use orchestra_core::{Decision, Inputs, decision::DoomedKind, lint::lint, plan};
+use proptest::prelude::*;
+
+use crate::{
+    conditions::check_messages,
+    random::{self, Scene},
+    world::{DOCUMENT, World},
+};
+
+/// The same inputs in another order.
+fn reordered(inputs: &Inputs) -> Inputs {
+    let mut inputs = inputs.clone();
+    inputs.claims.reverse();
+    inputs.policies.reverse();
+    inputs.config = random::reordered(&inputs.config);
+    inputs
+}
+
+/// Everything about a decision; of its configuration only what followed from it.
+fn told(decision: &Decision) -> String {
+    format!("{decision:#?}")
+}
+
+/// Checks one decision against what the world holds after it was carried out.
+fn check_carried_out(before: &World, decision: &Decision, after: &World) {
+    let Decision { claims, plan, exposure, delete, .. } = decision;
+    if before.denials == Default::default() && after.workload.is_some() {
+        for claim in claims {
+            let held: &ResourceClaim = &after.claims[claim.metadata.name.as_ref().unwrap()];
+            assert_eq!((&held.spec, &held.metadata.labels), (&claim.spec, &claim.metadata.labels));
+        }
+        let held = |plan: &WorkloadPlan| plan.spec.clone();
+        if let Some(wanted) = plan {
+            assert_eq!(after.plan.as_ref().map(held), Some(wanted.spec.clone()));
+        } else if !delete.iter().any(|doomed| doomed.kind == DoomedKind::WorkloadPlan) {
+            assert_eq!(after.plan.as_ref().map(held), before.plan.as_ref().map(held));
+        }
+        let held = |exposure: &WorkloadExposure| exposure.spec.clone();
+        if let Some(wanted) = exposure {
+            assert_eq!(after.exposure.as_ref().map(held), Some(wanted.spec.clone()));
+        }
+    }
+    for (name, claim) in &before.claims {
+        let said = delete.iter().any(|doomed| doomed.name == *name);
+        let is_going = |claim: Option<&ResourceClaim>| claim.is_none_or(|claim| claim.metadata.deletion_timestamp.is_some());
+        assert_eq!(is_going(after.claims.get(name)), said || is_going(Some(claim)), "{name} was not said to go");
+    }
+}
+
+fn check_scene(scene: &Scene) {
+    let mut world = World::new(DOCUMENT);
+    for happening in scene.happenings() {
+        happening.happen(&mut world);
+        for pass in 0.. {
+            assert!(pass < 40, "no end: {world:#?}");
+            let changed = check_pass(&mut world);
+            if !(changed | world.provide() | world.run()) {
+                break;
+            }
+        }
+        let Some(inputs) = world.inputs() else { continue };
+        let decision = plan(&inputs);
+        let denied = world.denials != Default::default();
+        assert!(denied || decision.is_settled(), "at rest, and yet: {decision:#?}");
+        if let Some(plan) = &world.plan {
+            assert_eq!(lint(&plan.spec), Vec::<String>::new());
+        }
+    }
+}
+
+/// One pass of the workload controller, looked at from all sides; tells whether it changed anything.
+fn check_pass(world: &mut World) -> bool {
+    let Some(inputs) = world.inputs() else { return false };
+    let decision = plan(&inputs);
+    assert_eq!(told(&decision), told(&plan(&reordered(&inputs))), "the order of inputs matters");
+    let before = world.clone();
+    let changed = world.orchestrate();
+    check_carried_out(&before, &decision, world);
+    check_messages(&world.status());
+    // Done again at once, it says the same and writes nothing.
+    let once = world.clone();
+    if let Some(inputs) = world.inputs() {
+        let again = plan(&inputs);
+        if world.denials == Default::default() {
+            let writes = (again.claims.len(), again.plan.is_some(), again.exposure.is_some());
+            assert_eq!(writes, (0, false, false), "written once, and yet: {again:#?}");
+        }
+        world.orchestrate();
+        if again.is_settled() && decision.delete.is_empty() {
+            assert_eq!(once.status(), world.status(), "the status changes without a cause");
+        }
+    }
+    changed
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_plan_says_is_what_there_is_and_it_comes_to_rest(scene in random::scene()) {
+        check_scene(&scene);
+    }
+
+    #[test]
+    fn everything_of_a_deleted_workload_goes(scene in random::scene()) {
+        let mut world = World::new(DOCUMENT);
+        for happening in scene.happenings() {
+            happening.happen(&mut world);
+            world.orchestrate();
+            world.provide();
+            world.run();
+        }
+        // Whatever state it is in, and whatever the platform is like now.
+        world.running = crate::world::Running::Says(orchestra_api::plan::Phase::Degraded, None);
+        world.delete();
+        world.settle();
+        prop_assert!(world.workload.is_none(), "{:#?}", world.status());
+        prop_assert!(world.claims.is_empty() && world.plan.is_none() && world.exposure.is_none());
+    }
+}

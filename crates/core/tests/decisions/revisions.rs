@@ -1,0 +1,123 @@
+//! Revisions of plans. A running Workload is rolled when its revision changes, so an upgrade of the platform must not
+//! change the revision of a plan that means the same: what is written here stays.
+
+use std::fs;
+
+use orchestra_api::plan::WorkloadPlanSpec;
+use orchestra_core::{lint::lint, revision};
+use orchestra_score::{Source, SourceId, yaml};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    table,
+    world::{DOCUMENT, World},
+};
+
+const FOLDER: &str = "crates/core/tests/revisions";
+
+/// The kept documents: a Workload, and the plan that once was made of it.
+fn kept() -> Vec<(String, Json)> {
+    let mut files: Vec<_> = fs::read_dir(table::path(FOLDER)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        let (node, findings) = yaml::parse(&Source::new(&name, text), SourceId(0));
+        assert!(!findings.has_errors(), "{name}: {findings:?}");
+        (name, node.unwrap().to_json())
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn plan_of(kept: &Json) -> WorkloadPlanSpec {
+    serde_json::from_value(kept["plan"].clone()).unwrap()
+}
+
+#[test]
+fn a_workload_still_has_the_plan_that_an_earlier_version_made_of_it() {
+    let kept = kept();
+    assert!(kept.len() >= 5, "only {} plans are kept", kept.len());
+    for (name, kept) in kept {
+        let mut world = World::new(DOCUMENT);
+        let or_empty = |part: &str| kept.get(part).cloned().unwrap_or_else(|| json!({}));
+        world.write(or_empty("labels"), or_empty("annotations"), kept["spec"].clone());
+        world.settle();
+        let plan = world.plan.unwrap_or_else(|| panic!("{name}: {:#?}", world.workload)).spec;
+        let text = yaml::to_yaml(&json!({"plan": plan})).unwrap();
+        assert_eq!(json!(plan), kept["plan"], "{name} now has this plan, and everything is rolled:\n{text}");
+    }
+}
+
+#[test]
+fn a_kept_plan_has_the_revision_it_was_given() {
+    for (name, kept) in kept() {
+        let plan = plan_of(&kept);
+        assert_eq!(revision::of(&plan), plan.revision, "{name}");
+        assert_eq!(lint(&plan), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_written_and_read_again_has_the_same_revision() {
+    for (name, kept) in kept() {
+        let plan = plan_of(&kept);
+        let read: WorkloadPlanSpec = serde_json::from_str(&serde_json::to_string_pretty(&plan).unwrap()).unwrap();
+        assert_eq!((revision::of(&read), &read), (plan.revision.clone(), &plan), "{name}");
+    }
+}
+
+#[test]
+fn fields_that_say_nothing_and_fields_that_are_not_known_do_not_change_a_revision() {
+    for (name, kept) in kept() {
+        let plan = plan_of(&kept);
+        let mut later = kept["plan"].clone();
+        // As a server with another definition, or a later version, might write it.
+        for (field, nothing) in [
+            ("requirements", json!([])),
+            ("ports", json!({})),
+            ("exposures", json!([])),
+            ("claims", json!([])),
+            ("labels", json!({})),
+            ("values", json!({})),
+            ("lifecycle", json!({})),
+            ("region", Json::Null),
+        ] {
+            if later.get(field).is_none() {
+                later[field] = nothing;
+            }
+        }
+        later["notYetInvented"] = json!({"a": 1});
+        for container in later["containers"].as_object_mut().unwrap().values_mut() {
+            container["notYetInvented"] = json!(true);
+        }
+        let later: WorkloadPlanSpec = serde_json::from_value(later).unwrap();
+        assert_eq!(revision::of(&later), plan.revision, "{name}");
+    }
+}
+
+#[test]
+fn a_revision_changes_with_every_part_of_the_meaning_and_with_nothing_else() {
+    for (name, kept) in kept() {
+        let plan = plan_of(&kept);
+        let of = |change: fn(&mut WorkloadPlanSpec)| {
+            let mut plan = plan.clone();
+            change(&mut plan);
+            revision::of(&plan)
+        };
+        assert_eq!(of(|plan| plan.observed_workload_generation += 1), plan.revision, "{name}");
+        assert_eq!(of(|plan| plan.revision.clear()), plan.revision, "{name}");
+        let changes: [fn(&mut WorkloadPlanSpec); 8] = [
+            |plan| plan.workload_ref.uid.push('x'),
+            |plan| plan.runtime_class.push('x'),
+            |plan| plan.backend_id.push('x'),
+            |plan| plan.lifecycle.suspend = true,
+            |plan| drop(plan.labels.insert("x".to_owned(), "x".to_owned())),
+            |plan| drop(plan.annotations.insert("x".to_owned(), "x".to_owned())),
+            |plan| drop(plan.values.insert("x".to_owned(), Json::Null)),
+            |plan| plan.containers.values_mut().for_each(|container| container.image.push('x')),
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            assert_ne!(of(change), plan.revision, "{name}: change {index}");
+        }
+    }
+}
