@@ -1,0 +1,75 @@
+//! Objects that bear the names of ours and are not ours: they are in the way, and never touched.
+
+use kube::{
+    ResourceExt,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use orchestra_api::{ConditionType, Reason, name};
+use serde_json::json;
+
+use crate::{
+    observing::{web, with_database},
+    platform::Platform,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_and_a_claim_of_somebody_else_are_neither_adopted_nor_deleted() {
+    let mut platform = Platform::start().await;
+    platform.end().await;
+    let claim_name = name::claim("shop", "db", "postgres", "default", None);
+    let claim = json!({
+        "apiVersion": "score.dev/v1b1", "kind": "ResourceClaim", "metadata": {"name": claim_name},
+        "spec": {
+            "workloadRef": {"name": "shop", "uid": "of-another"}, "key": "db", "type": "queue", "class": "default",
+            "placement": {"runtimeClass": "other", "backendId": "other"}, "deprovisionPolicy": "Delete",
+        },
+    });
+    let params = PatchParams::apply("somebody");
+    let claim = platform.claims().patch(&claim_name, &params, &Patch::Apply(claim)).await.unwrap();
+    let plan = json!({
+        "apiVersion": "score.dev/v1b1", "kind": "WorkloadPlan", "metadata": {"name": "web"},
+        "spec": {
+            "workloadRef": {"name": "web", "uid": "of-another"}, "observedWorkloadGeneration": 1, "revision": "r",
+            "runtimeClass": "other", "backendId": "other", "profile": "other", "kind": "Service",
+            "containers": {"app": {"image": "nginx"}},
+        },
+    });
+    let plan = platform.plans().patch("web", &params, &Patch::Apply(plan)).await.unwrap();
+    platform.begin().await;
+    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("web", web()).await;
+    platform.until_not("shop", ConditionType::ClaimsReady, Reason::BindingPending).await;
+    let message = platform.until_not("web", ConditionType::RuntimeReady, Reason::RuntimeProvisioning).await;
+    assert!(message.contains("earlier workload of this name"), "{message}");
+    platform.idle().await;
+    // Also the deletion of the Workloads leaves them alone.
+    for name in ["shop", "web"] {
+        platform.delete(name).await;
+        platform.until_gone(name).await;
+    }
+    platform.idle().await;
+    let held = platform.claims().get(&claim_name).await.unwrap();
+    assert_eq!((held.uid(), held.resource_version()), (claim.uid(), claim.resource_version()));
+    let held = platform.plans().get("web").await.unwrap();
+    assert_eq!((held.uid(), held.resource_version()), (plan.uid(), plan.resource_version()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workloads_whose_names_run_together_do_not_share_claims() {
+    let platform = Platform::start().await;
+    let using = |key: &str| {
+        let mut spec = json!({"containers": {"app": {"image": "nginx"}}, "resources": {}});
+        spec["containers"]["app"]["variables"] = json!({"HOST": format!("${{resources.{key}.host}}")});
+        spec["resources"][key] = json!({"type": "postgres"});
+        spec
+    };
+    platform.apply("aa-bb", using("cc")).await;
+    platform.apply("aa", using("bb-cc")).await;
+    platform.until_ready("aa-bb").await;
+    platform.until_ready("aa").await;
+    assert_eq!(platform.provisioner.instances().len(), 2);
+    platform.workloads().delete("aa", &DeleteParams::default()).await.unwrap();
+    platform.until_gone("aa").await;
+    platform.until_ready("aa-bb").await;
+    assert_eq!(platform.provisioner.instances().len(), 1);
+}

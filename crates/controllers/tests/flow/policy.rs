@@ -1,0 +1,69 @@
+//! Policies: what blocks, what only counts, and what is filled in.
+
+use orchestra_api::{ConditionStatus, ConditionType, Reason};
+use serde_json::json;
+
+use crate::{
+    observing::{condition, web, with_database},
+    platform::Platform,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_policy_forbids_is_named_and_the_last_good_version_runs_on() {
+    let platform = Platform::start().await;
+    platform.apply("shop", web()).await;
+    platform.until_ready("shop").await;
+    let before = platform.plans().get("shop").await.unwrap();
+    platform.policy("few", json!({"limits": {"claims": 0}})).await;
+    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    let message = platform.until_not("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
+    assert!(message.contains("`few`") && message.contains("/resources"), "{message}");
+    let workload =
+        platform.until("shop", ConditionType::Ready, ConditionStatus::False, Reason::PolicyViolation).await;
+    let runtime = condition(&workload, ConditionType::RuntimeReady);
+    assert_eq!(runtime.status, ConditionStatus::True, "{}", runtime.message);
+    assert!(runtime.message.contains("last good version"), "{}", runtime.message);
+    assert_eq!(platform.plans().get("shop").await.unwrap().spec, before.spec);
+    assert_eq!(platform.claims_of("shop").await, []);
+    // A policy that is withdrawn lets it through, without anybody touching the workload.
+    platform.policies().delete("few", &kube::api::DeleteParams::default()).await.unwrap();
+    platform.until_ready("shop").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_only_audits_counts_and_blocks_nothing() {
+    let platform = Platform::start().await;
+    platform.policy("watch", json!({"mode": "Audit", "allow": {"registries": ["registry.example.org"]}})).await;
+    platform.apply("shop", web()).await;
+    platform.until_ready("shop").await;
+    let policies = platform.policies();
+    platform
+        .env
+        .eventually("the policy has counted", async || {
+            let status = policies.get("watch").await.unwrap().status.unwrap_or_default();
+            if (status.matched, status.violating) == (1, 1) { Ok(true) } else { Err(format!("{status:?}")) }
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_policy_fills_in_is_planned_and_a_class_that_was_filled_in_stays() {
+    let platform = Platform::start().await;
+    let with_class = |class: &str| json!({"defaults": {"classes": {"postgres": class}, "requests": {"memory": "32Mi"}}});
+    platform.policy("defaults", with_class("small")).await;
+    platform.idle().await;
+    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.until_ready("shop").await;
+    let plan = platform.plans().get("shop").await.unwrap();
+    assert_eq!(plan.spec.containers["app"].requests.memory.as_deref(), Some("32Mi"));
+    assert_eq!(platform.claim_of("shop", "db").await.spec.class, "small");
+
+    platform.policy("defaults", with_class("large")).await;
+    platform.apply("later", with_database(json!({"type": "postgres"}))).await;
+    platform.until_ready("later").await;
+    platform.until_ready("shop").await;
+    assert_eq!(platform.claim_of("later", "db").await.spec.class, "large");
+    let claims = platform.claims_of("shop").await;
+    assert_eq!(claims.iter().map(|(_, claim)| claim.spec.class.as_str()).collect::<Vec<_>>(), ["small"]);
+    assert_eq!(platform.runtime.running("default", "shop").unwrap().rollouts, 1);
+}
