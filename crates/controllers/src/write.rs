@@ -6,7 +6,7 @@
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
-    core::NamespaceResourceScope,
+    core::{DeserializeGuard, NamespaceResourceScope},
 };
 use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, label};
 use orchestra_core::Denied;
@@ -39,6 +39,14 @@ impl Writer {
     }
 
     fn api<K: Kind + Resource<Scope = NamespaceResourceScope>>(&self, namespace: &str) -> Api<K> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Reads objects also where they cannot be read.
+    fn guarded<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        namespace: &str,
+    ) -> Api<DeserializeGuard<K>> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
@@ -125,15 +133,16 @@ impl Writer {
     pub async fn has_children(&self, workload: &Workload) -> Result<bool, Failure> {
         let namespace = workload.namespace().unwrap_or_default();
         let name = workload.name_any();
-        let is_child = |owner: &WorkloadRef| Some(&owner.uid) == workload.metadata.uid.as_ref();
+        let uid = workload.uid().unwrap_or_default();
         let ask = async {
-            let plan = self.api::<WorkloadPlan>(&namespace).get_opt(&name).await?;
-            let exposure = self.api::<WorkloadExposure>(&namespace).get_opt(&name).await?;
+            let plan = self.guarded::<WorkloadPlan>(&namespace).get_opt(&name).await?;
+            let exposure = self.guarded::<WorkloadExposure>(&namespace).get_opt(&name).await?;
             let labelled = ListParams::default().labels(&format!("{}={name}", label::WORKLOAD));
-            let claims = self.api::<ResourceClaim>(&namespace).list(&labelled).await?;
-            Ok(plan.is_some_and(|plan| is_child(&plan.spec.workload_ref))
-                || exposure.is_some_and(|exposure| is_child(&exposure.spec.workload_ref))
-                || claims.iter().any(|claim| is_child(&claim.spec.workload_ref)))
+            let claims = self.guarded::<ResourceClaim>(&namespace).list(&labelled).await?;
+            Ok(plan.is_some_and(|plan| is_child(&plan, &uid, |plan| &plan.spec.workload_ref))
+                || exposure
+                    .is_some_and(|exposure| is_child(&exposure, &uid, |exposure| &exposure.spec.workload_ref))
+                || claims.iter().any(|claim| is_child(claim, &uid, |claim| &claim.spec.workload_ref)))
         };
         ask.await.map_err(|error: kube::Error| denial::failure(&error))
     }
@@ -155,6 +164,19 @@ impl Writer {
             // Gone, or another one by now: there is nobody left to tell.
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             Err(error) => Err(denial::failure(&error)),
+        }
+    }
+}
+
+/// Whether an object was made for the Workload with this uid. One that cannot be read counts only while somebody
+/// holds it: otherwise it is collected with the Workload.
+fn is_child<K>(object: &DeserializeGuard<K>, uid: &str, owner: fn(&K) -> &WorkloadRef) -> bool {
+    match &object.0 {
+        Ok(object) => owner(object).uid == uid,
+        Err(invalid) => {
+            let is_owned = invalid.metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid);
+            let is_held = invalid.metadata.finalizers.iter().flatten().next().is_some();
+            is_owned && is_held
         }
     }
 }
