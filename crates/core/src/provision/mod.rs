@@ -124,12 +124,7 @@ pub fn decide(inputs: &Inputs) -> Decision {
     let entry = match select(&inputs.config, holder) {
         Ok(entry) => entry,
         Err(message) => {
-            for claim in &living {
-                // What is bound was provided by an entry that the document no longer has: it stays as it is.
-                if claim.status.as_ref().is_none_or(|status| status.phase != Phase::Bound) {
-                    decision.statuses.insert(name_of(claim), failed(claim, &message));
-                }
-            }
+            nobody_provides(&living, &message, &mut decision);
             return decision;
         }
     };
@@ -141,7 +136,7 @@ pub fn decide(inputs: &Inputs) -> Decision {
             "The platform's document provides `{}` with the engine `{}`, which is not at hand: ask the platform team.",
             holder.spec.type_, entry.engine
         );
-        decision.statuses.extend(living.iter().map(|claim| (name_of(claim), failed(claim, &message))));
+        nobody_provides(&living, &message, &mut decision);
         return decision;
     };
     let (sharers, params) = sharing::agree(&living, *engine, &mut decision);
@@ -171,6 +166,15 @@ pub fn decide(inputs: &Inputs) -> Decision {
         })));
     }
     decision
+}
+
+/// Claims that nobody here provides. What is bound was provided before the platform changed: it stays as it is.
+fn nobody_provides(claims: &[&ResourceClaim], message: &str, decision: &mut Decision) {
+    let is_bound =
+        |claim: &ResourceClaim| claim.status.as_ref().is_some_and(|status| status.phase == Phase::Bound);
+    for claim in claims.iter().filter(|claim| !is_bound(claim)) {
+        decision.statuses.insert(name_of(claim), failed(claim, message));
+    }
 }
 
 /// The engine of provisioners that others write.
