@@ -140,8 +140,9 @@ impl Writer {
             let labelled = ListParams::default().labels(&format!("{}={name}", label::WORKLOAD));
             let claims = self.guarded::<ResourceClaim>(&namespace).list(&labelled).await?;
             Ok(plan.is_some_and(|plan| is_child(&plan, &uid, |plan| &plan.spec.workload_ref))
-                || exposure
-                    .is_some_and(|exposure| is_child(&exposure, &uid, |exposure| &exposure.spec.workload_ref))
+                || exposure.is_some_and(|exposure| {
+                    is_child(&exposure, &uid, |exposure| &exposure.spec.workload_ref)
+                })
                 || claims.iter().any(|claim| is_child(claim, &uid, |claim| &claim.spec.workload_ref)))
         };
         ask.await.map_err(|error: kube::Error| denial::failure(&error))

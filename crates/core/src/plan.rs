@@ -335,8 +335,7 @@ impl Steps<'_> {
         if moved_on {
             let changing = decision.claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
             let waiting = decision.basis.claims.iter().filter(|line| line.blocked.is_some());
-            let unsettled: BTreeSet<&str> =
-                changing.chain(waiting.map(|line| line.claim.as_str())).collect();
+            let unsettled: BTreeSet<&str> = changing.chain(waiting.map(|line| line.claim.as_str())).collect();
             let is_current = |claim: &ResourceClaim| {
                 let name = claim.metadata.name.as_deref();
                 is_wanted(name) && is_provided(claim) && name.is_none_or(|name| !unsettled.contains(name))

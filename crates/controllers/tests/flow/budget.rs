@@ -40,7 +40,8 @@ async fn controllers_that_start_again_write_nothing_about_workloads_that_are_rea
         platform.until_ready(&format!("app-{n}")).await;
     }
     let policies = platform.policies();
-    let counted = async || policies.get("memory").await.map(|policy| policy.status.is_some_and(|s| s.matched == 20));
+    let counted =
+        async || policies.get("memory").await.map(|policy| policy.status.is_some_and(|s| s.matched == 20));
     platform.env.eventually("all workloads are counted", counted).await;
     let counter = Counter::default();
     platform.begin_with(counter.client(&platform.env), Metrics::default()).await;

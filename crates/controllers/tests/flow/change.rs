@@ -48,7 +48,8 @@ async fn dependencies_that_need_each_other_go_in_reverse_order() {
     });
     platform.apply("shop", chained).await;
     platform.until_ready("shop").await;
-    let database = platform.claim_of("shop", "db").await.metadata.labels.unwrap()["score.dev/instance"].clone();
+    let database =
+        platform.claim_of("shop", "db").await.metadata.labels.unwrap()["score.dev/instance"].clone();
     platform.apply("shop", json!({"containers": {"app": {"image": "nginx"}}})).await;
     platform.env.eventually("both are gone", async || platform.provisioner.released().len() == 2).await;
     let released: Vec<_> = platform.provisioner.released().into_iter().map(|((_, id), _)| id).collect();
@@ -91,7 +92,8 @@ async fn another_class_is_another_dependency_and_the_old_one_goes() {
     platform.until_ready("shop").await;
     let classes = async || {
         let claims = platform.claims_of("shop").await;
-        let classes: Vec<_> = claims.into_iter().map(|(key, claim)| format!("{key} {}", claim.spec.class)).collect();
+        let classes: Vec<_> =
+            claims.into_iter().map(|(key, claim)| format!("{key} {}", claim.spec.class)).collect();
         if classes == ["cache default", "db large"] { Ok(true) } else { Err(format!("{classes:?}")) }
     };
     platform.env.eventually("the old one is gone", classes).await;

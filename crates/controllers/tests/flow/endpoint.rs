@@ -30,7 +30,9 @@ async fn an_address_is_mirrored_and_kept_until_the_runtime_withdraws_it() {
     platform.end().await;
     let exposures = platform.exposures();
     let exposure = exposures.get("shop").await.unwrap();
-    platform.say(&exposures, &exposure, json!({"exposures": [{"url": "not an address", "priority": 9}]})).await;
+    platform
+        .say(&exposures, &exposure, json!({"exposures": [{"url": "not an address", "priority": 9}]}))
+        .await;
     platform.runtime.script("default", "shop", RunScript::Start);
     platform.begin().await;
     // The runtime says that nothing is published while it starts again: that is a withdrawal.
@@ -62,7 +64,9 @@ async fn an_address_of_an_earlier_workload_of_the_name_is_not_shown() {
     });
     let exposures = platform.exposures();
     let foreign = exposures.patch("shop", &PatchParams::apply("x"), &Patch::Apply(object)).await.unwrap();
-    platform.say(&exposures, &foreign, json!({"exposures": [{"url": "http://of-another", "priority": 1}]})).await;
+    platform
+        .say(&exposures, &foreign, json!({"exposures": [{"url": "http://of-another", "priority": 1}]}))
+        .await;
     platform.begin().await;
     platform.apply("shop", web()).await;
     let type_ = orchestra_api::ConditionType::RuntimeReady;
@@ -82,7 +86,10 @@ async fn the_status_of_a_workload_has_one_writer() {
     platform.until_ready("shop").await;
     let workload = platform.workloads().get("shop").await.unwrap();
     let fields = workload.metadata.managed_fields.unwrap_or_default();
-    let writers: Vec<_> =
-        fields.iter().filter(|entry| entry.subresource.is_some()).filter_map(|entry| entry.manager.as_deref()).collect();
+    let writers: Vec<_> = fields
+        .iter()
+        .filter(|entry| entry.subresource.is_some())
+        .filter_map(|entry| entry.manager.as_deref())
+        .collect();
     assert_eq!(writers, ["score.dev/workload"]);
 }

@@ -22,7 +22,10 @@ async fn a_claim_with_the_engine_external_is_left_to_its_own_controller() {
     });
     platform.say(&platform.claims(), &claim, status).await;
     platform.until_ready("shop").await;
-    assert_eq!(platform.runtime.running("default", "shop").unwrap().variables["app/HOST"], "queue.example.test");
+    assert_eq!(
+        platform.runtime.running("default", "shop").unwrap().variables["app/HOST"],
+        "queue.example.test"
+    );
     assert_eq!(platform.provisioner.instances().len(), 0);
     platform.delete("shop").await;
     platform.until_gone("shop").await;
@@ -63,7 +66,8 @@ async fn a_plan_of_a_runtime_that_is_not_ours_is_left_to_its_own_controller() {
     let workload = platform.workloads().get(&name).await.unwrap();
     assert_eq!(workload.status.unwrap().endpoint.as_deref(), Some("https://other.example.test"));
     // What it says in a reason that is not its own does not contradict the rest.
-    let status = json!({"phase": "Failed", "reason": "BindingFailed", "observedRevision": plan.spec.revision});
+    let status =
+        json!({"phase": "Failed", "reason": "BindingFailed", "observedRevision": plan.spec.revision});
     platform.say(&platform.plans(), &plan, status).await;
     platform.until_not(&name, ConditionType::Ready, Reason::RuntimeDegraded).await;
 }

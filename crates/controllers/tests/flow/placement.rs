@@ -40,7 +40,8 @@ async fn an_edit_of_the_document_never_moves_what_runs() {
     assert_eq!(runs_on(&platform, "old").await, "here");
     // The annotation is.
     platform.apply_annotated("old", json!({"score.dev/move": "best"}), web()).await;
-    let moved = async || platform.runtime.running("default", "old").is_some_and(|running| running.backend == "there");
+    let moved =
+        async || platform.runtime.running("default", "old").is_some_and(|running| running.backend == "there");
     platform.env.eventually("it has moved", moved).await;
     platform.until_ready("old").await;
     let plan = platform.plans().get("old").await.unwrap();
@@ -60,7 +61,9 @@ async fn data_is_left_behind_only_if_the_author_says_so() {
     assert_eq!(platform.runtime.running("default", "shop").unwrap().backend, "here");
     let annotations = json!({"score.dev/move": "there", "score.dev/abandon-data": "true"});
     platform.apply_annotated("shop", annotations, spec()).await;
-    let moved = async || platform.runtime.running("default", "shop").is_some_and(|running| running.backend == "there");
+    let moved = async || {
+        platform.runtime.running("default", "shop").is_some_and(|running| running.backend == "there")
+    };
     platform.env.eventually("it has moved", moved).await;
     platform.until_ready("shop").await;
     assert_eq!(platform.claim_of("shop", "db").await.spec.placement.backend_id, "there");

@@ -33,7 +33,9 @@ async fn what_policy_forbids_is_named_and_the_last_good_version_runs_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_policy_that_only_audits_counts_and_blocks_nothing() {
     let platform = Platform::start().await;
-    platform.policy("watch", json!({"mode": "Audit", "allow": {"registries": ["registry.example.org"]}})).await;
+    platform
+        .policy("watch", json!({"mode": "Audit", "allow": {"registries": ["registry.example.org"]}}))
+        .await;
     platform.apply("shop", web()).await;
     platform.until_ready("shop").await;
     let policies = platform.policies();
@@ -49,7 +51,8 @@ async fn a_policy_that_only_audits_counts_and_blocks_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_policy_fills_in_is_planned_and_a_class_that_was_filled_in_stays() {
     let platform = Platform::start().await;
-    let with_class = |class: &str| json!({"defaults": {"classes": {"postgres": class}, "requests": {"memory": "32Mi"}}});
+    let with_class =
+        |class: &str| json!({"defaults": {"classes": {"postgres": class}, "requests": {"memory": "32Mi"}}});
     platform.policy("defaults", with_class("small")).await;
     platform.idle().await;
     platform.apply("shop", with_database(json!({"type": "postgres"}))).await;

@@ -59,7 +59,9 @@ async fn a_newcomer_that_asks_for_something_else_is_told_and_the_holder_runs_on(
 async fn an_id_is_not_shared_over_namespaces_and_not_with_another_class() {
     let platform = Platform::start().await;
     platform.apply("first", with_database(json!({"type": "postgres", "id": "orders"}))).await;
-    platform.apply("second", with_database(json!({"type": "postgres", "id": "orders", "class": "large"}))).await;
+    platform
+        .apply("second", with_database(json!({"type": "postgres", "id": "orders", "class": "large"})))
+        .await;
     platform.until_ready("first").await;
     platform.until_ready("second").await;
     assert_eq!(platform.provisioner.instances().len(), 2);

@@ -167,7 +167,8 @@ pub(crate) fn check_messages(status: &WorkloadStatus) {
             let bounded = |at: usize| {
                 let outside = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
                 let rest = &words[at + noun.len()..];
-                outside(words[..at].chars().last()) && outside(rest.strip_prefix('s').unwrap_or(rest).chars().next())
+                outside(words[..at].chars().last())
+                    && outside(rest.strip_prefix('s').unwrap_or(rest).chars().next())
             };
             words.match_indices(**noun).any(|(at, _)| bounded(at))
         };
@@ -177,7 +178,8 @@ pub(crate) fn check_messages(status: &WorkloadStatus) {
 
 #[test]
 fn the_document_lists_every_condition_with_every_reason_and_a_test_for_each() {
-    let mut seen: BTreeSet<String> = CASES.iter().flat_map(|(_, says)| says.split(' ')).map(ToOwned::to_owned).collect();
+    let mut seen: BTreeSet<String> =
+        CASES.iter().flat_map(|(_, says)| says.split(' ')).map(ToOwned::to_owned).collect();
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let scenes = random::scene();
@@ -190,12 +192,14 @@ fn the_document_lists_every_condition_with_every_reason_and_a_test_for_each() {
         });
     }
     let rows = table::rows(DOCUMENT);
-    let listed: BTreeSet<String> = rows.iter().map(|row| format!("{}={}/{}", row[0], row[1], row[2])).collect();
+    let listed: BTreeSet<String> =
+        rows.iter().map(|row| format!("{}={}/{}", row[0], row[1], row[2])).collect();
     assert_eq!(listed.len(), rows.len(), "a pair stands twice");
     assert_eq!(seen, listed, "what is seen, and what {DOCUMENT} lists");
     for row in rows {
         let pair = format!("{}={}/{}", row[0], row[1], row[2]);
-        let (_, says) = CASES.iter().find(|(name, _)| *name == row[5]).unwrap_or_else(|| panic!("no test {}", row[5]));
+        let (_, says) =
+            CASES.iter().find(|(name, _)| *name == row[5]).unwrap_or_else(|| panic!("no test {}", row[5]));
         assert!(says.split(' ').any(|said| said == pair), "{} does not show {pair}", row[5]);
         assert!(row[3..5].iter().all(|cell| cell.ends_with('.')), "{pair}: meaning and remedy are sentences");
     }

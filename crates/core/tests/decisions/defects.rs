@@ -22,7 +22,8 @@ const DOCUMENT: &str = "docs/predecessor-defects.md";
 #[test]
 fn the_document_lists_every_defect_with_tests_that_exist() {
     let rows = table::rows(DOCUMENT);
-    let ids: Vec<String> = (1..=30).map(|n| format!("A{n}")).chain((1..=6).map(|n| format!("B{n}"))).collect();
+    let ids: Vec<String> =
+        (1..=30).map(|n| format!("A{n}")).chain((1..=6).map(|n| format!("B{n}"))).collect();
     assert_eq!(rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>(), ids);
     for row in &rows {
         let named: Vec<&str> = row[2].split_whitespace().filter(|word| word.contains("::")).collect();
@@ -162,12 +163,44 @@ fn every_field_of_a_document_is_in_the_plan() {
     world.settle();
     let plan = serde_json::to_string(&world.plan.unwrap().spec).unwrap();
     for part in [
-        "registry.example.org/first:1", "first-command", "first-argument", "FIRST_VARIABLE", "first-value",
-        "SECOND_VARIABLE", "second-value", "/etc/text", "text-content", "0640", "/etc/bytes", "AAEC", "0400",
-        "${kept.as.it.is}", "/data", r#""claim":"disk""#, "part/of/it", r#""readOnly":true"#, "125m", "65Mi",
-        r#""cpu":"2""#, "3Gi", "/alive", "7001", "live-host", "HTTPS", "X-Live", "live-header", "ready-command",
-        r#""second":"healthy""#, "registry.example.org/second:2", "7002", "7003", "7004", "UDP", "fast-class",
-        "label-value", "annotation-value",
+        "registry.example.org/first:1",
+        "first-command",
+        "first-argument",
+        "FIRST_VARIABLE",
+        "first-value",
+        "SECOND_VARIABLE",
+        "second-value",
+        "/etc/text",
+        "text-content",
+        "0640",
+        "/etc/bytes",
+        "AAEC",
+        "0400",
+        "${kept.as.it.is}",
+        "/data",
+        r#""claim":"disk""#,
+        "part/of/it",
+        r#""readOnly":true"#,
+        "125m",
+        "65Mi",
+        r#""cpu":"2""#,
+        "3Gi",
+        "/alive",
+        "7001",
+        "live-host",
+        "HTTPS",
+        "X-Live",
+        "live-header",
+        "ready-command",
+        r#""second":"healthy""#,
+        "registry.example.org/second:2",
+        "7002",
+        "7003",
+        "7004",
+        "UDP",
+        "fast-class",
+        "label-value",
+        "annotation-value",
     ] {
         assert!(plan.contains(part), "{part} is not in {plan}");
     }
@@ -266,17 +299,24 @@ fn objects_that_are_not_its_own_are_in_the_way_and_left_alone() {
     world.plan.clone_from(&other.plan);
     world.exposure.clone_from(&other.exposure);
     let decision = world.decide();
-    assert!(decision.claims.is_empty() && decision.plan.is_none() && decision.delete.is_empty(), "{decision:#?}");
+    assert!(
+        decision.claims.is_empty() && decision.plan.is_none() && decision.delete.is_empty(),
+        "{decision:#?}"
+    );
     world.orchestrate();
     let status = world.status();
     assert_eq!(status.endpoint, None);
-    assert!(status.conditions.iter().any(|condition| condition.reason == Reason::BindingPending), "{status:#?}");
+    assert!(
+        status.conditions.iter().any(|condition| condition.reason == Reason::BindingPending),
+        "{status:#?}"
+    );
 }
 
 #[test]
 fn secrets_stay_references_in_plans_and_parameters() {
     let mut spec = with_database();
-    spec["resources"]["cache"] = json!({"type": "redis", "params": {"secret": "x ${resources.db.password} y"}});
+    spec["resources"]["cache"] =
+        json!({"type": "redis", "params": {"secret": "x ${resources.db.password} y"}});
     let mut world = World::with(spec);
     world.settle();
     let secret = world.claims.values().find_map(|claim| match &claim.status.as_ref()?.outputs["password"] {

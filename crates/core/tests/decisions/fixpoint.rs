@@ -46,8 +46,14 @@ fn check_carried_out(before: &World, decision: &Decision, after: &World) {
     }
     for (name, claim) in &before.claims {
         let said = delete.iter().any(|doomed| doomed.name == *name);
-        let is_going = |claim: Option<&ResourceClaim>| claim.is_none_or(|claim| claim.metadata.deletion_timestamp.is_some());
-        assert_eq!(is_going(after.claims.get(name)), said || is_going(Some(claim)), "{name} was not said to go");
+        let is_going = |claim: Option<&ResourceClaim>| {
+            claim.is_none_or(|claim| claim.metadata.deletion_timestamp.is_some())
+        };
+        assert_eq!(
+            is_going(after.claims.get(name)),
+            said || is_going(Some(claim)),
+            "{name} was not said to go"
+        );
     }
 }
 

@@ -8,5 +8,6 @@ mod defects;
 mod fixpoint;
 mod random;
 mod revisions;
+mod sharing;
 mod table;
 mod world;

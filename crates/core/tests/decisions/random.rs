@@ -19,7 +19,10 @@ static DOCUMENTS: LazyLock<Vec<(Arc<Config>, Arc<Config>)>> = LazyLock::new(|| {
     let texts = [
         DOCUMENT.to_owned(),
         // The place that most Workloads have is gone.
-        DOCUMENT.replace("{backendId: here, runtimeClass: scripted, priority: 10", "{backendId: new, runtimeClass: other, priority: 1"),
+        DOCUMENT.replace(
+            "{backendId: here, runtimeClass: scripted, priority: 10",
+            "{backendId: new, runtimeClass: other, priority: 1",
+        ),
         // The profile is another, and so are the provisioners.
         DOCUMENT
             .replace("defaults: {profile: web-service}", "defaults: {profile: batch-job}")
@@ -133,12 +136,20 @@ fn resource() -> impl Strategy<Value = Json> {
     let id = option::weighted(0.2, select(vec!["shared", "other"]));
     let value = option::weighted(
         0.5,
-        select(vec!["1", "2", "${metadata.name}", "${resources.db.host}", "at ${resources.db.password}", "${resources.feed.port}"]),
+        select(vec![
+            "1",
+            "2",
+            "${metadata.name}",
+            "${resources.db.host}",
+            "at ${resources.db.password}",
+            "${resources.feed.port}",
+        ]),
     );
     let policy = option::weighted(0.2, select(vec!["Delete", "Retain", "Orphan", "Burn"]));
     (select(TYPES.to_vec()), class, id, value, policy).prop_map(|(type_, class, id, value, policy)| {
         let mut resource = json!({"type": type_});
-        let mut put = |key: &str, value: Option<Json>| value.into_iter().for_each(|value| resource[key] = value);
+        let mut put =
+            |key: &str, value: Option<Json>| value.into_iter().for_each(|value| resource[key] = value);
         put("class", class.map(|class| json!(class)));
         put("id", id.map(|id| json!(id)));
         put("params", value.map(|value| json!({"size": value})));
@@ -149,11 +160,18 @@ fn resource() -> impl Strategy<Value = Json> {
 
 fn container() -> impl Strategy<Value = Json> {
     let text = select(vec![
-        "plain", "${metadata.name}", "$${kept}", "http://${resources.db.host}:${resources.db.port}", "${resources.db.password}",
-        "${resources.cache.host}", "${resources.feed.host}", "${resources.db.nothing}",
+        "plain",
+        "${metadata.name}",
+        "$${kept}",
+        "http://${resources.db.host}:${resources.db.port}",
+        "${resources.db.password}",
+        "${resources.cache.host}",
+        "${resources.feed.host}",
+        "${resources.db.nothing}",
     ]);
     let variables = btree_map(select(vec!["A", "B", "C"]), text.clone(), 0..3);
-    let volume = option::weighted(0.2, select(vec!["${resources.feed}", "${resources.cache}", "name-of-the-backend"]));
+    let volume =
+        option::weighted(0.2, select(vec!["${resources.feed}", "${resources.cache}", "name-of-the-backend"]));
     let memory = option::weighted(0.3, select(vec!["64Mi", "1Gi", "3Gi"]));
     (variables, option::weighted(0.3, text), volume, memory).prop_map(|(variables, file, volume, memory)| {
         let mut container = json!({"image": "registry.example.org/app", "variables": variables});
@@ -186,17 +204,28 @@ fn written() -> impl Strategy<Value = Written> {
         annotation("team", vec!["shop"], 0.2),
     );
     let annotations = annotations.prop_map(|(a, b, c, d, e, f)| {
-        Json::Object([a, b, c, d, e, f].into_iter().flatten().map(|(key, value)| (key.to_owned(), json!(value))).collect())
+        Json::Object(
+            [a, b, c, d, e, f]
+                .into_iter()
+                .flatten()
+                .map(|(key, value)| (key.to_owned(), json!(value)))
+                .collect(),
+        )
     });
     let labels = subsequence(vec![("tier", "gold"), ("team", "shop")], 0..=2);
     let mistake = prop::bool::weighted(0.1);
     (labels, annotations, containers, ports, resources, mistake).prop_map(
         |(labels, annotations, containers, ports, resources, mistake)| {
-            let labels: Map<String, Json> = labels.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
+            let labels: Map<String, Json> =
+                labels.into_iter().map(|(key, value)| (key.to_owned(), json!(value))).collect();
             let ports: Map<String, Json> =
                 ports.into_iter().map(|(name, port)| (name.to_owned(), json!({"port": port}))).collect();
-            let mut spec = json!({"containers": containers, "service": {"ports": ports}, "resources": resources});
-            mend(&mut spec, &|text| KEYS.iter().any(|key| !resources.contains_key(*key) && text.contains(&format!("resources.{key}"))));
+            let mut spec =
+                json!({"containers": containers, "service": {"ports": ports}, "resources": resources});
+            mend(&mut spec, &|text| {
+                KEYS.iter()
+                    .any(|key| !resources.contains_key(*key) && text.contains(&format!("resources.{key}")))
+            });
             if mistake {
                 spec["containers"]["app"] = json!({"imagee": "typo"});
             }
@@ -248,7 +277,12 @@ fn happening() -> impl Strategy<Value = Happening> {
     ];
     // What an apply is refused for; see `denial` in the controllers.
     let denied = || {
-        let reasons = [Reason::PolicyViolation, Reason::QuotaExceeded, Reason::PermissionDenied, Reason::RuntimeProvisioning];
+        let reasons = [
+            Reason::PolicyViolation,
+            Reason::QuotaExceeded,
+            Reason::PermissionDenied,
+            Reason::RuntimeProvisioning,
+        ];
         option::weighted(0.3, select(reasons.to_vec()))
     };
     let denials = (denied(), denied()).prop_map(|(claims, plans)| Denials { claims, plans });
@@ -265,11 +299,13 @@ fn happening() -> impl Strategy<Value = Happening> {
 
 /// Random scenes. The first thing that happens is a Workload; the last may be the end of its namespace.
 pub(crate) fn scene() -> impl Strategy<Value = Scene> {
-    (written(), vec(happening(), 0..6), prop::bool::weighted(0.05)).prop_map(|(first, mut rest, terminate)| {
-        if terminate {
-            rest.push(Happening::Terminate);
-        }
-        rest.insert(0, Happening::Write(first));
-        Scene(rest)
-    })
+    (written(), vec(happening(), 0..6), prop::bool::weighted(0.05)).prop_map(
+        |(first, mut rest, terminate)| {
+            if terminate {
+                rest.push(Happening::Terminate);
+            }
+            rest.insert(0, Happening::Write(first));
+            Scene(rest)
+        },
+    )
 }

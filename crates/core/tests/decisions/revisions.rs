@@ -17,7 +17,8 @@ const FOLDER: &str = "crates/core/tests/revisions";
 
 /// The kept documents: a Workload, and the plan that once was made of it.
 fn kept() -> Vec<(String, Json)> {
-    let mut files: Vec<_> = fs::read_dir(table::path(FOLDER)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(table::path(FOLDER)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let read = |path: std::path::PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -61,7 +62,8 @@ fn a_kept_plan_has_the_revision_it_was_given() {
 fn a_plan_that_is_written_and_read_again_has_the_same_revision() {
     for (name, kept) in kept() {
         let plan = plan_of(&kept);
-        let read: WorkloadPlanSpec = serde_json::from_str(&serde_json::to_string_pretty(&plan).unwrap()).unwrap();
+        let read: WorkloadPlanSpec =
+            serde_json::from_str(&serde_json::to_string_pretty(&plan).unwrap()).unwrap();
         assert_eq!((revision::of(&read), &read), (plan.revision.clone(), &plan), "{name}");
     }
 }

@@ -12,7 +12,8 @@ pub(crate) fn rows(document: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(path(document)).unwrap();
     let lines: Vec<_> = text.lines().collect();
     let is_head = |at: usize| lines.get(at + 1).is_some_and(|next| next.starts_with("|-"));
-    let is_row = |(at, line): &(usize, &&str)| line.starts_with('|') && !line.starts_with("|-") && !is_head(*at);
+    let is_row =
+        |(at, line): &(usize, &&str)| line.starts_with('|') && !line.starts_with("|-") && !is_head(*at);
     let cells = |(_, line): (usize, &&str)| {
         let line = line.trim_matches(['|', ' ']);
         line.split('|').map(|cell| cell.trim().replace('`', "")).collect()

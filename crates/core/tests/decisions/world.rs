@@ -140,8 +140,10 @@ impl World {
         };
         let spec: WorkloadSpec = serde_json::from_value(spec).unwrap();
         let live = self.workload.take();
-        let mut workload = live.unwrap_or_else(|| {
-            Workload { metadata: self.born(NAME), spec: WorkloadSpec::clone(&spec), status: None }
+        let mut workload = live.unwrap_or_else(|| Workload {
+            metadata: self.born(NAME),
+            spec: WorkloadSpec::clone(&spec),
+            status: None,
         });
         if workload.spec != spec {
             workload.metadata.generation = workload.metadata.generation.map(|generation| generation + 1);
@@ -320,8 +322,11 @@ impl World {
     /// One pass over all instances; tells whether anything changed.
     pub(crate) fn provide(&mut self) -> bool {
         let before = self.claims.clone();
-        let instances: BTreeSet<String> =
-            self.claims.values().map(|claim| claim.metadata.labels.as_ref().unwrap()[label::INSTANCE].clone()).collect();
+        let instances: BTreeSet<String> = self
+            .claims
+            .values()
+            .map(|claim| claim.metadata.labels.as_ref().unwrap()[label::INSTANCE].clone())
+            .collect();
         for instance in instances {
             self.provide_one(&instance);
         }
@@ -330,7 +335,8 @@ impl World {
     }
 
     fn provide_one(&mut self, instance: &str) {
-        let of_instance = |claim: &&ResourceClaim| claim.metadata.labels.as_ref().unwrap()[label::INSTANCE] == instance;
+        let of_instance =
+            |claim: &&ResourceClaim| claim.metadata.labels.as_ref().unwrap()[label::INSTANCE] == instance;
         let claims: Vec<_> = self.claims.values().filter(of_instance).cloned().collect();
         let engines = [
             ("builtin".to_owned(), Engine { additive: false, reads_params: true }),
@@ -368,9 +374,13 @@ impl World {
                 let answer = self.answers.get(&instance.type_).unwrap_or(&Answer::Bind);
                 let mut outputs = instance.entry.outputs.clone();
                 if outputs.is_empty() {
-                    let secret = SecretKeyRef { name: format!("of-{}", instance.id), key: "password".to_owned() };
+                    let secret =
+                        SecretKeyRef { name: format!("of-{}", instance.id), key: "password".to_owned() };
                     outputs = BTreeMap::from([
-                        ("host".to_owned(), Output::Value(json!(format!("{}-{}.test", instance.type_, instance.class)))),
+                        (
+                            "host".to_owned(),
+                            Output::Value(json!(format!("{}-{}.test", instance.type_, instance.class))),
+                        ),
                         ("port".to_owned(), Output::Value(json!(5432))),
                         ("password".to_owned(), Output::SecretKeyRef(secret)),
                     ]);

@@ -1,0 +1,84 @@
+//! Instances that several claims share, and what becomes of them.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use orchestra_api::{
+    ResourceClaim,
+    claim::{DeprovisionPolicy, Phase},
+};
+use orchestra_core::{
+    config,
+    provision::{self, Engine, Inputs, Work},
+};
+use serde_json::json;
+
+use crate::world::{DOCUMENT, World};
+
+/// Claims of Workloads with these names and policies, all for one instance, bound.
+fn claims(sharers: &[(&str, &str)]) -> Vec<ResourceClaim> {
+    let claim = |(name, policy): &(&str, &str)| {
+        let mut world = World::with(json!({
+            "containers": {"app": {"image": "nginx"}},
+            "resources": {"db": {"type": "postgres", "id": "orders", "metadata": {"annotations": {"score.dev/deprovision": policy}}}},
+        }));
+        world.settle();
+        let mut claim = world.claims.into_values().next().unwrap();
+        claim.metadata.name = Some((*name).to_owned());
+        (*name).clone_into(&mut claim.spec.workload_ref.name);
+        claim
+    };
+    sharers.iter().map(claim).collect()
+}
+
+fn decide(claims: Vec<ResourceClaim>, document: &str, engines: &[&str]) -> provision::Decision {
+    let engine = |name: &&str| ((*name).to_owned(), Engine { additive: false, reads_params: true });
+    provision::decide(&Inputs {
+        namespace: "default".to_owned(),
+        instance: "instance".to_owned(),
+        claims,
+        in_use: std::collections::BTreeSet::new(),
+        config: Arc::new(config::check(document).unwrap()),
+        engines: engines.iter().map(engine).collect::<BTreeMap<_, _>>(),
+    })
+}
+
+#[test]
+fn the_most_careful_of_those_that_leave_together_decides() {
+    for (policies, expected) in [
+        (["Delete", "Delete"], DeprovisionPolicy::Delete),
+        (["Retain", "Delete"], DeprovisionPolicy::Retain),
+        (["Delete", "Orphan"], DeprovisionPolicy::Orphan),
+        (["Orphan", "Retain"], DeprovisionPolicy::Orphan),
+    ] {
+        let mut claims = claims(&[("first", policies[0]), ("second", policies[1])]);
+        for claim in &mut claims {
+            claim.metadata.deletion_timestamp.clone_from(&claim.metadata.creation_timestamp);
+        }
+        let decision = decide(claims, DOCUMENT, &["builtin"]);
+        let Some(Work::Release(release)) = decision.work else { panic!("{decision:#?}") };
+        assert_eq!((release.policy, release.claims.len()), (expected, 2), "{policies:?}");
+    }
+}
+
+#[test]
+fn who_leaves_while_others_stay_takes_nothing_down() {
+    let mut claims = claims(&[("first", "Delete"), ("second", "Delete")]);
+    claims[0].metadata.deletion_timestamp.clone_from(&claims[0].metadata.creation_timestamp);
+    let decision = decide(claims, DOCUMENT, &["builtin"]);
+    assert_eq!(decision.let_go, ["first"]);
+    assert!(matches!(decision.work, Some(Work::Ensure(_))), "{decision:#?}");
+}
+
+#[test]
+fn what_is_bound_stays_bound_when_nobody_here_provides_it_any_more() {
+    let without = DOCUMENT.replace("    - {type: postgres, engine: builtin}\n", "");
+    for (document, engines) in [(without.as_str(), &["builtin"][..]), (DOCUMENT, &[])] {
+        let bound = claims(&[("first", "Delete")]);
+        assert_eq!(bound[0].status.as_ref().unwrap().phase, Phase::Bound);
+        assert_eq!(decide(bound.clone(), document, engines).statuses, BTreeMap::new());
+        let mut fresh = bound;
+        fresh[0].status = None;
+        let statuses = decide(fresh, document, engines).statuses;
+        assert_eq!(statuses["first"].phase, Phase::Failed);
+    }
+}
