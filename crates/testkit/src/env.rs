@@ -15,7 +15,7 @@ use serde_json::Value;
 use tower::Layer;
 
 use crate::{
-    Faults, ManualClock, Outcome,
+    Crash, Faults, ManualClock, Outcome,
     wait::{eventually, must},
 };
 
@@ -76,6 +76,11 @@ impl TestEnv {
     /// A client like [`client`](Self::client) whose requests the [`faults`](Self::faults) may strike.
     pub fn faulty_client(&self) -> Client {
         Client::new(self.faults.layer(self.api.router_for(Caller::admin())), "default")
+    }
+
+    /// A client like [`client`](Self::client) of a process that may die.
+    pub fn mortal_client(&self, crash: &Crash) -> Client {
+        Client::new(crash.layer(self.api.router_for(Caller::admin())), "default")
     }
 
     /// What strikes the requests of [`faulty_client`](Self::faulty_client).

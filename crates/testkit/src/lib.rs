@@ -25,6 +25,7 @@
 //! through [`TestEnv::client`], which is never struck.
 
 mod clock;
+mod crash;
 mod env;
 mod faults;
 mod matching;
@@ -32,6 +33,7 @@ pub mod scripted;
 mod wait;
 
 pub use clock::ManualClock;
+pub use crash::{Crash, Cut, Mortal, MortalService};
 pub use env::TestEnv;
 pub use faults::{BrokenConnection, Fault, Faults, FaultyService};
 pub use matching::{Matching, Verb};

@@ -4,6 +4,8 @@
 
 mod budget;
 mod change;
+#[path = "../common/mod.rs"]
+mod common;
 mod config;
 mod counting;
 mod endpoint;
@@ -12,8 +14,9 @@ mod foreign;
 mod malformed;
 mod observing;
 mod placement;
-mod platform;
 mod policy;
 mod secrecy;
 mod sharing;
 mod tutorial;
+
+pub(crate) use common::platform;

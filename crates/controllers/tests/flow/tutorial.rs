@@ -4,7 +4,7 @@ use orchestra_api::{ConditionStatus, ConditionType, Reason};
 use orchestra_testkit::scripted::ProvisionScript;
 use serde_json::json;
 
-use crate::platform::{CANARY, Platform};
+use crate::common::{CANARY, Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_workload_becomes_ready_with_an_endpoint_and_leaves_nothing_behind() {

@@ -42,7 +42,6 @@ pub enum ProvisionScript {
 #[derive(Clone)]
 pub struct ScriptedProvisioner {
     engine: String,
-    password: String,
     client: Client,
     outside: Outside<State>,
 }
@@ -55,9 +54,12 @@ impl std::fmt::Debug for ScriptedProvisioner {
 
 #[derive(Debug, Default)]
 struct State {
+    password: String,
     scripts: BTreeMap<String, ProvisionScript>,
-    /// Instances that there are, and how often each was made.
+    /// Instances that there are, and how often each was asked for.
     made: BTreeMap<Place, usize>,
+    /// How often each instance was made anew, also those that are gone by now.
+    creations: BTreeMap<Place, usize>,
     released: Vec<(Place, DeprovisionPolicy)>,
     types: BTreeMap<Place, String>,
 }
@@ -65,8 +67,18 @@ struct State {
 impl ScriptedProvisioner {
     /// A provisioner with an engine of this name, which keeps this password in Secrets.
     pub fn new(engine: &str, password: &str, client: Client) -> Self {
-        let (engine, password) = (engine.to_owned(), password.to_owned());
-        Self { engine, password, client, outside: Outside::default() }
+        let provisioner = Self { engine: engine.to_owned(), client, outside: Outside::default() };
+        password.clone_into(&mut provisioner.outside.lock().password);
+        provisioner
+    }
+
+    /// Gives every instance another password, and tells.
+    pub fn rotate(&self, password: &str) {
+        let mut state = self.outside.lock();
+        password.clone_into(&mut state.password);
+        let concerned: Vec<_> = state.made.keys().cloned().collect();
+        drop(state);
+        concerned.into_iter().for_each(|place| self.outside.tell(place));
     }
 
     /// Tells what is done about a type from now on.
@@ -82,6 +94,11 @@ impl ScriptedProvisioner {
     /// The instances that there are.
     pub fn instances(&self) -> BTreeMap<Place, usize> {
         self.outside.lock().made.clone()
+    }
+
+    /// How often each instance was made anew, also those that are gone by now.
+    pub fn creations(&self) -> BTreeMap<Place, usize> {
+        self.outside.lock().creations.clone()
     }
 
     /// The instances that were taken down, and how.
@@ -103,10 +120,11 @@ impl ScriptedProvisioner {
     /// Keeps the password of an instance in a Secret of its namespace, and tells the version of it.
     async fn keep_secret(&self, instance: &Instance) -> Result<(String, String), DriverError> {
         let name = format!("instance-{}", instance.id);
+        let password = self.outside.lock().password.clone().into_bytes();
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": name, "labels": {label::INSTANCE: instance.id}},
-            "data": {"password": ByteString(self.password.clone().into_bytes())},
+            "data": {"password": ByteString(password)},
         });
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &instance.namespace);
         let written = api.patch(&name, &PatchParams::apply("scripted").force(), &Patch::Apply(secret)).await;
@@ -142,7 +160,14 @@ impl Provisioner for ScriptedProvisioner {
                 _ => {}
             }
             let (secret, version) = self.keep_secret(instance).await?;
-            *self.outside.lock().made.entry(place).or_default() += 1;
+            {
+                let mut state = self.outside.lock();
+                let asked = state.made.entry(place.clone()).or_default();
+                *asked += 1;
+                if *asked == 1 {
+                    *state.creations.entry(place).or_default() += 1;
+                }
+            }
             let mut outputs = BTreeMap::from([
                 ("host".to_owned(), Output::Value(json!(format!("{}.example.test", instance.type_)))),
                 ("port".to_owned(), Output::Value(json!(5432))),

@@ -6,7 +6,7 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 use orchestra_api::{
     condition::Reason,
     exposure::{Exposure, Scope},
-    plan::{ExposureTarget, InventoryItem, Phase, Segment, WorkloadPlanSpec},
+    plan::{ExposureTarget, FileContent, InventoryItem, Phase, Segment, WorkloadPlanSpec},
 };
 use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Secrets, Target};
 
@@ -43,6 +43,10 @@ pub struct Running {
     pub backend: String,
     /// The variables of all containers, as `container/name`, put together with their secrets.
     pub variables: BTreeMap<String, String>,
+    /// The contents of all files, as `container:path`, put together likewise.
+    pub files: BTreeMap<String, String>,
+    /// The sources of all volumes, as `container:path`, put together likewise.
+    pub volumes: BTreeMap<String, String>,
     /// How often it was applied with a new revision.
     pub rollouts: usize,
 }
@@ -57,7 +61,10 @@ pub struct ScriptedRuntime {
 #[derive(Debug, Default)]
 struct State {
     scripts: BTreeMap<Place, RunScript>,
-    running: BTreeMap<Place, Running>,
+    /// What runs, by its place and the backend: a Workload that runs at two backends runs twice.
+    running: BTreeMap<(Place, String), Running>,
+    /// How often something was started or replaced, also what is gone by now.
+    rollouts: BTreeMap<Place, usize>,
 }
 
 impl ScriptedRuntime {
@@ -75,12 +82,22 @@ impl ScriptedRuntime {
 
     /// What runs of a Workload.
     pub fn running(&self, namespace: &str, name: &str) -> Option<Running> {
-        self.outside.lock().running.get(&(namespace.to_owned(), name.to_owned())).cloned()
+        self.all().remove(&(namespace.to_owned(), name.to_owned()))
     }
 
     /// Everything that runs.
     pub fn all(&self) -> BTreeMap<Place, Running> {
+        self.everywhere().into_iter().map(|((place, _), running)| (place, running)).collect()
+    }
+
+    /// Everything that runs, by place and backend.
+    pub fn everywhere(&self) -> BTreeMap<(Place, String), Running> {
         self.outside.lock().running.clone()
+    }
+
+    /// How often something was started or replaced, also what is gone by now.
+    pub fn rollouts(&self) -> BTreeMap<Place, usize> {
+        self.outside.lock().rollouts.clone()
     }
 
     fn script_of(&self, target: &Target) -> RunScript {
@@ -88,33 +105,53 @@ impl ScriptedRuntime {
         self.outside.lock().scripts.get(&place).cloned().unwrap_or_default()
     }
 
-    async fn compose(
-        target: &Target,
-        secrets: &dyn Secrets,
-    ) -> Result<BTreeMap<String, String>, DriverError> {
-        let mut variables = BTreeMap::new();
-        for (container, given) in &target.plan.containers {
-            for (name, text) in &given.variables {
-                let mut value = String::new();
-                for segment in text {
-                    match segment {
-                        Segment::Literal(text) => value.push_str(text),
-                        Segment::ClaimOutput(output) => {
-                            let Some(read) = secrets.read(&output.secret_key_ref).await? else {
-                                let message = format!("The secret of `{}` is not there.", output.claim);
-                                return Err(DriverError::Transient {
-                                    reason: Reason::ProjectionError,
-                                    message,
-                                });
-                            };
-                            value.push_str(&String::from_utf8_lossy(read.value.expose()));
-                        }
-                    }
+    async fn compose(text: &[Segment], secrets: &dyn Secrets) -> Result<String, DriverError> {
+        let mut value = String::new();
+        for segment in text {
+            match segment {
+                Segment::Literal(text) => value.push_str(text),
+                Segment::ClaimOutput(output) => {
+                    let Some(read) = secrets.read(&output.secret_key_ref).await? else {
+                        let message = format!("The secret of `{}` is not there.", output.claim);
+                        return Err(DriverError::Transient { reason: Reason::ProjectionError, message });
+                    };
+                    value.push_str(&String::from_utf8_lossy(read.value.expose()));
                 }
-                variables.insert(format!("{container}/{name}"), value);
             }
         }
-        Ok(variables)
+        Ok(value)
+    }
+
+    /// What a plan makes run, with its secrets.
+    async fn start(target: &Target, secrets: &dyn Secrets) -> Result<Running, DriverError> {
+        let plan = &target.plan;
+        let mut running = Running {
+            uid: plan.workload_ref.uid.clone(),
+            revision: plan.revision.clone(),
+            backend: plan.backend_id.clone(),
+            variables: BTreeMap::new(),
+            files: BTreeMap::new(),
+            volumes: BTreeMap::new(),
+            rollouts: 1,
+        };
+        for (container, given) in &plan.containers {
+            for (name, text) in &given.variables {
+                let value = Self::compose(text, secrets).await?;
+                running.variables.insert(format!("{container}/{name}"), value);
+            }
+            for (path, file) in &given.files {
+                let content = match &file.content {
+                    FileContent::Text(text) => Self::compose(text, secrets).await?,
+                    FileContent::Binary(bytes) => bytes.clone(),
+                };
+                running.files.insert(format!("{container}:{path}"), content);
+            }
+            for (path, volume) in &given.volumes {
+                let source = Self::compose(&volume.source, secrets).await?;
+                running.volumes.insert(format!("{container}:{path}"), source);
+            }
+        }
+        Ok(running)
     }
 }
 
@@ -147,27 +184,23 @@ impl Runtime for ScriptedRuntime {
                 RunScript::Fail(reason, message) => return Err(DriverError::Transient { reason, message }),
                 _ => {}
             }
-            let variables = Self::compose(target, secrets).await?;
+            let mut running = Self::start(target, secrets).await?;
             let place = (target.namespace.clone(), target.name.clone());
+            let thing = (place.clone(), running.backend.clone());
             let mut state = self.outside.lock();
-            let before = state.running.get(&place);
-            let unchanged = before.is_some_and(|before| before.revision == target.plan.revision);
-            let rollouts = before.map_or(0, |before| before.rollouts) + usize::from(!unchanged);
-            let running = Running {
-                uid: target.plan.workload_ref.uid.clone(),
-                revision: target.plan.revision.clone(),
-                backend: target.plan.backend_id.clone(),
-                variables,
-                rollouts,
-            };
-            state.running.insert(place, running);
+            let before = state.running.get(&thing).map(|before| (before.revision.clone(), before.rollouts));
+            let (revision, rollouts) = before.unwrap_or_default();
+            let is_new = revision != running.revision;
+            running.rollouts = rollouts + usize::from(is_new);
+            state.running.insert(thing, running);
+            *state.rollouts.entry(place).or_default() += usize::from(is_new);
             Ok(())
         })
     }
 
     fn observe<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Observation, DriverError>> {
-        let place = (target.namespace.clone(), target.name.clone());
-        let running = self.outside.lock().running.get(&place).cloned();
+        let thing = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
+        let running = self.outside.lock().running.get(&thing).cloned();
         let (phase, reason, message) = match (&running, self.script_of(target)) {
             (None, _) => (Phase::Pending, None, None),
             (_, RunScript::Start) => (Phase::Provisioning, None, None),
@@ -205,15 +238,15 @@ impl Runtime for ScriptedRuntime {
         _: &'a [InventoryItem],
     ) -> BoxFuture<'a, Result<Removed, DriverError>> {
         let clings = self.script_of(target) == RunScript::Cling;
-        let place = (target.namespace.clone(), target.name.clone());
+        let thing = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
         let mut state = self.outside.lock();
         let is_ours =
-            state.running.get(&place).is_some_and(|running| running.uid == target.plan.workload_ref.uid);
+            state.running.get(&thing).is_some_and(|running| running.uid == target.plan.workload_ref.uid);
         let removed = if is_ours && clings {
             Removed::Stopping("It is still stopping.".to_owned())
         } else {
             if is_ours {
-                state.running.remove(&place);
+                state.running.remove(&thing);
             }
             Removed::Gone
         };

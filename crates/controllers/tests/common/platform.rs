@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, Patch, PatchParams},
+    core::NamespaceResourceScope,
 };
 use orchestra_api::{
     ConditionStatus, ConditionType, Reason, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, crd,
@@ -39,13 +40,16 @@ spec:
     - {type: postgres, engine: builtin}
     - {type: redis, engine: builtin}
     - {type: queue, engine: external}
+    - {type: link, engine: static, outputs: {url: {value: "https://any.example.test"}}}
     - {type: service, id: flags, engine: static, outputs: {endpoint: {value: "https://flags.example.test"}}}
     - {type: service, engine: static, outputs: {url: {value: "https://any.example.test"}, key: {secretKeyRef: {name: static-key, key: key}}}}
   defaults: {profile: web-service}
 "#;
 
 pub(crate) struct Platform {
-    pub(crate) env: TestEnv,
+    pub(crate) env: Arc<TestEnv>,
+    /// Where its Workloads are.
+    pub(crate) namespace: String,
     pub(crate) runtime: ScriptedRuntime,
     pub(crate) provisioner: ScriptedProvisioner,
     pub(crate) controllers: Option<Controllers>,
@@ -53,17 +57,28 @@ pub(crate) struct Platform {
 
 impl Platform {
     pub(crate) async fn start() -> Self {
+        let env = Self::environment().await;
+        let mut platform = Self::around(env, "default");
+        platform.configure(DOCUMENT).await;
+        platform.begin().await;
+        platform
+    }
+
+    /// An API that knows the kinds.
+    pub(crate) async fn environment() -> Arc<TestEnv> {
         let env = TestEnv::start().await;
         for definition in crd::all() {
             env.install(definition).await;
         }
         env.namespace("score-system").await;
+        Arc::new(env)
+    }
+
+    /// Everything but the controllers and the document.
+    pub(crate) fn around(env: Arc<TestEnv>, namespace: &str) -> Self {
         let provisioner = ScriptedProvisioner::new("builtin", CANARY, env.client());
         let runtime = ScriptedRuntime::new("scripted");
-        let mut platform = Self { env, runtime, provisioner, controllers: None };
-        platform.configure(DOCUMENT).await;
-        platform.begin().await;
-        platform
+        Self { env, namespace: namespace.to_owned(), runtime, provisioner, controllers: None }
     }
 
     /// Starts the controllers, or starts them again.
@@ -73,12 +88,16 @@ impl Platform {
     }
 
     pub(crate) async fn controllers_with(&self, client: Client) -> Controllers {
-        let options = Options {
+        Controllers::start(client, self.options()).await.unwrap()
+    }
+
+    /// Controllers with all drivers.
+    pub(crate) fn options(&self) -> Options {
+        Options {
             runtimes: vec![Arc::new(self.runtime.clone())],
             provisioners: vec![Arc::new(self.provisioner.clone()), Arc::new(Static)],
             ..Options::default()
-        };
-        Controllers::start(client, options).await.unwrap()
+        }
     }
 
     pub(crate) async fn end(&mut self) {
@@ -98,20 +117,28 @@ impl Platform {
             .unwrap();
     }
 
+    /// The objects of a kind in the namespace.
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.env.client(), &self.namespace)
+    }
+
     pub(crate) fn workloads(&self) -> Api<Workload> {
-        Api::default_namespaced(self.env.client())
+        self.api()
     }
 
     pub(crate) fn claims(&self) -> Api<ResourceClaim> {
-        Api::default_namespaced(self.env.client())
+        self.api()
     }
 
     pub(crate) fn plans(&self) -> Api<WorkloadPlan> {
-        Api::default_namespaced(self.env.client())
+        self.api()
     }
 
     pub(crate) fn exposures(&self) -> Api<WorkloadExposure> {
-        Api::default_namespaced(self.env.client())
+        self.api()
     }
 
     pub(crate) async fn apply(&self, name: &str, spec: Json) -> Workload {
@@ -189,7 +216,7 @@ impl Platform {
         left.extend(all("WorkloadPlan", plans.iter().map(ResourceExt::name_any).collect()));
         let exposures = Api::<WorkloadExposure>::all(self.env.client()).list(&params).await.unwrap();
         left.extend(all("WorkloadExposure", exposures.iter().map(ResourceExt::name_any).collect()));
-        left.extend(self.runtime.all().keys().map(|(_, name)| format!("running {name}")));
+        left.extend(self.runtime.everywhere().keys().map(|((_, name), _)| format!("running {name}")));
         left.extend(self.provisioner.instances().keys().map(|(_, id)| format!("instance {id}")));
         left
     }
