@@ -397,6 +397,7 @@ impl Steps<'_> {
                 claims,
                 claims_overall: None,
                 runtime: Runtime::LastGood(None),
+                awaited: None,
                 live_claims: self.inputs.live_claims(),
                 live_exposure: self.live.exposure.ours().cloned(),
             },

@@ -41,6 +41,8 @@ pub struct Basis {
     pub claims_overall: Option<Finding>,
     /// What is said of the runtime.
     pub runtime: Runtime,
+    /// What a Workload that is being deleted waits for: whatever else is amiss, this is why it is still there.
+    pub awaited: Option<Finding>,
     /// The claims that there were, by name.
     pub live_claims: BTreeMap<String, ResourceClaim>,
     /// The exposure that there was.
@@ -85,7 +87,7 @@ impl Basis {
         }
         let claims = self.claims_overall.clone().unwrap_or_else(|| overall(&wanted));
         let findings = [self.inputs.clone(), claims, self.runtime(applied)];
-        let failing = findings.iter().find(|finding| !finding.holds());
+        let failing = self.awaited.as_ref().or_else(|| findings.iter().find(|finding| !finding.holds()));
         let ready = failing.cloned().unwrap_or_else(|| Finding::good("Everything is ready."));
         let [inputs, claims, runtime] = findings;
         let now = Time(self.now);

@@ -80,6 +80,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
             now: inputs.now,
             inputs: inputs_valid,
             claims: unique_keys(lines.collect()),
+            awaited: Some(claims.as_ref().unwrap_or(&runtime).clone()),
             claims_overall: claims,
             runtime: Runtime::Blocked(runtime),
             live_claims: inputs.live_claims(),
