@@ -140,7 +140,7 @@ impl ClaimController {
     }
 
     async fn let_go(&self, claim: &ResourceClaim) -> Result<(), Failure> {
-        self.writer.hold(&self.world.claims, claim, &[], &json!({})).await
+        self.writer.let_go(&self.world.claims, claim).await
     }
 }
 
@@ -163,7 +163,7 @@ impl Reconcile for ClaimController {
             }
             if let Some(engine) = take.get(&name) {
                 let noted = json!({annotation::ENGINE: engine});
-                self.writer.hold(&self.world.claims, claim, &[finalizer::PROVISIONER], &noted).await?;
+                self.writer.hold(&self.world.claims, claim, finalizer::PROVISIONER, &noted).await?;
             }
             if let_go.contains(&name) {
                 self.let_go(claim).await?;

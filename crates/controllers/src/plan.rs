@@ -86,7 +86,7 @@ impl PlanController {
             return Ok(Next::AwaitChange);
         }
         let Some((message, failure)) = self.take_down(plan).await? else {
-            self.writer.hold(&self.world.plans, plan, &[], &json!({})).await?;
+            self.writer.let_go(&self.world.plans, plan).await?;
             return Ok(Next::AwaitChange);
         };
         let before = plan.status.clone().unwrap_or_default();
@@ -115,7 +115,7 @@ impl PlanController {
             return Ok(Next::AwaitChange);
         }
         if !plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME) {
-            self.writer.hold(&self.world.plans, plan, &[finalizer::RUNTIME], &json!({})).await?;
+            self.writer.hold(&self.world.plans, plan, finalizer::RUNTIME, &json!({})).await?;
         }
         if Self::made_at(plan).is_some_and(|place| *place != here) {
             if let Some((message, failure)) = self.take_down(plan).await? {
@@ -241,7 +241,7 @@ impl PlanController {
             let empty = WorkloadPlanStatus { inventory: Vec::new(), placement: None, ..before };
             self.say(plan, empty).await?;
         }
-        self.writer.hold(&self.world.plans, plan, &[], &json!({})).await?;
+        self.writer.let_go(&self.world.plans, plan).await?;
         Ok(Next::AwaitChange)
     }
 }

@@ -40,7 +40,7 @@ impl WorkloadController {
         let World { claims: known_claims, plans, exposures, workloads, .. } = &self.world;
         let mut applied = Applied::default();
         if *finalizer == Finalizer::Add {
-            self.writer.hold(workloads, &inputs.workload, &[finalizer::WORKLOAD], &json!({})).await?;
+            self.writer.hold(workloads, &inputs.workload, finalizer::WORKLOAD, &json!({})).await?;
         }
         for claim in claims {
             let answer = self.writer.apply(known_claims, claim).await?;
@@ -114,7 +114,7 @@ impl Reconcile for WorkloadController {
             if self.writer.has_children(&inputs.workload).await? {
                 return Err(Failure::Conflict("something of the workload is still there".to_owned()));
             }
-            self.writer.hold(&self.world.workloads, &inputs.workload, &[], &json!({})).await?;
+            self.writer.let_go(&self.world.workloads, &inputs.workload).await?;
             return Ok(Next::AwaitChange);
         }
         self.report(&inputs.workload, &decision, &applied).await?;

@@ -84,21 +84,47 @@ impl Writer {
         self.settle(cache, answer)
     }
 
-    /// Holds an object, or lets it go: sets the finalizers and annotations that are ours.
+    /// Holds an object with a finalizer, and notes on it. One that is gone cannot be held: what would be made for it
+    /// now, nobody would ever take down.
     pub async fn hold<K: Kind + Resource<Scope = NamespaceResourceScope>>(
         &self,
         cache: &Cache<K>,
         object: &K,
-        finalizers: &[&str],
+        finalizer: &str,
         annotations: &Json,
     ) -> Result<(), Failure> {
+        match self.set_holders(object, &[finalizer], annotations).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                let namespace = object.namespace().unwrap_or_default();
+                cache.removed(&namespace, &object.name_any(), &object.uid().unwrap_or_default());
+                Err(Failure::Conflict("it is gone".to_owned()))
+            }
+            answer => self.settle(cache, answer),
+        }
+    }
+
+    /// Lets an object go that was held. One that is gone needs nothing more.
+    pub async fn let_go<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        cache: &Cache<K>,
+        object: &K,
+    ) -> Result<(), Failure> {
+        let answer = self.set_holders(object, &[], &json!({})).await;
+        self.settle(cache, answer)
+    }
+
+    /// Sets the finalizers and annotations that are ours.
+    async fn set_holders<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        object: &K,
+        finalizers: &[&str],
+        annotations: &Json,
+    ) -> kube::Result<K> {
         let namespace = object.namespace().unwrap_or_default();
         let mut body = self.of::<K>(object, json!({}));
         body["metadata"]["finalizers"] = json!(finalizers);
         body["metadata"]["annotations"] = annotations.clone();
-        let patch = Patch::Apply(body);
-        let answer = self.api::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await;
-        self.settle(cache, answer)
+        self.api::<K>(&namespace).patch(&object.name_any(), &self.params(), &Patch::Apply(body)).await
     }
 
     /// Deletes the very object that has this uid. One that is gone is deleted well enough.
