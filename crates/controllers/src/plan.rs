@@ -229,7 +229,9 @@ impl PlanController {
         let made_here =
             Self::made_at(plan).is_some_and(|place| self.runtimes.contains_key(&place.runtime_class));
         let is_held = plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME);
-        if !made_here && !is_held {
+        // What a runtime of ours has made that is not at hand now, is held until the runtime is back.
+        let made_by_absent = !made_here && Self::made_at(plan).is_some();
+        if made_by_absent || (!made_here && !is_held) {
             return Ok(Next::AwaitChange);
         }
         if made_here {
