@@ -208,7 +208,10 @@ impl Projection<'_> {
                 FileContent::Binary(_) => None,
             });
             let volumes = container.volumes.values();
-            keys.extend(volumes.clone().filter_map(|volume| volume.claim.as_deref()).map(|key| (key, false)));
+            for key in volumes.clone().filter_map(|volume| volume.claim.as_deref()) {
+                // Another container may use a secret of the same claim.
+                keys.entry(key).or_insert(false);
+            }
             let texts = container.variables.values().chain(files).chain(volumes.map(|volume| &volume.source));
             for segment in texts.flatten() {
                 if let Segment::ClaimOutput(output) = segment {
