@@ -165,9 +165,10 @@ impl Reconcile for ClaimController {
                 let noted = json!({annotation::ENGINE: engine});
                 self.writer.hold(&self.world.claims, claim, finalizer::PROVISIONER, &noted).await?;
             }
-            if let_go.contains(&name) {
-                self.let_go(claim).await?;
-            }
+        }
+        // Only once those that stay are in our charge: somebody has to take the instance down one day.
+        for claim in inputs.claims.iter().filter(|claim| let_go.contains(&claim.name_any())) {
+            self.let_go(claim).await?;
         }
         match &work {
             None => Ok(Next::AwaitChange),

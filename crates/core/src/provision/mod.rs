@@ -117,55 +117,63 @@ pub fn decide(inputs: &Inputs) -> Decision {
     let mut decision = Decision::default();
     let (dying, mut living): (Vec<_>, Vec<_>) =
         inputs.claims.iter().partition(|claim| claim.metadata.deletion_timestamp.is_some());
-    release::decide(inputs, &dying, !living.is_empty(), &mut decision);
     living.sort_by_key(|claim| sharing::seniority(claim));
-    let Some(holder) = living.first() else { return decision };
+    let instance = provide(inputs, &living, &mut decision);
+    // Only a claim that is in our charge, or is about to be, sees to it that the instance is taken down one day.
+    let is_held = !decision.take.is_empty() || living.iter().any(|claim| is_ours(claim));
+    release::decide(inputs, &dying, is_held, &mut decision);
+    // One thing at a time: what is being taken down is provided anew only once it is gone.
+    if decision.work.is_none() {
+        decision.work = instance.map(|instance| Work::Ensure(Box::new(instance)));
+    }
+    decision
+}
+
+/// Decides about the claims that are not being deleted, and what is to be provided to them.
+fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) -> Option<Instance> {
+    let holder = living.first()?;
 
     let entry = match select(&inputs.config, holder) {
         Ok(entry) => entry,
         Err(message) => {
-            nobody_provides(&living, &message, &mut decision);
-            return decision;
+            nobody_provides(living, &message, decision);
+            return None;
         }
     };
     if entry.engine == EXTERNAL {
-        return decision;
+        return None;
     }
     let Some(engine) = inputs.engines.get(&entry.engine) else {
         let message = format!(
             "The platform's document provides `{}` with the engine `{}`, which is not at hand: ask the platform team.",
             holder.spec.type_, entry.engine
         );
-        nobody_provides(&living, &message, &mut decision);
-        return decision;
+        nobody_provides(living, &message, decision);
+        return None;
     };
-    let (sharers, params) = sharing::agree(&living, *engine, &mut decision);
+    let (sharers, params) = sharing::agree(living, *engine, decision);
     let unused = if engine.reads_params { Vec::new() } else { params.keys().cloned().collect() };
     let warning = unused_params(entry, &unused);
     if let (Some(warning), UnknownParams::Refuse) = (&warning, entry.unknown_params) {
         decision.statuses.extend(sharers.iter().map(|claim| (name_of(claim), failed(claim, warning))));
-        return decision;
+        return None;
     }
     for claim in &sharers {
         if !is_taken(claim, &entry.engine) {
             decision.take.insert(name_of(claim), entry.engine.clone());
         }
     }
-    // One thing at a time: what is being taken down is provided anew only once it is gone.
-    if decision.work.is_none() && !sharers.is_empty() {
-        decision.work = Some(Work::Ensure(Box::new(Instance {
-            namespace: inputs.namespace.clone(),
-            id: inputs.instance.clone(),
-            type_: holder.spec.type_.clone(),
-            class: holder.spec.class.clone(),
-            shared_id: holder.spec.id.clone(),
-            params,
-            entry: entry.clone(),
-            claims: sharers.iter().map(|claim| name_of(claim)).collect(),
-            warning,
-        })));
-    }
-    decision
+    (!sharers.is_empty()).then(|| Instance {
+        namespace: inputs.namespace.clone(),
+        id: inputs.instance.clone(),
+        type_: holder.spec.type_.clone(),
+        class: holder.spec.class.clone(),
+        shared_id: holder.spec.id.clone(),
+        params,
+        entry: entry.clone(),
+        claims: sharers.iter().map(|claim| name_of(claim)).collect(),
+        warning,
+    })
 }
 
 /// Claims that nobody here provides. What is bound was provided before the platform changed: it stays as it is.
