@@ -21,9 +21,7 @@ use orchestra_api::{
     plan::{InventoryItem, WorkloadPlanSpec},
 };
 use orchestra_core::provision::{Engine, Instance, Provision, Release};
-use orchestra_drivers::{
-    DriverError, Observation, Provisioner, Released, Removed, Runtime, Secrets, Target,
-};
+use orchestra_drivers::{DriverError, Observation, Provisioner, Released, Removed, Runtime, Secrets, Target};
 use tokio::sync::watch;
 use tower::{BoxError, Layer, Service};
 

@@ -180,7 +180,12 @@ impl Platform {
                     {
                         Ok(Some(workload))
                     }
-                    _ => Err(format!("{status_of:#?}")),
+                    _ => {
+                        let plan = self.plans().get_opt(name).await.map_err(|error| error.to_string())?;
+                        let plan = plan.map(|plan| (plan.metadata, plan.spec.revision, plan.status));
+                        let running = self.runtime.running(&self.namespace, name);
+                        Err(format!("{}\n{plan:?}\n{running:?}", json!(status_of)))
+                    }
                 }
             })
             .await

@@ -1,13 +1,15 @@
 //! The controllers as a process of their own, which can be killed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use kube::Client;
 use orchestra_controllers::{Controllers, Options};
 use tokio::{runtime::Runtime, sync::watch};
 
-/// The controllers, on threads of their own. They end at once, in the middle of whatever they do, when this is
-/// dropped.
+/// How long a step may take in which a process cannot be killed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The controllers, on threads of their own. They end in the middle of whatever they do.
 pub(crate) struct Process {
     runtime: Option<Runtime>,
     controllers: watch::Receiver<Option<Arc<Controllers>>>,
@@ -36,9 +38,11 @@ impl Process {
         started.idle().await;
     }
 
-    /// Kills it.
-    pub(crate) fn kill(self) {
-        drop(self);
+    /// Kills it. Once this is over, nothing of it is left.
+    pub(crate) async fn kill(mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            tokio::task::spawn_blocking(|| runtime.shutdown_timeout(PATIENCE)).await.unwrap();
+        }
     }
 }
 

@@ -3,9 +3,7 @@
 use std::{collections::BTreeMap, fmt::Debug};
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::{
-    Api, Resource, ResourceExt, api::ListParams, core::NamespaceResourceScope,
-};
+use kube::{Api, Resource, ResourceExt, api::ListParams, core::NamespaceResourceScope};
 use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json};
@@ -80,7 +78,8 @@ fn number(value: &mut Json, seen: &mut BTreeMap<String, usize>) {
         Json::Array(list) => list.iter_mut().for_each(|item| number(item, seen)),
         Json::Object(map) => {
             for (key, item) in map {
-                let is_random = ["uid", "revision", "observedRevision", "outputsRevision"].contains(&key.as_str());
+                let is_random =
+                    ["uid", "revision", "observedRevision", "outputsRevision"].contains(&key.as_str());
                 match item {
                     Json::String(text) if is_random => {
                         let next = seen.len();

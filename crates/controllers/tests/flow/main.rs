@@ -11,6 +11,7 @@ mod counting;
 mod endpoint;
 mod external;
 mod foreign;
+mod idle;
 mod malformed;
 mod observing;
 mod placement;

@@ -111,7 +111,11 @@ impl Case {
         });
         let params = PatchParams::apply("test").force();
         policies.patch("house", &params, &Patch::Apply(policy)).await.unwrap();
-        let mut stage = Stage { process: None, drivers: Drivers { provisioner: true, runtime: true }, platform: &platform };
+        let mut stage = Stage {
+            process: None,
+            drivers: Drivers { provisioner: true, runtime: true },
+            platform: &platform,
+        };
         stage.restart();
         for (index, spec) in self.specs.iter().enumerate() {
             platform.apply(&name(index), spec.clone()).await;
@@ -162,8 +166,13 @@ impl Case {
             .env
             .eventually(format!("{self}\n every Workload is gone, or says what it waits for"), async || {
                 let left = workloads.list(&ListParams::default()).await.unwrap();
-                let silent: Vec<_> = left.iter().filter(|workload| !says_what_it_waits_for(workload)).collect();
-                if silent.is_empty() { Ok(true) } else { Err(json!([silent, state(platform).await]).to_string()) }
+                let silent: Vec<_> =
+                    left.iter().filter(|workload| !says_what_it_waits_for(workload)).collect();
+                if silent.is_empty() {
+                    Ok(true)
+                } else {
+                    Err(json!([silent, state(platform).await]).to_string())
+                }
             })
             .await;
     }

@@ -47,5 +47,7 @@ async fn every_deletion_ends_or_says_what_it_waits_for() {
     let longest = lanes.join_all().await;
     let said = longest.iter().map(|(said, _)| *said).max().unwrap_or_default();
     let ended = longest.iter().map(|(_, ended)| *ended).max().unwrap_or_default();
-    println!("teardown: the longest until a Workload said what it waits for: {said:?}; until all was gone: {ended:?}");
+    println!(
+        "teardown: the longest until a Workload said what it waits for: {said:?}; until all was gone: {ended:?}"
+    );
 }
