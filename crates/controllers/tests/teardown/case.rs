@@ -116,7 +116,7 @@ impl Case {
             drivers: Drivers { provisioner: true, runtime: true },
             platform: &platform,
         };
-        stage.restart();
+        stage.restart().await;
         for (index, spec) in self.specs.iter().enumerate() {
             platform.apply(&name(index), spec.clone()).await;
         }
@@ -150,13 +150,14 @@ impl Case {
             let missing = !(stage.drivers.provisioner && stage.drivers.runtime);
             stage.drivers = Drivers { provisioner: true, runtime: true };
             if missing {
-                stage.restart();
+                stage.restart().await;
             }
         }
         let begun = Instant::now();
         self.until_gone(&platform).await;
         let ended = begun.elapsed();
         self.clear(&platform).await;
+        stage.end().await;
         (said, ended)
     }
 
@@ -221,7 +222,7 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     /// Kills the controllers, and starts them again with the drivers that there are.
-    fn restart(&mut self) {
+    async fn restart(&mut self) {
         let mut options = Options { provisioners: vec![Arc::new(Static)], ..Options::default() };
         if self.drivers.provisioner {
             options.provisioners.push(Arc::new(self.platform.provisioner.clone()));
@@ -230,9 +231,14 @@ impl Stage<'_> {
             options.runtimes.push(Arc::new(self.platform.runtime.clone()));
         }
         let env = Arc::clone(&self.platform.env);
-        // First the old ones die.
-        self.process = None;
+        self.end().await;
         self.process = Some(Process::start(move || env.client(), options));
+    }
+
+    async fn end(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill().await;
+        }
     }
 
     async fn perform(&mut self, act: &Act) {
@@ -263,15 +269,15 @@ impl Stage<'_> {
             Act::DeleteExposure => drop(platform.api::<WorkloadExposure>().delete("w0", &params).await),
             Act::ProvisionerGoes => {
                 self.drivers.provisioner = false;
-                self.restart();
+                self.restart().await;
             }
             Act::RuntimeGoes => {
                 self.drivers.runtime = false;
-                self.restart();
+                self.restart().await;
             }
             Act::ProvisionerClings => platform.provisioner.script("postgres", ProvisionScript::Cling),
             Act::RuntimeClings(index) => platform.runtime.script("shop", &name(*index), RunScript::Cling),
-            Act::Restart => self.restart(),
+            Act::Restart => self.restart().await,
             Act::Pause(millis) => tokio::time::sleep(Duration::from_millis(*millis)).await,
         }
     }
