@@ -21,7 +21,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra", &["orchestra-apiserver", "orchestra-score"]),
     ("orchestra-score-fuzz", &["orchestra-score"]),
     ("orchestra-testkit", &["orchestra-api", "orchestra-apiserver", "orchestra-core", "orchestra-drivers"]),
-    ("orchestra-e2e", &["orchestra-apiserver"]),
+    (
+        "orchestra-e2e",
+        &[
+            "orchestra-api",
+            "orchestra-apiserver",
+            "orchestra-controllers",
+            "orchestra-drivers",
+            "orchestra-testkit",
+        ],
+    ),
     ("xtask", &["orchestra", "orchestra-api", "orchestra-apiserver", "orchestra-score"]),
 ];
 

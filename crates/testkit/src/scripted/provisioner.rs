@@ -23,7 +23,7 @@ use super::{Outside, Place};
 /// What a provisioner does for instances of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProvisionScript {
-    /// It is there at once, with the outputs `host`, `port` and the secret `password`.
+    /// It is there at once, with the outputs `host`, `port`, `name`, `username` and the secret `password`.
     #[default]
     Bind,
     /// It goes on being made.
@@ -171,6 +171,8 @@ impl Provisioner for ScriptedProvisioner {
             let mut outputs = BTreeMap::from([
                 ("host".to_owned(), Output::Value(json!(format!("{}.example.test", instance.type_)))),
                 ("port".to_owned(), Output::Value(json!(5432))),
+                ("name".to_owned(), Output::Value(json!("app"))),
+                ("username".to_owned(), Output::Value(json!("app"))),
                 (
                     "password".to_owned(),
                     Output::SecretKeyRef(SecretKeyRef { name: secret.clone(), key: "password".to_owned() }),

@@ -1,0 +1,288 @@
+//! A runtime as others may write one: it "runs" a workload by writing its environment into a file.
+//!
+//! It follows `docs/spec/lifecycle.md` and uses nothing but the API. It is small rather than fast: whatever changes, it
+//! looks at everything.
+#![allow(clippy::print_stderr, reason = "a command speaks to its user")]
+
+use std::{
+    fs, io::ErrorKind, os::unix::fs::OpenOptionsExt, path::PathBuf, pin::pin, sync::Arc, time::Duration,
+};
+
+use clap::Parser;
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ListParams, Patch, PatchParams, WatchParams},
+};
+use orchestra_api::{
+    Placement, WorkloadExposure, WorkloadPlan,
+    exposure::WorkloadExposureStatus,
+    plan::{InventoryItem, Kind, Segment, WorkloadPlanStatus},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
+use tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
+
+/// The class of the plans that it runs.
+const CLASS: &str = "example";
+/// Keeps a plan until what runs is stopped.
+const FINALIZER: &str = "example.org/runtime";
+/// Under which name it writes.
+const MANAGER: &str = "example.org";
+/// How soon it looks again, whether or not something has changed.
+const RESYNC: Duration = Duration::from_secs(5);
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+#[derive(Parser)]
+#[command(about)]
+struct Arguments {
+    /// Where the files are written.
+    #[arg(long)]
+    folder: PathBuf,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let Arguments { folder } = Arguments::parse();
+    let client = Client::try_default().await?;
+    let changed = Arc::new(Notify::new());
+    tokio::spawn(follow(Api::<WorkloadPlan>::all(client.clone()), changed.clone()));
+    tokio::spawn(follow(Api::<WorkloadExposure>::all(client.clone()), changed.clone()));
+    let runtime = Runtime { client, folder };
+    loop {
+        if let Err(error) = runtime.look().await {
+            eprintln!("{error}; it is tried again");
+        }
+        // Running out of time is the other reason to look.
+        let _ = timeout(RESYNC, changed.notified()).await;
+    }
+}
+
+/// Tells of every change of a kind.
+async fn follow<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 'static>(
+    api: Api<K>,
+    changed: Arc<Notify>,
+) {
+    loop {
+        if let Ok(events) = api.watch(&WatchParams::default(), "0").await {
+            let mut events = pin!(events);
+            while let Some(Ok(_)) = events.next().await {
+                changed.notify_one();
+            }
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+struct Runtime {
+    client: Client,
+    folder: PathBuf,
+}
+
+impl Runtime {
+    async fn look(&self) -> Result<()> {
+        let plans = Api::<WorkloadPlan>::all(self.client.clone()).list(&ListParams::default()).await?;
+        for plan in &plans.items {
+            if let Err(error) = self.settle(plan).await {
+                eprintln!("plan {}: {error}; it is tried again", plan.name_any());
+            }
+        }
+        Ok(())
+    }
+
+    /// One plan: it is run here, was run here, or is no concern of ours.
+    async fn settle(&self, plan: &WorkloadPlan) -> Result<()> {
+        let held = plan.finalizers().iter().any(|holder| holder == FINALIZER);
+        let wanted = plan.spec.placement();
+        let made_at = made_at(plan);
+        let made_here = made_at.is_some_and(|place| place.runtime_class == CLASS);
+        let stays = wanted.runtime_class == CLASS && plan.metadata.deletion_timestamp.is_none();
+        if made_here && !(stays && made_at == Some(&wanted)) {
+            self.stop(plan).await?;
+            return if stays { Ok(()) } else { self.hold(plan, &[]).await };
+        }
+        if !stays {
+            return if held { self.hold(plan, &[]).await } else { Ok(()) };
+        }
+        if made_at.is_some() && !made_here {
+            // What another runtime made has to go first; it empties the inventory when it is done.
+            return Ok(());
+        }
+        self.run(plan, &wanted).await
+    }
+
+    async fn run(&self, plan: &WorkloadPlan, here: &Placement) -> Result<()> {
+        if plan.spec.kind == Kind::Job {
+            // Refused before anything happens, and without touching what an earlier revision left running.
+            let message = "This place runs services only: choose another profile.";
+            let said = said(plan, "Failed", "RuntimeSelecting", message, here, &inventory_of(plan));
+            return self.say(plan, said).await;
+        }
+        // First the hold, then the inventory, then the things: what is made is never forgotten.
+        self.hold(plan, &[FINALIZER]).await?;
+        let file = self.folder.join(format!(
+            "{}.{}.{}",
+            here.backend_id,
+            plan.namespace().unwrap_or_default(),
+            plan.name_any()
+        ));
+        let item = InventoryItem { kind: "File".to_owned(), name: file.display().to_string(), id: None };
+        let inventory = [item];
+        let is_noted = inventory_of(plan) == inventory;
+        let runs = plan.status.as_ref().and_then(|status| status.observed_revision.as_ref())
+            == Some(&plan.spec.revision);
+        if !is_noted || !runs {
+            let message = "This version is being started.";
+            self.say(plan, said(plan, "Provisioning", "RuntimeProvisioning", message, here, &inventory))
+                .await?;
+        }
+        let environment = self.compose(plan).await?;
+        write_private(&file, &environment)?;
+        // Who sees that it is ready, also sees where.
+        let url = format!(
+            "http://{}.{}.{}.example.org",
+            plan.name_any(),
+            plan.namespace().unwrap_or_default(),
+            here.backend_id
+        );
+        let exposures =
+            plan.spec.exposures.iter().map(|exposure| json!({"url": url, "priority": exposure.priority}));
+        self.publish(plan, &exposures.collect::<Json>()).await?;
+        self.say(plan, said(plan, "Ready", "Succeeded", "It runs.", here, &inventory)).await
+    }
+
+    /// Takes down what was written down, and says so.
+    async fn stop(&self, plan: &WorkloadPlan) -> Result<()> {
+        for item in inventory_of(plan) {
+            match fs::remove_file(&item.name) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        // The empty list must be written out: what is left away, another manager of the field may keep.
+        self.say(plan, json!({"inventory": []})).await
+    }
+
+    /// The variables of all containers, put together with their secrets at the last moment.
+    async fn compose(&self, plan: &WorkloadPlan) -> Result<String> {
+        let secrets: Api<Secret> =
+            Api::namespaced(self.client.clone(), &plan.namespace().unwrap_or_default());
+        let mut lines = String::new();
+        for (container, given) in &plan.spec.containers {
+            for (name, text) in &given.variables {
+                let mut value = String::new();
+                for segment in text {
+                    match segment {
+                        Segment::Literal(text) => value.push_str(text),
+                        Segment::ClaimOutput(output) => {
+                            let secret = secrets.get(&output.secret_key_ref.name).await?;
+                            let known = secret.data.unwrap_or_default().remove(&output.secret_key_ref.key);
+                            let bytes = known.ok_or_else(|| format!("no secret for `{}`", output.claim))?;
+                            value.push_str(&String::from_utf8(bytes.0)?);
+                        }
+                    }
+                }
+                lines.push_str(&format!("{container}/{name}={value}\n"));
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Publishes addresses on the exposure of the very same Workload, while it is this runtime's.
+    async fn publish(&self, plan: &WorkloadPlan, exposures: &Json) -> Result<()> {
+        let api: Api<WorkloadExposure> =
+            Api::namespaced(self.client.clone(), &plan.namespace().unwrap_or_default());
+        let known = api.get_opt(&plan.name_any()).await?;
+        let Some(exposure) = known.filter(|known| {
+            known.spec.workload_ref == plan.spec.workload_ref && known.spec.runtime_class == CLASS
+        }) else {
+            return Ok(());
+        };
+        let status = json!({"exposures": exposures});
+        let new: WorkloadExposureStatus = serde_json::from_value(status.clone())?;
+        if exposure.status.as_ref() != Some(&new) {
+            let body = json!({
+                "apiVersion": "score.dev/v1b1", "kind": "WorkloadExposure",
+                "metadata": {"name": exposure.name_any(), "uid": exposure.uid()}, "status": status,
+            });
+            api.patch_status(&exposure.name_any(), &apply(), &Patch::Apply(body)).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets the finalizers that are ours on a plan: others keep theirs.
+    async fn hold(&self, plan: &WorkloadPlan, finalizers: &[&str]) -> Result<()> {
+        if plan.finalizers().iter().any(|held| held == FINALIZER) == !finalizers.is_empty() {
+            return Ok(());
+        }
+        let mut body = addressed(plan);
+        body["metadata"]["finalizers"] = json!(finalizers);
+        self.plans(plan).patch(&plan.name_any(), &apply(), &Patch::Apply(body)).await?;
+        Ok(())
+    }
+
+    /// Writes the whole status, and only if it says something new.
+    async fn say(&self, plan: &WorkloadPlan, status: Json) -> Result<()> {
+        let new: WorkloadPlanStatus = serde_json::from_value(status.clone())?;
+        let known = self.plans(plan).get_opt(&plan.name_any()).await?.and_then(|known| known.status);
+        if known.as_ref() != Some(&new) {
+            let mut body = addressed(plan);
+            body["status"] = status;
+            self.plans(plan).patch_status(&plan.name_any(), &apply(), &Patch::Apply(body)).await?;
+        }
+        Ok(())
+    }
+
+    fn plans(&self, plan: &WorkloadPlan) -> Api<WorkloadPlan> {
+        Api::namespaced(self.client.clone(), &plan.namespace().unwrap_or_default())
+    }
+}
+
+/// Where the things were made that the status lists.
+fn made_at(plan: &WorkloadPlan) -> Option<&Placement> {
+    plan.status.as_ref().filter(|status| !status.inventory.is_empty())?.placement.as_ref()
+}
+
+fn inventory_of(plan: &WorkloadPlan) -> Vec<InventoryItem> {
+    plan.status.as_ref().map(|status| status.inventory.clone()).unwrap_or_default()
+}
+
+fn said(
+    plan: &WorkloadPlan,
+    phase: &str,
+    reason: &str,
+    message: &str,
+    here: &Placement,
+    inventory: &[InventoryItem],
+) -> Json {
+    json!({
+        "phase": phase, "reason": reason, "message": message, "observedRevision": plan.spec.revision,
+        "placement": here, "inventory": inventory,
+    })
+}
+
+/// A plan, addressed by uid: another plan of the same name is not meant.
+fn addressed(plan: &WorkloadPlan) -> Json {
+    json!({
+        "apiVersion": "score.dev/v1b1", "kind": "WorkloadPlan",
+        "metadata": {"name": plan.name_any(), "uid": plan.uid()},
+    })
+}
+
+/// Secrets are in it: it is for its owner only, from the beginning.
+fn write_private(file: &PathBuf, text: &str) -> Result<()> {
+    let draft = PathBuf::from(format!("{}.draft", file.display()));
+    let mut options = fs::OpenOptions::new();
+    let opened = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    std::io::Write::write_all(&mut &opened, text.as_bytes())?;
+    Ok(fs::rename(&draft, file)?)
+}
+
+fn apply() -> PatchParams {
+    PatchParams::apply(MANAGER).force()
+}

@@ -1,0 +1,115 @@
+//! The tutorial, command by command, with the real kubectl: hello, a dependency whose provisioner is late, a change,
+//! deletion, nothing left.
+//!
+//! Runtime and provisioner do what they are told; everything else is the product. Where the server controls access,
+//! the controllers, the developer and the platform engineer have the roles that the project ships, and no other rights.
+
+pub mod shell;
+mod steps;
+
+use std::{path::Path, sync::Arc};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client, api::DeleteParams, config::Kubeconfig};
+use orchestra_controllers::{Controllers, Options, lease, stop};
+use orchestra_testkit::scripted::{ProvisionScript, ScriptedProvisioner, ScriptedRuntime};
+use serde_json::json;
+
+use crate::platform::{
+    Access, Error,
+    access::{self, Grant},
+    clear, configure, ignore_missing, manifests,
+    rights::Rights,
+};
+use shell::Shell;
+
+/// The namespace that the tutorial happens in.
+const NAMESPACE: &str = "tutorial";
+/// A value that must appear nowhere but in Secrets.
+const CANARY: &str = "canary-5up3r-s3cr3t";
+/// The lease of the orchestrator, as its role names it.
+const LEASE: &str = "orchestra";
+
+const DOCUMENT: &str = "
+apiVersion: score.dev/v1b1
+kind: OrchestratorConfig
+metadata: {name: default}
+spec:
+  profiles: [{name: web-service, backends: [{backendId: here, runtimeClass: scripted}]}]
+  provisioners: [{type: postgres, engine: builtin}]
+  defaults: {profile: web-service}
+";
+
+/// Walks through the tutorial on a server, of which the kubeconfig of its administrator is given.
+pub async fn walk(server: &Path, kubectl: &Path) -> Result<(), Error> {
+    let access = Access::install(server).await?;
+    clear(&access.admin, NAMESPACE).await?;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    manifests::apply(&access.admin, &namespace).await?;
+    let leases: Api<Lease> = Api::namespaced(access.admin.clone(), "score-system");
+    ignore_missing(leases.delete(LEASE, &DeleteParams::default()).await.map(drop))?;
+    configure(&access.admin, DOCUMENT).await?;
+
+    let rights = if access.is_controlled() { Some(Rights::of(&access).await?) } else { None };
+    let client = match &rights {
+        Some(rights) => rights.client(&access).await?,
+        None => access.admin.clone(),
+    };
+    let provisioner =
+        access.account("tutorial-provisioner", NAMESPACE, &[Grant::Everywhere("score-external-provisioner")]);
+    let provisioner = Kubeconfig::read_from(provisioner.await?)?;
+    let provisioner = ScriptedProvisioner::new("builtin", CANARY, access::client(&provisioner).await?);
+    provisioner.script("postgres", ProvisionScript::Make);
+    let runtime = ScriptedRuntime::new("scripted");
+    let lead = lead(client.clone()).await?;
+    let options = Options {
+        runtimes: vec![Arc::new(runtime.clone())],
+        provisioners: vec![Arc::new(provisioner.clone())],
+        ..Options::default()
+    };
+    let controllers = Controllers::start(client, options).await?;
+
+    let user = [Grant::In("score-user", NAMESPACE)];
+    let platform = [Grant::Everywhere("score-platform"), Grant::System("score-platform")];
+    let walk = steps::Walk {
+        developer: Shell::new(kubectl, &access.account("tutorial-developer", NAMESPACE, &user).await?)?,
+        engineer: Shell::new(kubectl, &access.account("tutorial-engineer", NAMESPACE, &platform).await?)?,
+        admin: Shell::new(kubectl, server)?,
+        access: &access,
+        runtime,
+        provisioner,
+    };
+    walk.all().await?;
+    controllers.stop().await;
+    lead.stop().await;
+    if let Some(rights) = rights {
+        let unused = rights.unused()?;
+        if !unused.is_empty() {
+            return Err(format!("nobody needs these rights:\n  {}", unused.join("\n  ")).into());
+        }
+    }
+    clear(&access.admin, NAMESPACE).await
+}
+
+/// The orchestrator leads before it acts, as it does in a cluster.
+struct Lead {
+    stopper: stop::Stopper,
+    task: tokio::task::JoinHandle<()>,
+}
+
+async fn lead(client: Client) -> Result<Lead, Error> {
+    let (stopper, stop) = stop::channel();
+    let options = lease::Options::default();
+    let (mut leading, task) =
+        lease::Leadership::contend(client, "score-system", LEASE, "tutorial", options, stop);
+    leading.wait_for(|leading| *leading).await?;
+    Ok(Lead { stopper, task })
+}
+
+impl Lead {
+    async fn stop(self) {
+        self.stopper.stop();
+        // One that panicked has ended as well.
+        let _ = self.task.await;
+    }
+}
