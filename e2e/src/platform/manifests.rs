@@ -20,7 +20,7 @@ pub async fn install(client: &Client, with_roles: bool) -> Result<(), Error> {
         apply_folder(client, &deploy.join("rbac")).await?;
     }
     for plural in ["workloads", "platformpolicies", "resourceclaims", "workloadplans", "workloadexposures"] {
-        eventually(&format!("{plural} are served"), async || {
+        eventually(format!("{plural} are served"), async || {
             let request = http::Request::get(format!("/apis/score.dev/v1b1/{plural}")).body(Vec::new())?;
             Ok(client.request_text(request).await.map(drop)?)
         })

@@ -8,7 +8,11 @@ pub mod embedded;
 pub mod manifests;
 pub mod rights;
 
-use std::{fmt::Debug, path::PathBuf, time::Duration};
+use std::{
+    fmt::{Debug, Display},
+    path::PathBuf,
+    time::Duration,
+};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{
@@ -88,7 +92,10 @@ pub fn ignore_missing(answer: kube::Result<()>) -> kube::Result<()> {
 }
 
 /// Looks again and again until a look answers without an error.
-pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
+pub async fn eventually<T>(
+    what: impl Display,
+    mut look: impl AsyncFnMut() -> Result<T, Error>,
+) -> Result<T, Error> {
     let end = Instant::now() + PATIENCE;
     loop {
         match look().await {
