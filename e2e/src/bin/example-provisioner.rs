@@ -230,11 +230,15 @@ impl Queue<'_> {
     }
 }
 
+/// A claim that cannot be provided as it is asked for. What it gave before stays known: whatever uses it runs on.
 fn failed(claim: &ResourceClaim, message: &str) -> Json {
-    json!({
-        "phase": "Failed", "reason": "BindingFailed", "message": message, "outputsAvailable": false,
-        "observedGeneration": claim.metadata.generation,
-    })
+    let mut status = json!(claim.status.clone().unwrap_or_default());
+    status["phase"] = json!("Failed");
+    status["reason"] = json!("BindingFailed");
+    status["message"] = json!(message);
+    status["outputsAvailable"] = json!(false);
+    status["observedGeneration"] = json!(claim.metadata.generation);
+    status
 }
 
 /// A part of a claim, addressed by uid: another claim of the same name is not meant.
