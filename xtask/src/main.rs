@@ -4,6 +4,7 @@
 
 mod bench;
 mod bench_api;
+mod bench_controllers;
 mod dependencies;
 mod docs;
 mod generate;
@@ -46,6 +47,15 @@ enum Command {
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
+    /// Measure the controllers; run it with `cargo run --release -p xtask -- bench-controllers`
+    BenchControllers {
+        /// A real server to run against [default: the embedded API, in this process]
+        #[arg(long, value_name = "KUBECONFIG")]
+        server: Option<PathBuf>,
+        /// How many Workloads are held in the end
+        #[arg(long, default_value_t = 10_000)]
+        held: usize,
+    },
 }
 
 fn main() -> ExitCode {
@@ -56,6 +66,7 @@ fn main() -> ExitCode {
         Command::BenchApi { reference, program, seconds } => {
             bench_api::run(program, reference.as_deref(), Duration::from_secs(seconds))
         }
+        Command::BenchControllers { server, held } => bench_controllers::run(server.as_deref(), held),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

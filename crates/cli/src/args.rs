@@ -1,6 +1,6 @@
 //! What can be said on the command line. The texts here are the help, the completions and the reference.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -11,7 +11,9 @@ use clap_complete::Shell;
 /// runs it there.
 #[derive(Debug, Parser)]
 #[command(name = "orchestra", version, propagate_version = false)]
-#[command(after_help = "Exit codes: 0 yes, 1 the answer is no or the input is bad, 2 wrong usage.")]
+#[command(
+    after_help = "Exit codes: 0 yes, 1 the answer is no or the input is bad, 2 wrong usage, 3 the platform is unreachable."
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -22,6 +24,21 @@ pub(crate) enum Command {
     Validate(Validate),
     Init(Init),
     Serve(Serve),
+    Apply(Apply),
+    Plan(Plan),
+    Get(Get),
+    Describe(Describe),
+    Explain(Explain),
+    Wait(Wait),
+    Delete(Delete),
+    /// Look after the platform's own document
+    #[command(subcommand)]
+    Config(Config),
+    /// Print the definitions of the kinds, to install them on a cluster
+    ///
+    ///   orchestra crd | kubectl apply --server-side -f -
+    #[command(verbatim_doc_comment)]
+    Crd,
     /// Print the JSON Schema of Score files, for editors
     ///
     /// For editors with the YAML language server, save it and name it in the first line of a Score file:
@@ -68,6 +85,21 @@ pub(crate) enum Command {
     after_help = "Exit codes: 0 all files are valid, 1 some file is not or cannot be read, 2 wrong usage."
 )]
 pub(crate) struct Validate {
+    #[command(flatten)]
+    pub(crate) documents: Documents,
+
+    /// Say what a valid file describes: containers in their order, ports, what it depends on (for people only)
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// How to print the findings
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// Score files, and what is laid over them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Documents {
     /// Score files, YAML or JSON; `-` is standard input
     #[arg(value_name = "FILE", default_value = "score.yaml", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
@@ -85,14 +117,6 @@ pub(crate) struct Validate {
     /// The image for the containers whose image is `.`
     #[arg(short, long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-
-    /// Say what a valid file describes: containers in their order, ports, what it depends on (for people only)
-    #[arg(long)]
-    pub(crate) explain: bool,
-
-    /// How to print the findings
-    #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Output,
 }
 
 /// Write a commented sample Score file
@@ -110,15 +134,17 @@ pub(crate) struct Init {
     pub(crate) force: bool,
 }
 
-/// Serve a Kubernetes-style API from this machine, without a cluster
+/// Serve a whole platform from this machine, without a cluster
 ///
-/// Any kubectl and any controller can use it: definitions of custom kinds, namespaces,
-/// secrets, config maps, events, leases and service accounts, with watches, server-side
-/// apply and validation as on a real cluster. Nothing is run: there are no pods.
+/// A Kubernetes-style API with the kinds of the orchestrator, and the controllers that
+/// decide about Workloads. Any kubectl and any controller can use it: definitions of
+/// custom kinds, namespaces, secrets, config maps, events, leases and service accounts,
+/// with watches, server-side apply and validation as on a real cluster.
 ///
 ///   orchestra serve
+///   orchestra apply score.yaml                     in another terminal
 ///   export KUBECONFIG=~/.local/share/orchestra/kubeconfig
-///   kubectl api-resources
+///   kubectl get workloads.score.dev
 ///
 /// The first start makes a certificate authority and a kubeconfig in the data folder,
 /// readable for you alone. Every write that was answered survives a crash.
@@ -129,6 +155,14 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
 
+    /// The platform's document; it is written to the config map orchestrator-config in score-system
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Only the API: without the kinds of the orchestrator, and without its controllers
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) api_only: bool,
+
     /// The address to listen on; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
     pub(crate) listen: SocketAddr,
@@ -137,15 +171,238 @@ pub(crate) struct Serve {
 impl Serve {
     /// The data folder.
     pub(crate) fn data_dir(&self) -> Result<PathBuf, String> {
-        if let Some(folder) = &self.data_dir {
-            return Ok(folder.clone());
-        }
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        set("XDG_DATA_HOME")
-            .or_else(|| set("HOME").map(|home| home.join(".local/share")))
-            .map(|base| base.join("orchestra"))
-            .ok_or_else(|| "there is no home folder to keep data in; name one with --data-dir".to_owned())
+        let chosen = self.data_dir.clone().or_else(default_data_dir);
+        chosen.ok_or_else(|| "there is no home folder to keep data in; name one with --data-dir".to_owned())
     }
+}
+
+/// The data folder of a user who names none.
+pub(crate) fn default_data_dir() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("XDG_DATA_HOME")
+        .or_else(|| set("HOME").map(|home| home.join(".local/share")))
+        .map(|base| base.join("orchestra"))
+}
+
+/// Which platform is meant, and which part of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Target {
+    /// The namespace [default: that of the kubeconfig]
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+
+    /// How to reach the platform [default: $KUBECONFIG, else the platform that `orchestra serve` runs here, else
+    /// ~/.kube/config]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+}
+
+/// Hand Score files to the platform, which then runs what they describe
+///
+/// The files are checked first; nothing is sent if one of them has a mistake. Files that
+/// containers name with `source` are read from beside the Score file and sent along.
+///
+///   orchestra apply                                applies ./score.yaml
+///   orchestra apply --wait                         and waits until it is ready
+///   orchestra apply -n shop web.yaml worker.yaml
+///   orchestra apply --image registry.example.org/web:7
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Apply {
+    #[command(flatten)]
+    pub(crate) documents: Documents,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+
+    /// Take files from outside of the Score file's folder too
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+
+    /// Wait until the workloads are ready
+    #[arg(long)]
+    pub(crate) wait: bool,
+
+    /// How long to wait, such as 90s or 5m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    pub(crate) timeout: Duration,
+
+    /// Take over fields that someone else has set
+    #[arg(long)]
+    pub(crate) force_conflicts: bool,
+
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// Show what apply would do, and do nothing
+///
+/// Asks the platform: the answer is the very decision that apply would carry out, with
+/// every difference to what is there now, and how the workload would then stand.
+///
+///   orchestra plan score.yaml
+///   orchestra plan --delete web
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Plan {
+    #[command(flatten)]
+    pub(crate) documents: Documents,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+
+    /// Take files from outside of the Score file's folder too
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+
+    /// Show what deleting this workload would do instead
+    #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["files", "overrides_file", "override_property", "image"])]
+    pub(crate) delete: Option<String>,
+
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// List workloads, or show one
+#[derive(Debug, clap::Args)]
+pub(crate) struct Get {
+    /// The workloads; all of the namespace if none is named
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+
+    /// All namespaces
+    #[arg(short = 'A', long, conflicts_with_all = ["namespace", "names"])]
+    pub(crate) all_namespaces: bool,
+
+    /// How to print them
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// Show how a workload fares: conditions, dependencies, what happened
+#[derive(Debug, clap::Args)]
+pub(crate) struct Describe {
+    /// The workload
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+/// Say why a workload is not ready, and what to do
+///
+/// The chain from the cause to the condition: what is wrong in the document, which policy
+/// forbids or fills in what, where it could run and why there, what it waits for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Explain {
+    /// The workload
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// Wait until workloads are ready, or gone
+///
+///   orchestra wait web                             until it is ready
+///   orchestra wait web --for deleted --timeout 30s
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+#[command(
+    after_help = "Exit codes: 0 it is so, 1 it was not so in time, 2 wrong usage, 3 the platform is unreachable."
+)]
+pub(crate) struct Wait {
+    /// The workloads
+    #[arg(value_name = "WORKLOAD", required = true)]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+
+    /// What to wait for
+    #[arg(long = "for", value_enum, default_value_t)]
+    pub(crate) goal: Goal,
+
+    /// How long to wait, such as 90s or 5m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+/// What can be waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Goal {
+    /// It is ready, as it was last applied
+    #[default]
+    Ready,
+    /// It is gone, with everything that was made for it
+    Deleted,
+}
+
+/// Delete workloads, with everything that was made for them
+///
+/// What they depend on goes too, unless its policy says otherwise; `orchestra plan
+/// --delete` shows it beforehand.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Delete {
+    /// The workloads
+    #[arg(value_name = "WORKLOAD", required = true)]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+
+    /// Do not wait until they are gone
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+
+    /// How long to wait, such as 90s or 5m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Check the platform's document, and say everything that is wrong with it
+    ///
+    ///   orchestra config check platform.yaml
+    #[command(verbatim_doc_comment)]
+    Check {
+        /// The document; `-` is standard input
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+
+        /// How to print the faults
+        #[arg(short, long, value_enum, default_value_t)]
+        output: Output,
+    },
+}
+
+/// A time such as `90s`, `5m` or `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err("write a number with s, m or h, such as 90s".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "write a number with s, m or h, such as 90s".to_owned())?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "that is too long".to_owned())
 }
 
 /// How an answer is printed.
@@ -156,4 +413,16 @@ pub(crate) enum Output {
     Human,
     /// One JSON document, for programs
     Json,
+}
+
+/// How objects are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Human,
+    /// JSON, for programs
+    Json,
+    /// YAML
+    Yaml,
 }

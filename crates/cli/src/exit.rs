@@ -11,6 +11,8 @@ pub(crate) enum Exit {
     No,
     /// 2: the command was not used as it must be.
     Usage,
+    /// 3: the platform cannot be reached.
+    Unreachable,
 }
 
 impl From<Exit> for ExitCode {
@@ -19,6 +21,7 @@ impl From<Exit> for ExitCode {
             Exit::Yes => 0,
             Exit::No => 1,
             Exit::Usage => 2,
+            Exit::Unreachable => 3,
         })
     }
 }

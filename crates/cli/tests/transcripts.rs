@@ -9,5 +9,6 @@ fn commands_print_what_the_documentation_shows() {
         .default_bin_name("orchestra")
         .case("README.md")
         .case("docs/errors/*.md")
+        .case("docs/platform.md")
         .case("crates/cli/tests/cmd/*.md");
 }

@@ -24,6 +24,7 @@ mod denial;
 pub mod feed;
 pub mod key;
 mod known;
+pub mod lead;
 pub mod lease;
 pub mod metrics;
 pub mod plan;

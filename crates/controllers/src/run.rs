@@ -154,6 +154,11 @@ impl Controllers {
         tokio::join!(workloads.idle(), claims.idle(), plans.idle());
     }
 
+    /// Breaks all controllers off, in the middle of whatever they do.
+    pub fn abort(self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+
     /// Ends all controllers: nothing new is begun, and what is in progress is brought to its end.
     pub async fn stop(self) {
         self.stopper.stop();
@@ -276,7 +281,9 @@ impl Waker {
         self.tally.claim(change);
         let Some(handles) = self.handles.get() else { return };
         let claim = &change.object;
-        ClaimController::key(claim).into_iter().for_each(|key| handles.claims.wake(key));
+        if !is_own_report(change) {
+            ClaimController::key(claim).into_iter().for_each(|key| handles.claims.wake(key));
+        }
         handles
             .workloads
             .wake(Key::new(&claim.namespace().unwrap_or_default(), &claim.spec.workload_ref.name));
@@ -293,7 +300,9 @@ impl Waker {
             }
         }
         handles.workloads.wake(key.clone());
-        handles.plans.wake(key);
+        if !is_own_report(change) {
+            handles.plans.wake(key);
+        }
     }
 
     fn exposure(&self, change: &Change<WorkloadExposure>) {
@@ -314,6 +323,11 @@ impl Waker {
             }
         }
     }
+}
+
+/// Whether this is only what our own controllers have reported.
+fn is_own_report<K: Resource>(change: &Change<K>) -> bool {
+    change.echo && !is_other(change)
 }
 
 /// Whether more than the status has changed.

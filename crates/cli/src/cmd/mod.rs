@@ -1,10 +1,23 @@
 //! One module for each command that is more than a print.
 
+mod apply;
+mod ask;
+mod attach;
+mod config;
+mod delete;
+mod describe;
+pub(crate) mod documents;
 mod explain;
+mod get;
 mod init;
 mod input;
+mod plan;
+mod platform;
 mod serve;
-pub(crate) mod validate;
+mod show;
+mod summary;
+mod validate;
+mod wait;
 
 use std::io::{self, Write};
 
@@ -21,12 +34,32 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Validate(validate) => validate::run(&validate),
         Command::Init(init) => init::run(&init),
         Command::Serve(serve) => serve::run(&serve),
+        Command::Apply(apply) => apply::run(&apply),
+        Command::Plan(plan) => plan::run(&plan),
+        Command::Get(get) => get::run(&get),
+        Command::Describe(describe) => describe::run(&describe),
+        Command::Explain(explain) => explain::run(&explain),
+        Command::Wait(wait) => wait::run(&wait),
+        Command::Delete(delete) => delete::run(&delete),
+        Command::Config(config) => config::run(&config),
+        Command::Crd => definitions(),
         Command::Schema => print(&format!("{:#}\n", orchestra_score::json_schema())),
         Command::Version { output } => version(output),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut crate::command(), "orchestra", &mut script);
             print(&String::from_utf8_lossy(&script))
+        }
+    }
+}
+
+fn definitions() -> Exit {
+    let texts: Result<Vec<_>, _> = orchestra_api::crd::all().iter().map(orchestra_api::crd::yaml).collect();
+    match texts {
+        Ok(texts) => print(&texts.join("---\n")),
+        Err(error) => {
+            crate::ui::complain(&format!("failed to write the definitions: {error}"));
+            Exit::No
         }
     }
 }

@@ -1,20 +1,56 @@
-//! `serve`: the API by itself, until it is told to stop.
+//! `serve`: a whole platform in one process, until it is told to stop.
+//!
+//! One listener answers everything: what is below `/orchestra` is the server's, the rest the API's. The controllers
+//! are clients of that API like any other, only without a socket between.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::Path,
+    sync::Arc,
+};
 
+use axum::{Router, extract::Request, middleware::Next};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Namespace},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    jiff::Timestamp,
+};
+use kube::{
+    Client,
+    api::{Patch, PatchParams},
+};
+use orchestra_api::{
+    SYSTEM_NAMESPACE,
+    config::{CONFIG_KEY, CONFIG_MAP},
+    crd,
+};
 use orchestra_apiserver::{
-    Api, Options,
+    Api, Caller, Options,
     serve::Server,
     store::{Folder, Redb},
 };
+use orchestra_controllers::{Controllers, metrics::Metrics};
+use orchestra_core::config;
+use orchestra_drivers::static_engine::Static;
+use orchestra_server::{AdminOnly, Server as Answers};
+use serde_json::json;
+use tokio::sync::watch;
 
+use super::input;
 use crate::{args::Serve, exit::Exit, ui};
+
+/// Under this name the platform's own objects are kept.
+const MANAGER: &str = "orchestra-serve";
 
 /// Runs the command.
 pub(crate) fn run(args: &Serve) -> Exit {
+    let document = match args.config.as_deref().map(read_document).transpose() {
+        Ok(document) => document,
+        Err(exit) => return exit,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let served = match runtime {
-        Ok(runtime) => runtime.block_on(serve(args)),
+        Ok(runtime) => runtime.block_on(serve(args, document)),
         Err(error) => Err(format!("failed to start: {error}")),
     };
     match served {
@@ -26,26 +62,147 @@ pub(crate) fn run(args: &Serve) -> Exit {
     }
 }
 
-async fn serve(args: &Serve) -> Result<(), String> {
+/// The platform's document from a file; one with faults is not taken.
+fn read_document(path: &Path) -> Result<String, Exit> {
+    let source = input::read(path).map_err(|finding| {
+        ui::complain(&format!("{}; {}", finding.message, finding.hint));
+        Exit::No
+    })?;
+    config::check(&source.text).map_err(|faults| {
+        let name = input::name(path);
+        faults.iter().for_each(|fault| ui::complain(&format!("{name}: {fault}")));
+        Exit::No
+    })?;
+    Ok(source.text)
+}
+
+async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
     let data = args.data_dir()?;
     let folder = Folder::hold(&data).map_err(|error| error.to_string())?;
     let store = Redb::open(folder).map_err(|error| error.to_string())?;
     let server = Server::bind(args.listen, &data).await.map_err(|error| error.to_string())?;
     let api = Api::open(store, Options::default()).await.map_err(|error| error.to_string())?;
-    let mut out = io::stdout().lock();
-    // A reader that went away does not stop the server.
-    let _ = writeln!(out, "Serving the API on https://{}; stop with Ctrl-C.\n", server.address());
-    let _ =
-        writeln!(out, "    export KUBECONFIG={}\n    kubectl get namespaces", server.kubeconfig().display());
-    drop(out);
+    let mut router = api.router();
+    let mut platform = None;
+    if !args.api_only {
+        let client = Client::new(api.router_for(Caller::admin()), "default");
+        prepare(&client, document)
+            .await
+            .map_err(|error| format!("failed to prepare the platform: {error}"))?;
+        let begun = Platform::begin(client);
+        router = begun.router(router);
+        platform = Some(begun);
+    }
+    greet(&server, args.api_only);
     let stopping = api.clone();
     let served = server
-        .run(api.router(), async move {
+        .run(router, async move {
             asked_to_stop().await;
+            if let Some(platform) = platform {
+                platform.end().await;
+            }
             stopping.stop();
         })
         .await;
     served.map_err(|error| error.to_string())
+}
+
+fn greet(server: &Server, api_only: bool) {
+    let mut out = io::stdout().lock();
+    let (what, first) = if api_only {
+        ("the API", "kubectl get namespaces")
+    } else {
+        ("the platform", "kubectl get workloads.score.dev")
+    };
+    // A reader that went away does not stop the server.
+    let _ = writeln!(out, "Serving {what} on https://{}; stop with Ctrl-C.\n", server.address());
+    let _ = writeln!(out, "    export KUBECONFIG={}\n    {first}", server.kubeconfig().display());
+}
+
+/// Puts in place what every platform has: the kinds, a namespace of its own, and its document.
+async fn prepare(client: &Client, document: Option<String>) -> kube::Result<()> {
+    let apply = PatchParams::apply(MANAGER).force();
+    let definitions: kube::Api<CustomResourceDefinition> = kube::Api::all(client.clone());
+    for definition in crd::all() {
+        let name = definition.metadata.name.clone().unwrap_or_default();
+        definitions.patch(&name, &apply, &Patch::Apply(definition)).await?;
+    }
+    let namespaces: kube::Api<Namespace> = kube::Api::all(client.clone());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}});
+    namespaces.patch(SYSTEM_NAMESPACE, &apply, &Patch::Apply(namespace)).await?;
+    if let Some(document) = document {
+        let maps: kube::Api<ConfigMap> = kube::Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": {CONFIG_KEY: document},
+        });
+        maps.patch(CONFIG_MAP, &apply, &Patch::Apply(map)).await?;
+    }
+    Ok(())
+}
+
+/// The controllers and the server beside the API.
+struct Platform {
+    answers: Answers,
+    stop: watch::Sender<bool>,
+    controllers: tokio::task::JoinHandle<()>,
+}
+
+impl Platform {
+    /// Starts the controllers; the API is served meanwhile.
+    fn begin(client: Client) -> Self {
+        let metrics = Metrics::default();
+        let (ready, is_ready) = watch::channel(false);
+        let (stop, mut stopped) = watch::channel(false);
+        let options = orchestra_controllers::Options {
+            provisioners: vec![Arc::new(Static)],
+            metrics: metrics.clone(),
+            ..orchestra_controllers::Options::default()
+        };
+        let own = client.clone();
+        let controllers = tokio::spawn(async move {
+            match Controllers::start(own, options).await {
+                Ok(controllers) => {
+                    ready.send_replace(true);
+                    // An error means that nobody is left to wait for.
+                    let _ = stopped.wait_for(|stop| *stop).await;
+                    controllers.stop().await;
+                }
+                Err(error) => ui::complain(&format!("the controllers did not start: {error}")),
+            }
+        });
+        let awaited = move || {
+            if *is_ready.borrow() { Vec::new() } else { vec!["the controllers".to_owned()] }
+        };
+        let answers = Answers {
+            client,
+            access: Arc::new(AdminOnly),
+            metrics: Arc::new(move || metrics.encode()),
+            awaited: Arc::new(awaited),
+            clock: Timestamp::now,
+        };
+        Self { answers, stop, controllers }
+    }
+
+    /// The API with the server in front of it. Both know the same callers.
+    fn router(&self, api: Router) -> Router {
+        let server = orchestra_server::router(self.answers.clone());
+        server.layer(axum::middleware::from_fn(introduce)).fallback_service(api)
+    }
+
+    async fn end(self) {
+        self.stop.send_replace(true);
+        // One that panicked has ended as well.
+        let _ = self.controllers.await;
+    }
+}
+
+/// Tells the server who asks, as the API knows it.
+async fn introduce(mut request: Request, next: Next) -> axum::response::Response {
+    if let Some(caller) = request.extensions().get::<Caller>().cloned() {
+        let caller = orchestra_server::Caller { user: caller.name, groups: caller.groups };
+        request.extensions_mut().insert(caller);
+    }
+    next.run(request).await
 }
 
 /// Resolves when the user or the system wants the program to end.

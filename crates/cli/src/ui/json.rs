@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use orchestra_score::{Diagnostic, Report};
 use serde::Serialize;
 
-use crate::cmd::validate::Verdict;
+use crate::cmd::documents::Verdict;
 
 #[derive(Serialize)]
 struct Answer<'a> {

@@ -19,6 +19,11 @@ pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
     shown.into()
 }
 
+/// A text of several lines, each of them [`printable`].
+pub(crate) fn printable_lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", printable(line))).collect()
+}
+
 /// Control characters, separators of lines and marks of direction.
 pub(crate) fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -9,7 +9,7 @@ use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use orchestra_score::{Diagnostic, Report, Severity, Source, Span};
 
 use super::{printable, steers};
-use crate::cmd::validate::Verdict;
+use crate::cmd::documents::Verdict;
 
 /// More findings than this in one file are counted, not shown: nobody reads them, and the first ones often
 /// explain the rest.
@@ -27,7 +27,16 @@ pub(crate) struct Screen {
 impl Screen {
     /// Standard output, in colour if it is a terminal and nobody minds.
     pub(crate) fn stdout() -> Self {
-        let colour = io::stdout().is_terminal()
+        Self::on(io::stdout().is_terminal())
+    }
+
+    /// Standard error, likewise.
+    pub(crate) fn stderr() -> Self {
+        Self::on(io::stderr().is_terminal())
+    }
+
+    fn on(is_terminal: bool) -> Self {
+        let colour = is_terminal
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         Self { renderer: if colour { Renderer::styled() } else { Renderer::plain() } }

@@ -12,6 +12,7 @@ mod endpoint;
 mod external;
 mod foreign;
 mod idle;
+mod leading;
 mod malformed;
 mod observing;
 mod placement;

@@ -7,7 +7,7 @@ use orchestra_score::{Diagnostic, Node, Pointer, Source, Span};
 use crate::selector::SelectorFault;
 
 /// One thing that is wrong with the platform's document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Fault {
     /// The value it is about, as a JSON pointer. What is missing is named as if it were there.
     pub pointer: String,

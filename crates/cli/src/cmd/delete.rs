@@ -1,0 +1,36 @@
+//! `orchestra delete`
+
+use std::io::{self, Write};
+
+use kube::api::DeleteParams;
+
+use super::{
+    platform::{Platform, Trouble, with_platform},
+    wait::{self, Goals},
+};
+use crate::{
+    args::{Delete, Goal},
+    exit::{Exit, after_writing},
+};
+
+pub(crate) fn run(args: &Delete) -> Exit {
+    with_platform(&args.target, async |platform| delete(args, &platform).await)
+}
+
+async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, Trouble> {
+    let api = platform.workloads();
+    for name in &args.names {
+        let deleted = api.delete(name, &DeleteParams::background()).await;
+        deleted.map_err(|error| platform.trouble(name, error))?;
+    }
+    if !args.no_wait {
+        let goals = Goals { names: args.names.clone(), goal: Goal::Deleted, timeout: args.timeout };
+        let exit = wait::wait(platform, goals).await?;
+        if exit != Exit::Yes {
+            return Ok(exit);
+        }
+    }
+    let what = if args.no_wait { "is being deleted" } else { "deleted" };
+    let lines: String = args.names.iter().map(|name| format!("workload {name} {what}\n")).collect();
+    Ok(after_writing(io::stdout().lock().write_all(lines.as_bytes()), Exit::Yes))
+}

@@ -1,0 +1,154 @@
+//! The platform that a command talks to.
+
+use std::path::PathBuf;
+
+use kube::{
+    Api, Client,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use orchestra_api::Workload;
+
+use crate::{
+    args::{Target, default_data_dir},
+    exit::Exit,
+    ui,
+};
+
+/// A platform, and the namespace that is meant.
+pub(super) struct Platform {
+    pub(super) client: Client,
+    pub(super) namespace: String,
+    /// What to call it in messages.
+    name: String,
+}
+
+/// Why a command cannot go on.
+pub(super) enum Trouble {
+    /// The platform cannot be reached.
+    Unreachable(String),
+    /// The answer is no.
+    No(String),
+}
+
+impl Trouble {
+    /// Says it, and ends.
+    pub(super) fn tell(self) -> Exit {
+        match self {
+            Self::Unreachable(why) => {
+                ui::complain(&why);
+                Exit::Unreachable
+            }
+            Self::No(why) => {
+                ui::complain(&why);
+                Exit::No
+            }
+        }
+    }
+}
+
+/// Runs a command that talks to a platform.
+pub(super) fn with_platform<F>(target: &Target, command: impl FnOnce(Platform) -> F) -> Exit
+where
+    F: Future<Output = Result<Exit, Trouble>>,
+{
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Trouble::No(format!("failed to start: {error}")).tell(),
+    };
+    let talk = async {
+        let platform = Platform::reach(target).await?;
+        command(platform).await
+    };
+    runtime.block_on(talk).unwrap_or_else(Trouble::tell)
+}
+
+impl Platform {
+    async fn reach(target: &Target) -> Result<Self, Trouble> {
+        let unreachable = |why: String| {
+            let remedy = "start one with `orchestra serve`, or name a kubeconfig with --kubeconfig";
+            Trouble::Unreachable(format!("there is no platform to talk to: {why}; {remedy}"))
+        };
+        let (file, kubeconfig) = kubeconfig(target).map_err(unreachable)?;
+        let options = KubeConfigOptions { context: target.context.clone(), ..KubeConfigOptions::default() };
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        let mut config = config.map_err(|error| unreachable(format!("{file}: {error}")))?;
+        if let Some(namespace) = &target.namespace {
+            config.default_namespace.clone_from(namespace);
+        }
+        let name = config.cluster_url.to_string();
+        let namespace = config.default_namespace.clone();
+        let client = Client::try_from(config).map_err(|error| unreachable(format!("{file}: {error}")))?;
+        Ok(Self { client, namespace, name })
+    }
+
+    /// The workloads of the namespace.
+    pub(super) fn workloads(&self) -> Api<Workload> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// What an error of the platform means to the user. `what` is what was asked for.
+    pub(super) fn trouble(&self, what: &str, error: kube::Error) -> Trouble {
+        match error {
+            kube::Error::Api(status) => match status.code {
+                404 if status.message.contains("page not found") || status.details.is_none() => {
+                    Trouble::No(format!(
+                        "{what}: the platform at {} does not know the kinds of the orchestrator; `orchestra crd` prints them",
+                        self.name
+                    ))
+                }
+                404 => Trouble::No(format!(
+                    "{what}: there is no such workload in the namespace {:?}; `orchestra get -A` lists all",
+                    self.namespace
+                )),
+                401 | 403 => Trouble::No(format!("{what}: you may not do that: {}", status.message)),
+                409 => Trouble::No(format!(
+                    "{what}: {}; take the fields over with --force-conflicts",
+                    status.message
+                )),
+                _ => Trouble::No(format!("{what}: {}", status.message)),
+            },
+            error => Trouble::Unreachable(format!(
+                "the platform at {} cannot be reached: {}; is it running? `orchestra serve` starts one",
+                self.name,
+                root_cause(&error)
+            )),
+        }
+    }
+}
+
+/// The innermost reason: the others only say that something failed.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// The kubeconfig that is meant: the one named, that of the environment, that of the platform which runs here, or
+/// that of the user.
+fn kubeconfig(target: &Target) -> Result<(String, Kubeconfig), String> {
+    let read = |path: PathBuf| {
+        let file = path.display().to_string();
+        Kubeconfig::read_from(path)
+            .map(|config| (file.clone(), config))
+            .map_err(|error| format!("{file}: {error}"))
+    };
+    if let Some(path) = &target.kubeconfig {
+        return read(path.clone());
+    }
+    if std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty()) {
+        return Kubeconfig::read()
+            .map(|config| ("$KUBECONFIG".to_owned(), config))
+            .map_err(|error| error.to_string());
+    }
+    let data = std::env::var_os("ORCHESTRA_DATA_DIR").map(PathBuf::from).or_else(default_data_dir);
+    if let Some(path) = data.map(|data| data.join("kubeconfig")).filter(|path| path.exists()) {
+        return read(path);
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    match home.map(|home| home.join(".kube/config")).filter(|path| path.exists()) {
+        Some(path) => read(path),
+        None => Err("there is no kubeconfig".to_owned()),
+    }
+}

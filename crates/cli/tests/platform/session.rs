@@ -1,0 +1,134 @@
+//! A folder with a platform in it, and a user who types.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ListParams, Patch, PatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
+use serde_json::json;
+
+/// What a command answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs `orchestra` in a folder whose platform, if any, is in `data`.
+pub(crate) fn orchestra(folder: &Path, args: &[&str]) -> Answer {
+    let output = Command::new(env!("CARGO_BIN_EXE_orchestra"))
+        .args(args)
+        .current_dir(folder)
+        .env("ORCHESTRA_DATA_DIR", folder.join("data"))
+        .env("HOME", folder)
+        .env_remove("KUBECONFIG")
+        .output()
+        .unwrap();
+    Answer {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A platform that runs, and a folder to work in; both go away in the end.
+pub(crate) struct Session {
+    folder: tempfile::TempDir,
+    server: Child,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+impl Session {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Command::new(env!("CARGO_BIN_EXE_orchestra"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(folder.path().join("data"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut greeting = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut greeting).unwrap();
+        assert!(greeting.starts_with("Serving the platform on"), "{greeting}");
+        Self { folder, server }
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Answer {
+        orchestra(self.folder.path(), args)
+    }
+
+    pub(crate) fn file(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("data/kubeconfig")
+    }
+
+    /// Says as a runtime that a plan runs, at an address, and lets go of nothing else.
+    pub(crate) fn run_everything(&self, name: &str, url: &str) {
+        self.talk(async |client| {
+            let plans: Api<WorkloadPlan> = Api::default_namespaced(client.clone());
+            let exposures: Api<WorkloadExposure> = Api::default_namespaced(client);
+            let revision = plans.get(name).await.unwrap().spec.revision;
+            let merge = PatchParams::default();
+            let published = json!({"status": {"exposures": [{"url": url, "priority": 1}]}});
+            exposures.patch_status(name, &merge, &Patch::Merge(published)).await.unwrap();
+            let ready = json!({"status": {"phase": "Ready", "observedRevision": revision}});
+            plans.patch_status(name, &merge, &Patch::Merge(ready)).await.unwrap();
+        });
+    }
+
+    /// The versions of everything of ours.
+    pub(crate) fn versions(&self) -> Vec<String> {
+        self.talk(async |client| {
+            let all = ListParams::default();
+            let mut versions = Vec::new();
+            versions
+                .extend(Api::<Workload>::all(client.clone()).list(&all).await.unwrap().iter().map(version));
+            versions.extend(
+                Api::<ResourceClaim>::all(client.clone()).list(&all).await.unwrap().iter().map(version),
+            );
+            versions.extend(
+                Api::<WorkloadPlan>::all(client.clone()).list(&all).await.unwrap().iter().map(version),
+            );
+            versions.extend(
+                Api::<WorkloadExposure>::all(client.clone()).list(&all).await.unwrap().iter().map(version),
+            );
+            let policies = Api::<PlatformPolicy>::all(client).list(&all).await.unwrap();
+            versions.extend(policies.metadata.resource_version);
+            versions
+        })
+    }
+
+    fn talk<T>(&self, with: impl AsyncFnOnce(Client) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let kubeconfig = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+            let options = KubeConfigOptions::default();
+            let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+            with(Client::try_from(config).unwrap()).await
+        })
+    }
+}
+
+fn version(object: &impl ResourceExt) -> String {
+    object.resource_version().unwrap_or_default()
+}

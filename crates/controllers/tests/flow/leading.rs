@@ -1,0 +1,54 @@
+//! Of several processes one works, and another takes over when it ends.
+
+use std::{sync::Arc, time::Duration};
+
+use orchestra_controllers::{
+    Options,
+    lead::{Lease, lead},
+    lease, stop,
+};
+use serde_json::json;
+
+use crate::platform::Platform;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_process_takes_over_when_the_one_that_leads_ends() {
+    let mut platform = Platform::start().await;
+    platform.end().await;
+    let process = |identity: &str| {
+        let (stopper, stop) = stop::channel();
+        let lease = Lease {
+            namespace: "score-system".to_owned(),
+            name: "orchestra".to_owned(),
+            identity: identity.to_owned(),
+            options: lease::Options { lease: Duration::from_secs(2), renew: Duration::from_millis(200) },
+        };
+        let (runtime, identity) = (platform.runtime.clone(), identity.to_owned());
+        let options = move || Options {
+            runtimes: vec![Arc::new(runtime.clone())],
+            identity: identity.clone(),
+            ..Options::default()
+        };
+        (stopper, tokio::spawn(lead(platform.env.client(), lease, options, stop)))
+    };
+    let spec = json!({"containers": {"main": {"image": "nginx"}}});
+    let (first, first_task) = process("first");
+    platform.apply("one", spec.clone()).await;
+    platform.until_ready("one").await;
+
+    let (second, second_task) = process("second");
+    // The first dies without a word.
+    first_task.abort();
+    platform.apply("two", spec.clone()).await;
+    platform.until_ready("two").await;
+
+    let (third, third_task) = process("third");
+    second.stop();
+    second_task.await.unwrap();
+    platform.apply("three", spec).await;
+    platform.until_ready("three").await;
+    assert_eq!(platform.runtime.all().len(), 3);
+    third.stop();
+    third_task.await.unwrap();
+    drop(first);
+}

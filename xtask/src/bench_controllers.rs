@@ -1,0 +1,280 @@
+//! Figures of the controllers for `benches/RESULTS.md`: how soon one Workload is ready, how many in what time, what
+//! each takes in memory, and how much is written.
+//!
+//! The runtime and the provisioner are instant, so that only our own time is measured. On the embedded API the store
+//! is the durable one. With a kubeconfig the API is a real server, and the memory of this process is that of the
+//! controllers alone.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use axum::http::{Method, Request};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, Config,
+    api::{DeleteParams, ListParams, Patch, PatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use orchestra_api::{ConditionStatus, ConditionType, Workload, crd};
+use orchestra_apiserver::{
+    Api as Embedded, Caller, Options as ServerOptions,
+    store::{Folder, Redb},
+};
+use orchestra_controllers::{Controllers, Options};
+use orchestra_testkit::scripted::{ScriptedProvisioner, ScriptedRuntime};
+use serde_json::{Value as Json, json};
+use tower::ServiceBuilder;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Workloads that are applied one after the other.
+const SINGLE: usize = 300;
+/// Workloads that are applied at once.
+const MANY: usize = 1_000;
+/// Requests at a time while Workloads are applied at once.
+const AT_ONCE: usize = 16;
+/// Where they are put.
+const NAMESPACE: &str = "bench";
+
+const DOCUMENT: &str = "
+apiVersion: score.dev/v1b1
+kind: OrchestratorConfig
+spec:
+  profiles: [{name: web-service, backends: [{backendId: here, runtimeClass: scripted}]}]
+  provisioners: [{type: postgres, engine: builtin}]
+";
+
+/// Prints the figures.
+pub(crate) fn run(server: Option<&Path>, held: usize) -> Result<(), String> {
+    if cfg!(debug_assertions) {
+        return Err("run it with `cargo run --release -p xtask -- bench-controllers`".to_owned());
+    }
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    runtime.block_on(measure(server, held)).map_err(|error| error.to_string())
+}
+
+async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
+    let folder = tempfile::tempdir()?;
+    let writes = Arc::new(AtomicUsize::new(0));
+    let (client, counted) = match server {
+        Some(kubeconfig) => {
+            let config = Kubeconfig::read_from(kubeconfig)?;
+            let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+            (Client::try_from(config.clone())?, Client::try_from(config)?)
+        }
+        None => {
+            let store = Redb::open(Folder::hold(folder.path())?)?;
+            let api = Embedded::open(store, ServerOptions::default()).await?;
+            let (router, counter) = (api.router_for(Caller::admin()), Arc::clone(&writes));
+            let counting = ServiceBuilder::new()
+                .map_request(move |request: Request<kube::client::Body>| {
+                    let is_event = request.uri().path().contains("/events");
+                    if !is_event && !matches!(*request.method(), Method::GET) {
+                        counter.fetch_add(1, Ordering::Relaxed);
+                    }
+                    request
+                })
+                .service(router.clone());
+            (Client::new(router, NAMESPACE), Client::new(counting, NAMESPACE))
+        }
+    };
+    prepare(&client).await?;
+    let runtime = ScriptedRuntime::new("scripted");
+    let provisioner = ScriptedProvisioner::new("builtin", "secret", client.clone());
+    let options = || Options {
+        runtimes: vec![Arc::new(runtime.clone())],
+        provisioners: vec![Arc::new(provisioner.clone())],
+        ..Options::default()
+    };
+    let controllers = Controllers::start(counted.clone(), options()).await?;
+    let workloads: Api<Workload> = Api::namespaced(client.clone(), NAMESPACE);
+    let empty = resident()?;
+    println!("resident with nothing: {:.1} MiB", mebibytes(empty));
+
+    let mut times = Vec::new();
+    writes.store(0, Ordering::Relaxed);
+    for index in 0..SINGLE {
+        times.push(one(&workloads, &format!("single-{index}")).await?);
+    }
+    let per_workload = writes.load(Ordering::Relaxed) / SINGLE;
+    times.sort_unstable();
+    println!(
+        "apply to Ready, one at a time, of {SINGLE}: median {:.1} ms, p99 {:.1} ms, worst {:.1} ms; {per_workload} writes each",
+        millis(times[SINGLE / 2]),
+        millis(times[SINGLE * 99 / 100]),
+        millis(times[SINGLE - 1])
+    );
+
+    let started = Instant::now();
+    apply_many(&workloads, "many", MANY, with_claim()).await?;
+    until_ready(&workloads, SINGLE + MANY).await?;
+    println!(
+        "{MANY} with one claim each, applied at once, all Ready: {:.2} s",
+        started.elapsed().as_secs_f64()
+    );
+
+    if held > SINGLE + MANY {
+        let before = (resident()?, SINGLE + MANY);
+        let started = Instant::now();
+        apply_many(&workloads, "held", held - SINGLE - MANY, without_claim()).await?;
+        until_ready(&workloads, held).await?;
+        println!("{} more, all Ready: {:.1} s", held - SINGLE - MANY, started.elapsed().as_secs_f64());
+        controllers.idle().await;
+        let now = resident()?;
+        println!(
+            "resident with {held}: {:.1} MiB; ({now} − {empty}) / {held} = {:.1} KiB each (at {}: {:.1} MiB)",
+            mebibytes(now),
+            (now - empty) as f64 / held as f64 / 1024.0,
+            before.1,
+            mebibytes(before.0)
+        );
+        controllers.stop().await;
+        writes.store(0, Ordering::Relaxed);
+        let started = Instant::now();
+        let controllers = Controllers::start(counted, options()).await?;
+        controllers.idle().await;
+        println!(
+            "a second pass over {held}: {} writes, {:.2} s",
+            writes.load(Ordering::Relaxed),
+            started.elapsed().as_secs_f64()
+        );
+        controllers.stop().await;
+    }
+    if server.is_some() {
+        workloads.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
+    }
+    Ok(())
+}
+
+async fn prepare(client: &Client) -> Result<(), Failure> {
+    let apply = PatchParams::apply("bench").force();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in crd::all() {
+        let name = definition.metadata.name.clone().unwrap_or_default();
+        definitions.patch(&name, &apply, &Patch::Apply(definition)).await?;
+    }
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
+    for name in ["score-system", NAMESPACE] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        namespaces.patch(name, &apply, &Patch::Apply(namespace)).await?;
+    }
+    let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(client.clone(), "score-system");
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orchestrator-config"},
+        "data": {"config.yaml": DOCUMENT},
+    });
+    maps.patch("orchestrator-config", &apply, &Patch::Apply(map)).await?;
+    let workloads: Api<Workload> = Api::namespaced(client.clone(), NAMESPACE);
+    while workloads.list(&ListParams::default().limit(1)).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+/// Applies one Workload, and tells how long it takes until it is ready.
+async fn one(workloads: &Api<Workload>, name: &str) -> Result<Duration, Failure> {
+    let version = workloads.list(&ListParams::default().limit(1)).await?.metadata.resource_version;
+    let started = Instant::now();
+    apply(workloads, name, without_claim()).await?;
+    let params = kube::api::WatchParams::default().fields(&format!("metadata.name={name}"));
+    let events = workloads.watch(&params, &version.unwrap_or_default()).await?;
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.try_next().await? {
+        if let kube::api::WatchEvent::Added(workload) | kube::api::WatchEvent::Modified(workload) = event
+            && is_ready(&workload)
+        {
+            return Ok(started.elapsed());
+        }
+    }
+    Err("the watch ended".into())
+}
+
+async fn apply(workloads: &Api<Workload>, name: &str, spec: Json) -> Result<(), Failure> {
+    let object = json!({
+        "apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": name}, "spec": spec,
+    });
+    workloads.patch(name, &PatchParams::apply("bench").force(), &Patch::Apply(object)).await?;
+    Ok(())
+}
+
+async fn apply_many(
+    workloads: &Api<Workload>,
+    prefix: &str,
+    count: usize,
+    spec: Json,
+) -> Result<(), Failure> {
+    stream::iter((0..count).map(Ok::<_, Failure>))
+        .try_for_each_concurrent(AT_ONCE, async |index| {
+            apply(workloads, &format!("{prefix}-{index}"), spec.clone()).await
+        })
+        .await
+}
+
+async fn until_ready(workloads: &Api<Workload>, count: usize) -> Result<(), Failure> {
+    let listed = workloads.list(&ListParams::default()).await?;
+    let mut ready: std::collections::BTreeSet<String> =
+        listed.items.iter().filter(|w| is_ready(w)).map(name).collect();
+    let version = listed.metadata.resource_version.unwrap_or_default();
+    drop(listed.items);
+    let events = workloads.watch(&kube::api::WatchParams::default().timeout(290), &version).await?;
+    let mut events = std::pin::pin!(events);
+    while ready.len() < count {
+        let Some(event) = events.next().await.transpose()? else { return Err("the watch ended".into()) };
+        if let kube::api::WatchEvent::Added(workload) | kube::api::WatchEvent::Modified(workload) = event
+            && is_ready(&workload)
+        {
+            ready.insert(name(&workload));
+        }
+    }
+    Ok(())
+}
+
+fn name(workload: &Workload) -> String {
+    workload.metadata.name.clone().unwrap_or_default()
+}
+
+fn is_ready(workload: &Workload) -> bool {
+    let conditions = workload.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .filter(|condition| condition.type_ == ConditionType::Ready)
+        .any(|condition| condition.status == ConditionStatus::True)
+}
+
+fn without_claim() -> Json {
+    json!({
+        "containers": {"main": {"image": "nginx", "variables": {"A": "b", "NAME": "${metadata.name}"}}},
+        "service": {"ports": {"web": {"port": 80}}},
+    })
+}
+
+fn with_claim() -> Json {
+    json!({
+        "containers": {"main": {"image": "nginx", "variables": {"DB": "${resources.db.host}:${resources.db.password}"}}},
+        "service": {"ports": {"web": {"port": 80}}},
+        "resources": {"db": {"type": "postgres"}},
+    })
+}
+
+/// The resident memory of this process, in bytes.
+fn resident() -> Result<usize, Failure> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;
+    let kibibytes: usize = line.split_whitespace().nth(1).ok_or("no number")?.parse()?;
+    Ok(kibibytes * 1024)
+}
+
+fn mebibytes(bytes: usize) -> f64 {
+    bytes as f64 / 1024.0 / 1024.0
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
