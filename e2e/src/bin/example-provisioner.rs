@@ -207,7 +207,7 @@ impl Queue<'_> {
 
     /// Sets the finalizers that are ours on a claim: others keep theirs.
     async fn hold(&self, claim: &ResourceClaim, finalizers: &[&str]) -> Result<()> {
-        if claim.finalizers().iter().any(|held| held == FINALIZER) == !finalizers.is_empty() {
+        if claim.finalizers().iter().any(|held| held == FINALIZER) != finalizers.is_empty() {
             return Ok(());
         }
         let body = addressed(claim, json!({"finalizers": finalizers}), None);

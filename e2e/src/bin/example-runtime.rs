@@ -187,7 +187,7 @@ impl Runtime {
                         }
                     }
                 }
-                lines.push_str(&format!("{container}/{name}={value}\n"));
+                lines.extend([container, "/", name, "=", &value, "\n"]);
             }
         }
         Ok(lines)
@@ -217,7 +217,7 @@ impl Runtime {
 
     /// Sets the finalizers that are ours on a plan: others keep theirs.
     async fn hold(&self, plan: &WorkloadPlan, finalizers: &[&str]) -> Result<()> {
-        if plan.finalizers().iter().any(|held| held == FINALIZER) == !finalizers.is_empty() {
+        if plan.finalizers().iter().any(|held| held == FINALIZER) != finalizers.is_empty() {
             return Ok(());
         }
         let mut body = addressed(plan);

@@ -36,11 +36,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: &Arguments) -> Result<(), Error> {
-    match &arguments.server {
-        Some(server) => tutorial::walk(server, &arguments.kubectl).await,
-        None => {
-            let server = Embedded::start().await?;
-            tutorial::walk(server.kubeconfig(), &arguments.kubectl).await
-        }
+    if let Some(server) = &arguments.server {
+        return tutorial::walk(server, &arguments.kubectl).await;
     }
+    let server = Embedded::start().await?;
+    tutorial::walk(server.kubeconfig(), &arguments.kubectl).await
 }

@@ -32,7 +32,7 @@ pub use embedded::Embedded;
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How long something is waited for before that counts as a failure.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How often it is looked at.
 const PACE: Duration = Duration::from_millis(50);
 

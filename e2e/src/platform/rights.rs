@@ -126,9 +126,8 @@ fn asked(request: &Request<Body>) -> (String, String) {
     let path = request.uri().path().trim_start_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
     let (group, rest) = match parts.as_slice() {
-        ["api", _, rest @ ..] => ("", rest),
         ["apis", group, _, rest @ ..] => (*group, rest),
-        rest => ("", rest),
+        core => ("", core.get(2..).unwrap_or_default()),
     };
     let rest = match rest {
         ["namespaces", _, rest @ ..] if !rest.is_empty() => rest,
