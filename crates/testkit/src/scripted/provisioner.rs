@@ -88,7 +88,9 @@ impl ScriptedProvisioner {
         let concerned: Vec<_> =
             state.types.iter().filter(|(_, known)| *known == type_).map(|(place, _)| place.clone()).collect();
         drop(state);
-        concerned.into_iter().for_each(|place| self.outside.tell(place));
+        for place in concerned {
+            self.outside.tell(place);
+        }
     }
 
     /// The instances that there are.
