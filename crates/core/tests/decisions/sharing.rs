@@ -63,7 +63,8 @@ fn the_most_careful_of_those_that_leave_together_decides() {
 #[test]
 fn who_leaves_while_others_stay_takes_nothing_down() {
     let mut claims = claims(&[("first", "Delete"), ("second", "Delete")]);
-    claims[0].metadata.deletion_timestamp.clone_from(&claims[0].metadata.creation_timestamp);
+    let leaving = &mut claims[0].metadata;
+    leaving.deletion_timestamp.clone_from(&leaving.creation_timestamp);
     let decision = decide(claims, DOCUMENT, &["builtin"]);
     assert_eq!(decision.let_go, ["first"]);
     assert!(matches!(decision.work, Some(Work::Ensure(_))), "{decision:#?}");
