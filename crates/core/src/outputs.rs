@@ -61,7 +61,7 @@ impl<'a> Outputs<'a> {
                     known.join(", ")
                 )
             }
-            Some(status) if status.phase == Phase::Failed => format!(
+            Some(status) if status.phase == Phase::Failed && claim.is_some_and(is_observed) => format!(
                 "The output `{output}` of resource `{name}` is not known, since the resource cannot be had; see its line under claims."
             ),
             _ => format!("Waiting for the output `{output}` of resource `{name}`."),
