@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::{
     conditions::check_messages,
     random::{self, Scene},
-    world::{DOCUMENT, World},
+    world::{DOCUMENT, Denials, World},
 };
 
 /// The same inputs in another order.
@@ -28,7 +28,7 @@ fn told(decision: &Decision) -> String {
 /// Checks one decision against what the world holds after it was carried out.
 fn check_carried_out(before: &World, decision: &Decision, after: &World) {
     let Decision { claims, plan, exposure, delete, .. } = decision;
-    if before.denials == Default::default() && after.workload.is_some() {
+    if before.denials == Denials::default() && after.workload.is_some() {
         for claim in claims {
             let held: &ResourceClaim = &after.claims[claim.metadata.name.as_ref().unwrap()];
             assert_eq!((&held.spec, &held.metadata.labels), (&claim.spec, &claim.metadata.labels));
@@ -70,7 +70,7 @@ fn check_scene(scene: &Scene) {
         }
         let Some(inputs) = world.inputs() else { continue };
         let decision = plan(&inputs);
-        let denied = world.denials != Default::default();
+        let denied = world.denials != Denials::default();
         assert!(denied || decision.is_settled(), "at rest, and yet: {decision:#?}");
         if let Some(plan) = &world.plan {
             assert_eq!(lint(&plan.spec), Vec::<String>::new());
@@ -91,7 +91,7 @@ fn check_pass(world: &mut World) -> bool {
     let once = world.clone();
     if let Some(inputs) = world.inputs() {
         let again = plan(&inputs);
-        if world.denials == Default::default() {
+        if world.denials == Denials::default() {
             let writes = (again.claims.len(), again.plan.is_some(), again.exposure.is_some());
             assert_eq!(writes, (0, false, false), "written once, and yet: {again:#?}");
         }

@@ -241,16 +241,15 @@ impl World {
             applied.claims.insert(name, answer);
         }
         if let Some(wanted) = &decision.plan {
-            applied.plan = Some(match self.denials.plans {
-                Some(reason) => Err(denied(reason)),
-                None => {
-                    let live = self.plan.take();
-                    let status = live.as_ref().and_then(|live| live.status.clone());
-                    let mut plan = self.applied(live, wanted, |p| &mut p.metadata, |a, b| a.spec == b.spec);
-                    plan.status = status;
-                    self.plan = Some(plan.clone());
-                    Ok(plan)
-                }
+            applied.plan = Some(if let Some(reason) = self.denials.plans {
+                Err(denied(reason))
+            } else {
+                let live = self.plan.take();
+                let status = live.as_ref().and_then(|live| live.status.clone());
+                let mut plan = self.applied(live, wanted, |p| &mut p.metadata, |a, b| a.spec == b.spec);
+                plan.status = status;
+                self.plan = Some(plan.clone());
+                Ok(plan)
             });
         }
         if let Some(wanted) = &decision.exposure {
