@@ -35,8 +35,8 @@ pub(crate) struct Known<K> {
     objects: BTreeMap<Box<str>, BTreeMap<Box<str>, Entry>>,
     len: usize,
     index: BTreeMap<String, BTreeSet<Place>>,
-    /// Objects that we deleted and whose end the watch has not told yet, by uid, as the watch told them last.
-    graves: BTreeMap<Box<str>, Option<Json>>,
+    /// Objects that we deleted and whose end the watch has not told yet, by uid.
+    graves: BTreeMap<Box<str>, Grave>,
     /// The watch has told everything up to this revision.
     seen: u64,
 }
@@ -47,6 +47,15 @@ struct Entry {
     uid: Box<str>,
     version: u64,
     told: Told,
+}
+
+/// An object that we deleted.
+#[derive(Debug)]
+struct Grave {
+    /// As it was known last.
+    json: Json,
+    /// As the watch told it last.
+    told: Option<Json>,
 }
 
 /// What the watch told last of an object.
@@ -128,7 +137,7 @@ impl<K: Kind> Known<K> {
             && let Some(entry) = self.take(namespace, name)
         {
             let told = entry.told().cloned();
-            self.graves.insert(entry.uid, told);
+            self.graves.insert(entry.uid, Grave { json: entry.json, told });
         }
     }
 
@@ -181,7 +190,7 @@ impl<K: Kind> Known<K> {
         let ours = self.graves.remove(uid);
         let echo = ours.is_some();
         let told = match (ours, self.entry_mut((namespace, name))) {
-            (Some(told), _) => told,
+            (Some(grave), _) => grave.told,
             (None, Some(entry)) if &*entry.uid == uid => {
                 self.take(namespace, name).and_then(|entry| entry.told().cloned())
             }
@@ -237,7 +246,9 @@ impl<K: Kind> Known<K> {
     pub(crate) fn end_list(&mut self, version: u64, listed: &BTreeMap<Place, Box<str>>) -> Vec<Change<K>> {
         self.passed(version);
         let uids: BTreeSet<&str> = listed.values().map(|uid| &**uid).collect();
-        self.graves.retain(|uid, _| uids.contains(&**uid));
+        // The list tells their end, which the watch did not come to tell.
+        let buried = self.graves.extract_if(.., |uid, _| !uids.contains(&**uid)).map(|(_, grave)| grave);
+        let mut changes: Vec<_> = buried.filter_map(|grave| buried_change(&grave)).collect();
         let vanished: Vec<Place> = self
             .places()
             .filter(|(namespace, name)| self.entry(namespace, name).is_some_and(|e| e.version <= version))
@@ -245,7 +256,8 @@ impl<K: Kind> Known<K> {
             .filter(|place| !listed.contains_key(place))
             .collect();
         let entries = vanished.iter().filter_map(|(namespace, name)| self.take(namespace, name));
-        entries.collect::<Vec<_>>().iter().filter_map(gone).collect()
+        changes.extend(entries.collect::<Vec<_>>().iter().filter_map(gone));
+        changes
     }
 
     fn entry(&self, namespace: &str, name: &str) -> Option<&Entry> {
@@ -298,6 +310,11 @@ impl<K: Kind> Known<K> {
 fn gone<K: Kind>(entry: &Entry) -> Option<Change<K>> {
     let object = decode(&entry.json)?;
     Some(Change { object, previous: entry.told().and_then(decode), gone: true, echo: false })
+}
+
+fn buried_change<K: Kind>(grave: &Grave) -> Option<Change<K>> {
+    let previous = grave.told.as_ref().and_then(decode);
+    Some(Change { object: decode(&grave.json)?, previous, gone: true, echo: true })
 }
 
 /// The object that was kept.

@@ -19,7 +19,7 @@ use std::{
 use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{Api, Client, Resource, ResourceExt, core::DeserializeGuard};
-use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
 use orchestra_drivers::{Provisioner, Runtime};
 use tokio::task::JoinHandle;
 
@@ -42,6 +42,11 @@ use crate::{
     write::Writer,
 };
 
+/// How long reports of our own on the way to something are gathered before the Workload says them: most often they
+/// come several at once, and the last one is what counts.
+const GATHERING: Duration = Duration::from_millis(20);
+/// How long an address that we publish waits for the report that what is behind it runs, which wakes at once.
+const PUBLISHING: Duration = Duration::from_millis(200);
 /// How long changes of Workloads are gathered before policies are counted anew.
 const COUNTING: Duration = Duration::from_secs(1);
 
@@ -87,6 +92,8 @@ pub struct Controllers {
     handles: Handles,
     stopper: Stopper,
     tasks: Vec<JoinHandle<()>>,
+    /// Ends last, since the others have something to tell until they end.
+    recording: (Stopper, JoinHandle<()>),
 }
 
 /// How each controller is woken.
@@ -104,13 +111,13 @@ impl Controllers {
         let Options { runtimes, provisioners, concurrency, identity, clock, metrics } = options;
         let (stopper, stop) = stop::channel();
         let world = World::new(clock);
-        let (recorder, recording) = Recorder::start(client.clone(), "orchestrator", &identity, stop.clone());
+        let (silence, silenced) = stop::channel();
+        let (recorder, recording) = Recorder::start(client.clone(), "orchestrator", &identity, silenced);
         let keeper =
             Keeper::load(world.settings.clone(), client.clone(), recorder.clone(), metrics.clone()).await?;
         let waker =
             Waker { world: world.clone(), handles: Arc::default(), tally: Tally::new(metrics.clone()) };
-        let mut tasks = vec![recording];
-        tasks.extend(waker.feeds(&client, &metrics, &stop));
+        let mut tasks: Vec<_> = waker.feeds(&client, &metrics, &stop).into();
         {
             let waker = waker.clone();
             let following = keeper.follow(stop.clone(), move || waker.document_changed());
@@ -140,7 +147,7 @@ impl Controllers {
         tasks.extend(told_by_runtimes.into_iter().map(|told| relay(told, handles.plans.clone(), &stop)));
         tasks.extend(told_by_provisioners.into_iter().map(|told| relay(told, handles.claims.clone(), &stop)));
         waker.begin(handles.clone());
-        Ok(Self { world, handles, stopper, tasks })
+        Ok(Self { world, handles, stopper, tasks, recording: (silence, recording) })
     }
 
     /// What the controllers know.
@@ -157,6 +164,7 @@ impl Controllers {
     /// Breaks all controllers off, in the middle of whatever they do.
     pub fn abort(self) {
         self.tasks.iter().for_each(JoinHandle::abort);
+        self.recording.1.abort();
     }
 
     /// Ends all controllers: nothing new is begun, and what is in progress is brought to its end.
@@ -166,6 +174,9 @@ impl Controllers {
             // One that panicked has ended as well.
             let _ = task.await;
         }
+        let (silence, recording) = self.recording;
+        silence.stop();
+        let _ = recording.await;
     }
 }
 
@@ -299,7 +310,12 @@ impl Waker {
                 ClaimController::key(&claim).into_iter().for_each(|key| handles.claims.wake(key));
             }
         }
-        handles.workloads.wake(key.clone());
+        let phase = change.object.status.as_ref().map(|status| status.phase).unwrap_or_default();
+        if is_own_report(change) && matches!(phase, Phase::Pending | Phase::Provisioning) {
+            handles.workloads.wake_in(key.clone(), GATHERING);
+        } else {
+            handles.workloads.wake(key.clone());
+        }
         if !is_own_report(change) {
             handles.plans.wake(key);
         }
@@ -308,7 +324,11 @@ impl Waker {
     fn exposure(&self, change: &Change<WorkloadExposure>) {
         let Some(handles) = self.handles.get() else { return };
         let key = Key::of(&change.object);
-        handles.workloads.wake(key.clone());
+        if is_own_report(change) {
+            handles.workloads.wake_in(key.clone(), PUBLISHING);
+        } else {
+            handles.workloads.wake(key.clone());
+        }
         if is_other(change) {
             handles.plans.wake(key);
         }

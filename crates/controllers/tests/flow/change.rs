@@ -30,8 +30,11 @@ async fn a_dependency_that_is_renamed_is_let_go_once_the_new_version_is_ready() 
     assert_eq!(keys().await, ["db", "store"]);
     platform.runtime.script("default", "shop", RunScript::Run);
     platform.env.eventually("the old one goes", async || keys().await == ["store"]).await;
-    let workload = platform.until_ready("shop").await;
-    assert_eq!(workload.status.unwrap().claims.iter().map(|claim| &claim.key).collect::<Vec<_>>(), ["store"]);
+    let rows = async || {
+        let workload = platform.workloads().get("shop").await.unwrap();
+        workload.status.unwrap().claims.into_iter().map(|claim| claim.key).collect::<Vec<_>>()
+    };
+    platform.env.eventually("its line goes too", async || rows().await == ["store"]).await;
     assert_eq!(platform.provisioner.released().len(), 1);
     assert_eq!(platform.provisioner.instances().len(), 1);
 }
