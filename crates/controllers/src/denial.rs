@@ -7,16 +7,16 @@ use orchestra_core::Denied;
 use crate::work::Failure;
 
 /// What follows from a refused apply.
-pub(crate) fn judge(error: Error) -> Result<Denied, Failure> {
-    match &error {
+pub(crate) fn judge(error: &Error) -> Result<Denied, Failure> {
+    match error {
         Error::Api(status) => match status.code {
             403 => Ok(forbidden(status)),
             422 => Ok(invalid(status)),
             // A schema that does not fit is answered so, and trying again does not help.
             500 if status.message.starts_with("failed to create typed patch object") => Ok(invalid(status)),
-            _ => Err(failure(&error)),
+            _ => Err(failure(error)),
         },
-        _ => Err(failure(&error)),
+        _ => Err(failure(error)),
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
 
     fn judged(code: u16, message: &str) -> Result<Reason, &'static str> {
         let status = Status { code, message: message.to_owned(), ..Status::default() };
-        match judge(Error::Api(Box::new(status))) {
+        match judge(&Error::Api(Box::new(status))) {
             Ok(denied) => Ok(denied.reason),
             Err(Failure::Conflict(_)) => Err("conflict"),
             Err(Failure::Transient(_)) => Err("transient"),

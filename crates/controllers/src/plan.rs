@@ -144,7 +144,7 @@ impl PlanController {
             // Nothing is made that is not written down: the plan may be gone, although it was held.
             let name = (plan.namespace().unwrap_or_default(), plan.name_any());
             let known = self.world.plans.get(&name.0, &name.1).filter(|known| known.uid() == plan.uid());
-            if !known.and_then(|known| known.status).is_some_and(|status| status.inventory == noted) {
+            if known.and_then(|known| known.status).is_none_or(|status| status.inventory != noted) {
                 return Err(Failure::Conflict("what will be made could not be written down".to_owned()));
             }
         }

@@ -133,7 +133,7 @@ impl Reconcile for PolicyController {
 
     const NAME: &'static str = "policy";
 
-    fn namespace(_: &AllPolicies) -> &str {
+    fn namespace(_: &AllPolicies) -> &'static str {
         ""
     }
 

@@ -105,6 +105,15 @@ struct Handles {
     policies: Handle<AllPolicies>,
 }
 
+impl Handles {
+    /// Wakes the instance behind a claim.
+    fn wake_instance(&self, claim: &ResourceClaim) {
+        if let Some(key) = ClaimController::key(claim) {
+            self.claims.wake(key);
+        }
+    }
+}
+
 impl Controllers {
     /// Starts all controllers. They work once everything is known.
     pub async fn start(client: Client, options: Options) -> kube::Result<Self> {
@@ -265,7 +274,7 @@ impl Waker {
         let Some(handles) = self.handles.get() else { return };
         wake_all(&self.world.workloads, &handles.workloads);
         for claim in self.world.claims.all() {
-            ClaimController::key(&claim).into_iter().for_each(|key| handles.claims.wake(key));
+            handles.wake_instance(&claim);
         }
     }
 
@@ -293,7 +302,7 @@ impl Waker {
         let Some(handles) = self.handles.get() else { return };
         let claim = &change.object;
         if !is_own_report(change) {
-            ClaimController::key(claim).into_iter().for_each(|key| handles.claims.wake(key));
+            handles.wake_instance(claim);
         }
         handles
             .workloads
@@ -307,7 +316,7 @@ impl Waker {
         // Claims that were kept for what ran may be free now.
         for claim in self.world.claims.indexed(&by_workload(&key.namespace, &key.name)) {
             if claim.metadata.deletion_timestamp.is_some() {
-                ClaimController::key(&claim).into_iter().for_each(|key| handles.claims.wake(key));
+                handles.wake_instance(&claim);
             }
         }
         let phase = change.object.status.as_ref().map(|status| status.phase).unwrap_or_default();

@@ -67,7 +67,7 @@ impl Writer {
                 cache.wrote(&written);
                 Ok(Ok(written))
             }
-            Err(error) => denial::judge(error).map(Err),
+            Err(error) => denial::judge(&error).map(Err),
         }
     }
 
@@ -79,9 +79,9 @@ impl Writer {
         status: &impl Serialize,
     ) -> Result<(), Failure> {
         let namespace = object.namespace().unwrap_or_default();
-        let patch = Patch::Apply(self.of::<K>(object, json!({"status": status})));
+        let patch = Patch::Apply(Self::of::<K>(object, json!({"status": status})));
         let answer = self.api::<K>(&namespace).patch_status(&object.name_any(), &self.params(), &patch).await;
-        self.settle(cache, answer)
+        Self::settle(cache, answer)
     }
 
     /// Holds an object with a finalizer, and notes on it. One that is gone cannot be held: what would be made for it
@@ -99,7 +99,7 @@ impl Writer {
                 cache.removed(&namespace, &object.name_any(), &object.uid().unwrap_or_default());
                 Err(Failure::Conflict("it is gone".to_owned()))
             }
-            answer => self.settle(cache, answer),
+            answer => Self::settle(cache, answer),
         }
     }
 
@@ -110,7 +110,7 @@ impl Writer {
         object: &K,
     ) -> Result<(), Failure> {
         let answer = self.set_holders(object, &[], &json!({})).await;
-        self.settle(cache, answer)
+        Self::settle(cache, answer)
     }
 
     /// Sets the finalizers and annotations that are ours.
@@ -121,7 +121,7 @@ impl Writer {
         annotations: &Json,
     ) -> kube::Result<K> {
         let namespace = object.namespace().unwrap_or_default();
-        let mut body = self.of::<K>(object, json!({}));
+        let mut body = Self::of::<K>(object, json!({}));
         body["metadata"]["finalizers"] = json!(finalizers);
         body["metadata"]["annotations"] = annotations.clone();
         self.api::<K>(&namespace).patch(&object.name_any(), &self.params(), &Patch::Apply(body)).await
@@ -175,14 +175,14 @@ impl Writer {
     }
 
     /// The part of an object that is written, addressed to that very object.
-    fn of<K: Kind>(&self, object: &K, mut body: Json) -> Json {
+    fn of<K: Kind>(object: &K, mut body: Json) -> Json {
         body["apiVersion"] = json!(K::api_version(&()));
         body["kind"] = json!(K::kind(&()));
         body["metadata"] = json!({"name": object.name_any(), "uid": object.uid()});
         body
     }
 
-    fn settle<K: Kind>(&self, cache: &Cache<K>, answer: kube::Result<K>) -> Result<(), Failure> {
+    fn settle<K: Kind>(cache: &Cache<K>, answer: kube::Result<K>) -> Result<(), Failure> {
         match answer {
             Ok(written) => {
                 cache.wrote(&written);

@@ -31,6 +31,7 @@ async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, Trouble> {
         }
     }
     let what = if args.no_wait { "is being deleted" } else { "deleted" };
-    let lines: String = args.names.iter().map(|name| format!("workload {name} {what}\n")).collect();
-    Ok(after_writing(io::stdout().lock().write_all(lines.as_bytes()), Exit::Yes))
+    let mut out = io::stdout().lock();
+    let written = args.names.iter().try_for_each(|name| writeln!(out, "workload {name} {what}"));
+    Ok(after_writing(written, Exit::Yes))
 }

@@ -22,7 +22,10 @@ pub(crate) fn run(args: &Describe) -> Exit {
         let workload = found.map_err(|error| platform.trouble(&args.name, error))?;
         let mut text = describe(&workload);
         let events = platform.ask(Method::GET, &args.name, "events", Vec::new(), Format::Human).await?;
-        let _ = write!(text, "Events:\n{}", indented(&events));
+        let _ = writeln!(text, "Events:");
+        for line in events.lines() {
+            let _ = writeln!(text, "  {line}");
+        }
         Ok(after_writing(io::stdout().lock().write_all(ui::printable_lines(&text).as_bytes()), Exit::Yes))
     })
 }
@@ -60,8 +63,4 @@ fn describe(workload: &Workload) -> String {
         }
     }
     text
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
 }

@@ -70,7 +70,9 @@ fn read_document(path: &Path) -> Result<String, Exit> {
     })?;
     config::check(&source.text).map_err(|faults| {
         let name = input::name(path);
-        faults.iter().for_each(|fault| ui::complain(&format!("{name}: {fault}")));
+        for fault in &faults {
+            ui::complain(&format!("{name}: {fault}"));
+        }
         Exit::No
     })?;
     Ok(source.text)

@@ -97,7 +97,7 @@ async fn follow(
         while let Ok(Some(event)) = events.try_next().await {
             match event {
                 WatchEvent::Added(workload) | WatchEvent::Modified(workload) => {
-                    look(&workload, goal, waiting)
+                    look(&workload, goal, waiting);
                 }
                 WatchEvent::Deleted(workload) if goal == Goal::Deleted => {
                     waiting.remove(&workload.name_any());

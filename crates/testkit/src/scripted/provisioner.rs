@@ -78,7 +78,9 @@ impl ScriptedProvisioner {
         password.clone_into(&mut state.password);
         let concerned: Vec<_> = state.made.keys().cloned().collect();
         drop(state);
-        concerned.into_iter().for_each(|place| self.outside.tell(place));
+        for place in concerned {
+            self.outside.tell(place);
+        }
     }
 
     /// Tells what is done about a type from now on.
