@@ -5,6 +5,8 @@
 //! is the durable one. With a kubeconfig the API is a real server, and the memory of this process is that of the
 //! controllers alone.
 
+#![allow(clippy::cast_precision_loss, reason = "figures are printed with one digit")]
+
 use std::{
     fs,
     path::Path,
@@ -64,27 +66,24 @@ pub(crate) fn run(server: Option<&Path>, held: usize) -> Result<(), String> {
 async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let writes = Arc::new(AtomicUsize::new(0));
-    let (client, counted) = match server {
-        Some(kubeconfig) => {
-            let config = Kubeconfig::read_from(kubeconfig)?;
-            let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-            (Client::try_from(config.clone())?, Client::try_from(config)?)
-        }
-        None => {
-            let store = Redb::open(Folder::hold(folder.path())?)?;
-            let api = Embedded::open(store, ServerOptions::default()).await?;
-            let (router, counter) = (api.router_for(Caller::admin()), Arc::clone(&writes));
-            let counting = ServiceBuilder::new()
-                .map_request(move |request: Request<kube::client::Body>| {
-                    let is_event = request.uri().path().contains("/events");
-                    if !is_event && !matches!(*request.method(), Method::GET) {
-                        counter.fetch_add(1, Ordering::Relaxed);
-                    }
-                    request
-                })
-                .service(router.clone());
-            (Client::new(router, NAMESPACE), Client::new(counting, NAMESPACE))
-        }
+    let (client, counted) = if let Some(kubeconfig) = server {
+        let config = Kubeconfig::read_from(kubeconfig)?;
+        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+        (Client::try_from(config.clone())?, Client::try_from(config)?)
+    } else {
+        let store = Redb::open(Folder::hold(folder.path())?)?;
+        let api = Embedded::open(store, ServerOptions::default()).await?;
+        let (router, counter) = (api.router_for(Caller::admin()), Arc::clone(&writes));
+        let counting = ServiceBuilder::new()
+            .map_request(move |request: Request<kube::client::Body>| {
+                let is_event = request.uri().path().contains("/events");
+                if !is_event && !matches!(*request.method(), Method::GET) {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                }
+                request
+            })
+            .service(router.clone());
+        (Client::new(router, NAMESPACE), Client::new(counting, NAMESPACE))
     };
     prepare(&client).await?;
     let runtime = ScriptedRuntime::new("scripted");

@@ -30,7 +30,7 @@ use serde_json::{Value as Json, json};
 const HISTORIES: usize = 12;
 const NAME: &str = "shop";
 
-const DOCUMENT: &str = r#"
+const DOCUMENT: &str = r"
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 metadata: {name: default}
@@ -41,7 +41,7 @@ spec:
         - {backendId: here, runtimeClass: others, priority: 10}
         - {backendId: there, runtimeClass: others, constraints: {features: [big]}}
   provisioners: [{type: postgres, engine: external}, {type: redis, engine: external}]
-"#;
+";
 
 /// A Workload as somebody writes it, or a policy.
 #[derive(Clone, Debug)]
@@ -75,8 +75,12 @@ fn change() -> impl Strategy<Value = Change> {
                 "containers": {"app": {"image": "nginx", "variables": {"TEXT": text}}},
                 "resources": {"db": {"type": "postgres", "class": class}},
             });
-            ports.into_iter().for_each(|ports| spec["service"] = ports);
-            cache.into_iter().for_each(|cache| spec["resources"]["cache"] = cache);
+            if let Some(ports) = ports {
+                spec["service"] = ports;
+            }
+            if let Some(cache) = cache {
+                spec["resources"]["cache"] = cache;
+            }
             Change::Workload(annotations, spec)
         });
     let policy = select(vec![
@@ -159,7 +163,7 @@ impl Platform {
             let decision = plan(&inputs);
             let is_said =
                 inputs.workload.status.as_ref() == Some(&decision.basis.report(&Applied::default()));
-            let claims = inputs.claims.iter().all(|claim| is_observed(claim));
+            let claims = inputs.claims.iter().all(is_observed);
             let plans = inputs.plan.iter().all(|plan| observed(plan) == Some(&plan.spec.revision));
             if decision.is_settled() && is_said && claims && plans {
                 return;
@@ -246,7 +250,7 @@ async fn check(platform: &Platform, before: &Inputs, decision: &Decision) {
     // And the next plan has nothing more to say.
     let next = plan(&after);
     assert!(next.claims.is_empty() && next.plan.is_none() && next.exposure.is_none(), "{next:#?}");
-    let reported = after.workload.status.clone().unwrap();
+    let reported = after.workload.status.unwrap();
     assert_eq!(next.basis.report(&Applied::default()).conditions, reported.conditions);
 }
 

@@ -21,7 +21,12 @@ pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
 
 /// A text of several lines, each of them [`printable`].
 pub(crate) fn printable_lines(text: &str) -> String {
-    text.lines().map(|line| format!("{}\n", printable(line))).collect()
+    let mut shown = String::with_capacity(text.len());
+    for line in text.lines() {
+        shown.push_str(&printable(line));
+        shown.push('\n');
+    }
+    shown
 }
 
 /// Control characters, separators of lines and marks of direction.

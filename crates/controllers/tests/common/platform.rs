@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams},
     core::NamespaceResourceScope,
 };
 use orchestra_api::{
@@ -211,7 +211,7 @@ impl Platform {
         let all = |kind: &str, names: Vec<String>| {
             names.into_iter().map(|name| format!("{kind} {name}")).collect::<Vec<_>>()
         };
-        let params = Default::default();
+        let params = ListParams::default();
         let names = |name: String| name;
         let workloads = Api::<Workload>::all(self.env.client()).list(&params).await.unwrap();
         left.extend(all("Workload", workloads.iter().map(ResourceExt::name_any).map(names).collect()));

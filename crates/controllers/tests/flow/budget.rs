@@ -33,7 +33,7 @@ async fn controllers_that_start_again_write_nothing_about_workloads_that_are_rea
     let mut platform = Platform::start().await;
     platform.policy("memory", json!({"limits": {"claims": 5}})).await;
     for n in 0..20 {
-        let spec = if n % 2 == 0 { web() } else { with_database(json!({"type": "postgres"})) };
+        let spec = if n % 2 == 0 { web() } else { with_database(&json!({"type": "postgres"})) };
         platform.apply(&format!("app-{n}"), spec).await;
     }
     for n in 0..20 {

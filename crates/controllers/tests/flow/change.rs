@@ -9,7 +9,7 @@ use crate::{observing::with_database, platform::Platform};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dependency_that_is_renamed_is_let_go_once_the_new_version_is_ready() {
     let platform = Platform::start().await;
-    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
     platform.until_ready("shop").await;
     platform.provisioner.script("redis", ProvisionScript::Make);
     let renamed = json!({
@@ -63,7 +63,7 @@ async fn dependencies_that_need_each_other_go_in_reverse_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_of_parameters_is_carried_out_on_the_same_claim() {
     let platform = Platform::start().await;
-    let sized = |size: u32| with_database(json!({"type": "postgres", "params": {"size": size}}));
+    let sized = |size: u32| with_database(&json!({"type": "postgres", "params": {"size": size}}));
     platform.apply("shop", sized(1)).await;
     platform.until_ready("shop").await;
     let before = platform.claim_of("shop", "db").await;
@@ -107,7 +107,7 @@ async fn another_class_is_another_dependency_and_the_old_one_goes() {
 async fn a_dependency_that_failed_is_tried_again() {
     let platform = Platform::start().await;
     platform.provisioner.script("postgres", ProvisionScript::Fail("It does not answer.".to_owned()));
-    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
     platform.until_not("shop", ConditionType::ClaimsReady, Reason::BindingPending).await;
     let refused = ProvisionScript::Refuse(Reason::QuotaExceeded, "There is none left.".to_owned());
     platform.provisioner.script("postgres", refused);

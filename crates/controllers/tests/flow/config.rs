@@ -28,14 +28,14 @@ async fn a_bad_document_is_reported_and_the_last_good_one_stays_in_force() {
             events.iter().any(|event| event.note.as_deref().is_some_and(|note| note.contains("bulitin")))
         })
         .await;
-    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
     platform.until_ready("shop").await;
 
     // Also after a start the last good one counts.
     let metrics = Metrics::default();
     platform.begin_with(platform.env.client(), metrics.clone()).await;
     platform.env.eventually("the document is still bad", async || is_valid(&metrics, 0)).await;
-    platform.apply("later", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("later", with_database(&json!({"type": "postgres"}))).await;
     platform.until_ready("later").await;
     platform.until_ready("shop").await;
 

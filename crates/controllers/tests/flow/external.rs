@@ -11,7 +11,7 @@ use crate::{
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claim_with_the_engine_external_is_left_to_its_own_controller() {
     let platform = Platform::start().await;
-    platform.apply("shop", with_database(json!({"type": "queue"}))).await;
+    platform.apply("shop", with_database(&json!({"type": "queue"}))).await;
     platform.until_not("shop", ConditionType::ClaimsReady, Reason::BindingPending).await;
     platform.idle().await;
     let claim = platform.claim_of("shop", "db").await;

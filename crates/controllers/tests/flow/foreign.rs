@@ -36,7 +36,7 @@ async fn a_plan_and_a_claim_of_somebody_else_are_neither_adopted_nor_deleted() {
     });
     let plan = platform.plans().patch("web", &params, &Patch::Apply(plan)).await.unwrap();
     platform.begin().await;
-    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
     platform.apply("web", web()).await;
     platform.until_not("shop", ConditionType::ClaimsReady, Reason::BindingPending).await;
     let message = platform.until_not("web", ConditionType::RuntimeReady, Reason::RuntimeProvisioning).await;

@@ -57,7 +57,7 @@ async fn objects_that_cannot_be_read_hold_up_nobody() {
     // Also for controllers that start with them.
     for n in 0..2 {
         let name = format!("shop-{n}");
-        platform.apply(&name, with_database(json!({"type": "postgres"}))).await;
+        platform.apply(&name, with_database(&json!({"type": "postgres"}))).await;
         platform.until_ready(&name).await;
         platform.delete(&name).await;
         platform.until_gone(&name).await;

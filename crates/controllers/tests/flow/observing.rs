@@ -23,7 +23,7 @@ pub(crate) fn web() -> Json {
 }
 
 /// One container that refers to a resource `db`.
-pub(crate) fn with_database(resource: Json) -> Json {
+pub(crate) fn with_database(resource: &Json) -> Json {
     json!({
         "containers": {"app": {"image": "nginx", "variables": {"HOST": "${resources.db.host}"}}},
         "resources": {"db": resource},
@@ -33,7 +33,7 @@ pub(crate) fn with_database(resource: Json) -> Json {
 /// A condition of a Workload.
 pub(crate) fn condition(workload: &Workload, type_: ConditionType) -> Condition {
     let conditions = workload.status.iter().flat_map(|status| &status.conditions);
-    conditions.filter(|condition| condition.type_ == type_).cloned().next().unwrap()
+    conditions.into_iter().find(|condition| condition.type_ == type_).cloned().unwrap()
 }
 
 impl Platform {

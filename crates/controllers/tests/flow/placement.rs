@@ -52,7 +52,7 @@ async fn an_edit_of_the_document_never_moves_what_runs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_is_left_behind_only_if_the_author_says_so() {
     let platform = Platform::start().await;
-    let spec = || with_database(json!({"type": "postgres"}));
+    let spec = || with_database(&json!({"type": "postgres"}));
     platform.apply("shop", spec()).await;
     assert_eq!(runs_on(&platform, "shop").await, "here");
     platform.apply_annotated("shop", json!({"score.dev/move": "there"}), spec()).await;
@@ -73,7 +73,7 @@ async fn data_is_left_behind_only_if_the_author_says_so() {
 async fn nowhere_to_run_is_said_with_every_place_and_asks_for_nothing() {
     let platform = Platform::start().await;
     let annotations = json!({"score.dev/requirements": "quantum"});
-    platform.apply_annotated("shop", annotations, with_database(json!({"type": "postgres"}))).await;
+    platform.apply_annotated("shop", annotations, with_database(&json!({"type": "postgres"}))).await;
     let message = platform.until_not("shop", ConditionType::RuntimeReady, Reason::RuntimeSelecting).await;
     for part in ["\"here\"", "\"there\"", "quantum"] {
         assert!(message.contains(part), "{message}");

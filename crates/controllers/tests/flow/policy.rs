@@ -15,7 +15,7 @@ async fn what_policy_forbids_is_named_and_the_last_good_version_runs_on() {
     platform.until_ready("shop").await;
     let before = platform.plans().get("shop").await.unwrap();
     platform.policy("few", json!({"limits": {"claims": 0}})).await;
-    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
     let message = platform.until_not("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
     assert!(message.contains("`few`") && message.contains("/resources"), "{message}");
     let workload =
@@ -55,14 +55,14 @@ async fn what_policy_fills_in_is_planned_and_a_class_that_was_filled_in_stays() 
         |class: &str| json!({"defaults": {"classes": {"postgres": class}, "requests": {"memory": "32Mi"}}});
     platform.policy("defaults", with_class("small")).await;
     platform.idle().await;
-    platform.apply("shop", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
     platform.until_ready("shop").await;
     let plan = platform.plans().get("shop").await.unwrap();
     assert_eq!(plan.spec.containers["app"].requests.memory.as_deref(), Some("32Mi"));
     assert_eq!(platform.claim_of("shop", "db").await.spec.class, "small");
 
     platform.policy("defaults", with_class("large")).await;
-    platform.apply("later", with_database(json!({"type": "postgres"}))).await;
+    platform.apply("later", with_database(&json!({"type": "postgres"}))).await;
     platform.until_ready("later").await;
     platform.until_ready("shop").await;
     assert_eq!(platform.claim_of("later", "db").await.spec.class, "large");

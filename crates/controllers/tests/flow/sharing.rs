@@ -8,12 +8,12 @@ use crate::{observing::with_database, platform::Platform};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workloads_that_name_one_id_share_one_instance_and_the_last_takes_it_down() {
     let platform = Platform::start().await;
-    let spec = with_database(json!({"type": "postgres", "id": "orders", "params": {"version": "16"}}));
+    let spec = with_database(&json!({"type": "postgres", "id": "orders", "params": {"version": "16"}}));
     for name in ["first", "second"] {
         platform.apply(name, spec.clone()).await;
     }
     // Whoever says nothing takes what there is.
-    platform.apply("third", with_database(json!({"type": "postgres", "id": "orders"}))).await;
+    platform.apply("third", with_database(&json!({"type": "postgres", "id": "orders"}))).await;
     for name in ["first", "second", "third"] {
         platform.until_ready(name).await;
     }
@@ -36,7 +36,7 @@ async fn workloads_that_name_one_id_share_one_instance_and_the_last_takes_it_dow
 async fn a_newcomer_that_asks_for_something_else_is_told_and_the_holder_runs_on() {
     let platform = Platform::start().await;
     let asking = |version: &str| {
-        with_database(json!({"type": "postgres", "id": "orders", "params": {"version": version}}))
+        with_database(&json!({"type": "postgres", "id": "orders", "params": {"version": version}}))
     };
     platform.apply("holder", asking("16")).await;
     let before = platform.until_ready("holder").await;
@@ -58,9 +58,9 @@ async fn a_newcomer_that_asks_for_something_else_is_told_and_the_holder_runs_on(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_id_is_not_shared_over_namespaces_and_not_with_another_class() {
     let platform = Platform::start().await;
-    platform.apply("first", with_database(json!({"type": "postgres", "id": "orders"}))).await;
+    platform.apply("first", with_database(&json!({"type": "postgres", "id": "orders"}))).await;
     platform
-        .apply("second", with_database(json!({"type": "postgres", "id": "orders", "class": "large"})))
+        .apply("second", with_database(&json!({"type": "postgres", "id": "orders", "class": "large"})))
         .await;
     platform.until_ready("first").await;
     platform.until_ready("second").await;
@@ -70,7 +70,7 @@ async fn an_id_is_not_shared_over_namespaces_and_not_with_another_class() {
         kube::Api::namespaced(platform.env.client(), namespace.metadata.name.as_deref().unwrap());
     let object = json!({
         "apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": "first"},
-        "spec": with_database(json!({"type": "postgres", "id": "orders"})),
+        "spec": with_database(&json!({"type": "postgres", "id": "orders"})),
     });
     let params = kube::api::PatchParams::apply("author").force();
     elsewhere.patch("first", &params, &kube::api::Patch::Apply(object)).await.unwrap();
