@@ -44,7 +44,10 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
             doom(DoomedKind::ResourceClaim, &claim.metadata, &mut delete);
         }
         claims = next.first().map(|claim| {
-            let said = claim.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default();
+            // What was said before its release began is old news.
+            let status = claim.status.as_ref().filter(|_| claim.metadata.deletion_timestamp.is_some());
+            let status = status.filter(|status| status.reason == Some(Reason::BindingPending));
+            let said = status.and_then(|status| status.message.clone()).unwrap_or_default();
             let what = format!("resource `{}` to be released", claim.spec.key);
             Finding::bad(
                 Reason::BindingPending,

@@ -23,6 +23,20 @@ impl Platform {
             .header(header::CONTENT_TYPE, "application/json")
             .body(body)
             .map_err(|error| Trouble::No(format!("{workload}: {error}")))?;
-        self.client.request_text(request).await.map_err(|error| self.trouble(workload, error))
+        self.client.request_text(request).await.map_err(|error| match error {
+            // A real API server has no such path: its platform is asked elsewhere.
+            kube::Error::Api(status) if status.code == 404 && status.message.contains("page not found") => {
+                Trouble::No(format!("{workload}: this platform does not answer such questions at its API"))
+            }
+            kube::Error::Api(status) => Trouble::No(format!("{workload}: {}", said(&status.message))),
+            error => self.trouble(workload, error),
+        })
     }
+}
+
+/// What the server said, in whichever form.
+fn said(message: &str) -> String {
+    let json: Option<serde_json::Value> = serde_json::from_str(message).ok();
+    let inner = json.as_ref().and_then(|json| json["error"]["message"].as_str());
+    inner.unwrap_or(message).trim().to_owned()
 }

@@ -66,9 +66,16 @@ fn a_workload_is_applied_followed_explained_and_deleted() {
 fn a_plan_writes_nothing() {
     let session = Session::start();
     session.file("score.yaml", HELLO);
+    assert_eq!(session.run(&["plan"]).code, 0);
+    assert_eq!(session.versions(), Vec::<String>::new());
+    assert_eq!(session.run(&["apply"]).code, 0);
+    session.run_everything("hello-web", "http://hello.example.test");
+    assert_eq!(session.run(&["wait", "hello-web"]).code, 0);
     let before = session.versions();
+    session.file("score.yaml", &HELLO.replace("nginx", "nginx:2"));
     assert_eq!(session.run(&["plan"]).code, 0);
     assert_eq!(session.run(&["plan", "-o", "json"]).code, 0);
+    assert_eq!(session.run(&["plan", "--delete", "hello-web"]).code, 0);
     assert_eq!(session.versions(), before);
 }
 

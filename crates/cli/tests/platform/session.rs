@@ -12,7 +12,7 @@ use kube::{
     api::{ListParams, Patch, PatchParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
+use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 use serde_json::json;
 
 /// What a command answered.
@@ -112,8 +112,6 @@ impl Session {
             versions.extend(
                 Api::<WorkloadExposure>::all(client.clone()).list(&all).await.unwrap().iter().map(version),
             );
-            let policies = Api::<PlatformPolicy>::all(client).list(&all).await.unwrap();
-            versions.extend(policies.metadata.resource_version);
             versions
         })
     }

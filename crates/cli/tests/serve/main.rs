@@ -35,14 +35,14 @@ fn the_first_lines_say_how_to_use_the_server() {
     let server = Server::start(&data);
     assert_eq!(
         server.greeting,
-        format!("Serving the API on https://{}; stop with Ctrl-C.\n", server.address)
+        format!("Serving the platform on https://{}; stop with Ctrl-C.\n", server.address)
     );
     let (status, rest, _) = server.terminate();
     assert!(status.success(), "{status}");
     let kubeconfig = data.join("kubeconfig");
     assert_eq!(
         rest,
-        format!("\n    export KUBECONFIG={}\n    kubectl get namespaces\n", kubeconfig.display())
+        format!("\n    export KUBECONFIG={}\n    kubectl get workloads.score.dev\n", kubeconfig.display())
     );
 }
 

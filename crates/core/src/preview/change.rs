@@ -123,6 +123,20 @@ impl Change {
         change.with_note("withdrawn").going(exposure.metadata.deletion_timestamp.is_some())
     }
 
+    /// A Workload that there is not yet.
+    pub(super) fn of_beginning(workload: &Workload) -> Self {
+        let name = workload.metadata.name.clone().unwrap_or_default();
+        let title = format!("workload {name}");
+        Self {
+            action: Action::Create,
+            kind: ObjectKind::Workload,
+            name,
+            title,
+            note: None,
+            fields: Vec::new(),
+        }
+    }
+
     /// The end of the Workload.
     pub(super) fn of_end(workload: &Workload) -> Self {
         let name = workload.metadata.name.as_deref();

@@ -110,7 +110,8 @@ impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let provider = match &self.provider {
             Provider::Engine(engine) => format!("provided by the engine `{engine}`"),
-            Provider::Nobody(why) => format!("provided by nobody: {why}"),
+            // Why is what its message says.
+            Provider::Nobody(_) => "provided by nobody".to_owned(),
         };
         write!(f, "{}, {provider}: {:?}: {}", self.title(), self.phase, self.message)
     }

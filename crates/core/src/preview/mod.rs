@@ -72,6 +72,7 @@ pub fn preview(inputs: &Inputs) -> Preview {
         for change in &mut changes {
             change.forget(&["/workloadRef/uid", "/revision"]);
         }
+        changes.insert(0, Change::of_beginning(&inputs.workload));
     }
     let explanation = decision.explanation;
     Preview { changes, status, pending: explanation.gaps.clone(), explanation }

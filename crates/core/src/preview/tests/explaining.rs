@@ -29,7 +29,7 @@ Workload shop/web is not ready.
 ClaimsReady is False (BindingPending): Resource `db`: It is being made.
   db (postgres, default), provided by the engine `builtin`: Binding: It is being made.
 
-RuntimeReady is False (ProjectionError): Waiting for the output `host` of resource `db`. (and 1 more)
+RuntimeReady is False (ProjectionError): Waiting for the output `host` of resource `db` (and 1 more).
   Waiting for the output `host` of resource `db`.
   Waiting for the output `password` of resource `db`.
 
@@ -67,7 +67,7 @@ fn every_mistake_of_a_document_is_listed() {
         r#"
 Workload shop/web is not ready.
 
-InputsValid is False (SpecInvalid): UNKNOWN_FIELD at /containers/app/env: "env" is not a field of a container; environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`. (and 1 more mistake)
+InputsValid is False (SpecInvalid): UNKNOWN_FIELD at /containers/app/env: "env" is not a field of a container; environment variables are called `variables`: `variables: {LOG_LEVEL: debug}` (and 1 more).
   UNKNOWN_FIELD at /containers/app/env: "env" is not a field of a container; environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`.
   TYPE_MISMATCH at /containers/app/variables/MORE: `MORE` must be text, and this is a number; write it in quotes: "7".
 
@@ -114,7 +114,7 @@ Workload shop/web is not ready.
 
 ClaimsReady is False (BindingPending): Resource `db`: It is asked for once there is a place to run.
 
-RuntimeReady is False (RuntimeSelecting): nowhere to run in the profile "web-service": "here" (it is in no region, and the workload asks for eu; takes at most 1Gi memory, the workload asks for 2Gi); "there" (it is in no region, and the workload asks for eu); change what the workload asks for, or ask the platform team for a place that offers it
+RuntimeReady is False (RuntimeSelecting): Nowhere to run in the profile "web-service": "here" (it is in no region, and the workload asks for eu; takes at most 1Gi memory, the workload asks for 2Gi); "there" (it is in no region, and the workload asks for eu); change what the workload asks for, or ask the platform team for a place that offers it.
   profile web-service: default of the platform's document
   backend here (process, priority 10): dropped: it is in no region, and the workload asks for eu; takes at most 1Gi memory, the workload asks for 2Gi
   backend there (kubernetes, priority 5, version 1.2.0): dropped: it is in no region, and the workload asks for eu
@@ -150,7 +150,7 @@ fn a_move_away_from_data_is_refused_and_says_how_to_insist() {
         r#"
 Workload shop/web is not ready.
 
-RuntimeReady is False (RuntimeSelecting): the workload would move from "here" to "there", and the data of `db` would stay behind; undo the change, or set the annotation score.dev/abandon-data to "true" to give the data up
+RuntimeReady is False (RuntimeSelecting): The workload would move from "here" to "there", and the data of `db` would stay behind; undo the change, or set the annotation score.dev/abandon-data to "true" to give the data up.
   profile web-service: the workload was placed under it
   backend here (process, priority 10): takes the workload
   backend there (kubernetes, priority 5, version 1.2.0): takes the workload

@@ -15,6 +15,7 @@ fn a_new_workload_is_shown_with_the_values_that_binding_will_give() {
     assert_text(
         &preview,
         r#"
++ workload web
 + claim db (postgres, default)
 + plan (web-service on here): once its dependencies are ready
     /containers/app/image "nginx"
@@ -28,7 +29,7 @@ fn a_new_workload_is_shown_with_the_values_that_binding_will_give() {
 
 The workload would say:
   ClaimsReady is False (BindingPending): Resource `db`: Waiting for a provisioner; if none begins, ask the platform team who provides this type.
-  RuntimeReady is False (ProjectionError): Waiting for the output `host` of resource `db`. (and 1 more)
+  RuntimeReady is False (ProjectionError): Waiting for the output `host` of resource `db` (and 1 more).
 "#,
     );
 }
@@ -116,6 +117,7 @@ fn what_a_dependency_of_a_dependency_leads_to_is_foreseen_too() {
     assert_text(
         &preview,
         r#"
++ workload web
 + claim db (postgres, default)
 + claim name (dns, default): once the values that it refers to are known
     /params/for "(known after binding)"
