@@ -1,4 +1,4 @@
-//! The workload controller: the shell around [`orchestra_core::plan`].
+//! The workload controller: the shell around [`orchestra_core::plan()`].
 //!
 //! It gathers, decides, carries out, and then says what came of it. It alone writes the status of Workloads.
 

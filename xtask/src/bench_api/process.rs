@@ -21,7 +21,7 @@ impl Embedded {
     pub(crate) async fn start(program: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
         let started = Instant::now();
         let child = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .args(["serve", "--api-only", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data)
             .stdout(Stdio::piped())
             .spawn()?;
