@@ -399,8 +399,8 @@ pub struct WorkloadPlanStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// Everything that was made, written down before it is made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Everything that was made, written down before it is made. An empty list is written too: it hands over.
+    #[serde(default)]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub inventory: Vec<InventoryItem>,
     /// Where exactly it runs, for platform engineers.

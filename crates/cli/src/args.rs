@@ -163,6 +163,14 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "config")]
     pub(crate) api_only: bool,
 
+    /// What is logged on standard error: this and everything graver
+    #[arg(long, value_enum, value_name = "LEVEL", env = "ORCHESTRA_LOG", default_value_t)]
+    pub(crate) log: LogLevel,
+
+    /// How it is logged
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) log_format: LogFormat,
+
     /// The address to listen on; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
     pub(crate) listen: SocketAddr,
@@ -174,6 +182,30 @@ impl Serve {
         let chosen = self.data_dir.clone().or_else(default_data_dir);
         chosen.ok_or_else(|| "there is no home folder to keep data in; name one with --data-dir".to_owned())
     }
+}
+
+/// What is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// What went wrong
+    Error,
+    /// What somebody should look at
+    #[default]
+    Warn,
+    /// What happens
+    Info,
+    /// Every step
+    Debug,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// Words and fields, for people
+    #[default]
+    Text,
+    /// A JSON object for each line, for programs
+    Json,
 }
 
 /// The data folder of a user who names none.

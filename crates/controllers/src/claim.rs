@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use kube::ResourceExt;
 use orchestra_api::{
-    ResourceClaim, annotation, claim::ResourceClaimStatus, condition::Reason, finalizer, label,
+    ResourceClaim, annotation, claim, claim::ResourceClaimStatus, condition::Reason, finalizer, label,
+    plan::Phase,
 };
 use orchestra_core::provision::{self, Inputs, Instance, Provision, Release, Work};
 use orchestra_drivers::{DriverError, Provisioner, Released};
@@ -74,9 +75,10 @@ impl ClaimController {
         let owner = &claim.spec.workload_ref;
         let plan = self.world.plans.get(&claim.namespace().unwrap_or_default(), &owner.name);
         plan.filter(|plan| plan.spec.workload_ref == *owner).is_some_and(|plan| {
-            let observed = plan.status.as_ref().and_then(|status| status.observed_revision.as_ref());
-            plan.spec.claims.iter().any(|used| used.name == claim.name_any())
-                || observed.is_some_and(|observed| *observed != plan.spec.revision)
+            let may_run_older = plan.status.as_ref().is_some_and(|status| {
+                status.phase != Phase::Ready || status.observed_revision.as_ref() != Some(&plan.spec.revision)
+            });
+            may_run_older || plan.spec.claims.iter().any(|used| used.name == claim.name_any())
         })
     }
 
@@ -91,6 +93,11 @@ impl ClaimController {
             }
         };
         for claim in inputs.claims.iter().filter(|claim| instance.claims.contains(&claim.name_any())) {
+            // What is bound stays so while its engine cannot be asked: it is tried again.
+            let is_bound = claim.status.as_ref().is_some_and(|status| status.phase == claim::Phase::Bound);
+            if failure.is_some() && is_bound {
+                continue;
+            }
             let status = provision::report(claim, &answer, instance.warning.as_deref());
             self.say(claim, &status).await?;
         }

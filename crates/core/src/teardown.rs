@@ -62,7 +62,11 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
         blocked: None,
         wanted: true,
     });
-    let previous = inputs.workload.status.clone().unwrap_or_default();
+    let mut previous = inputs.workload.status.clone().unwrap_or_default();
+    if live.exposure.ours().is_none() {
+        // Whoever published the address has withdrawn it.
+        previous.endpoint = None;
+    }
     let known = previous.conditions.iter().find(|condition| condition.type_ == ConditionType::InputsValid);
     let inputs_valid = known.map_or_else(
         || Finding::good("The workload is being deleted."),

@@ -11,6 +11,7 @@ mod explain;
 mod get;
 mod init;
 mod input;
+mod logging;
 mod plan;
 mod platform;
 mod serve;

@@ -36,7 +36,7 @@ use orchestra_server::{AdminOnly, Server as Answers};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::input;
+use super::{input, logging};
 use crate::{args::Serve, exit::Exit, ui};
 
 /// Under this name the platform's own objects are kept.
@@ -48,6 +48,7 @@ pub(crate) fn run(args: &Serve) -> Exit {
         Ok(document) => document,
         Err(exit) => return exit,
     };
+    logging::start(args.log, args.log_format);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let served = match runtime {
         Ok(runtime) => runtime.block_on(serve(args, document)),

@@ -180,7 +180,7 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
 fn nobody_provides(claims: &[&ResourceClaim], message: &str, decision: &mut Decision) {
     let is_bound =
         |claim: &ResourceClaim| claim.status.as_ref().is_some_and(|status| status.phase == Phase::Bound);
-    for claim in claims.iter().filter(|claim| !is_bound(claim)) {
+    for claim in claims.iter().filter(|claim| !is_bound(claim) && !is_others(claim)) {
         decision.statuses.insert(name_of(claim), failed(claim, message));
     }
 }
@@ -209,6 +209,11 @@ fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
 fn is_taken(claim: &ResourceClaim, engine: &str) -> bool {
     let noted = claim.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ENGINE));
     is_ours(claim) && noted.is_some_and(|noted| noted == engine)
+}
+
+/// Whether somebody else has taken charge of a claim, as its finalizer tells: two who contradict each other help nobody.
+fn is_others(claim: &ResourceClaim) -> bool {
+    !is_ours(claim) && claim.metadata.finalizers.as_ref().is_some_and(|holders| !holders.is_empty())
 }
 
 /// Whether one of our engines has taken charge of a claim.
