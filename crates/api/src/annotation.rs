@@ -22,6 +22,9 @@ pub const DEPROVISION: &str = "score.dev/deprovision";
 /// On a claim: the engine of ours that looks after it.
 pub const ENGINE: &str = "score.dev/engine";
 
+/// On a claim: the engine has begun to take down what it made.
+pub const RELEASING: &str = "score.dev/releasing";
+
 /// The prefix of all of them.
 const OURS: &str = "score.dev/";
 /// What kubectl notes for itself.

@@ -162,6 +162,9 @@ pub struct PlatformPolicyStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
+    /// The policy as it was last accepted. It stays in force while the spec has faults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<Box<PlatformPolicySpec>>,
     /// How many Workloads it selects.
     #[serde(default)]
     pub matched: u32,

@@ -7,14 +7,14 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use kube::ResourceExt;
 use orchestra_api::{
-    ResourceClaim, annotation, claim, claim::ResourceClaimStatus, condition::Reason, finalizer, label,
-    plan::Phase,
+    ResourceClaim, annotation, claim::ResourceClaimStatus, condition::Reason, finalizer, label, plan::Phase,
 };
 use orchestra_core::provision::{self, Inputs, Instance, Provision, Release, Work};
 use orchestra_drivers::{DriverError, Provisioner, Released};
 use serde_json::json;
 
 use crate::{
+    deadline::in_time,
     key::Key,
     secrets::NamespaceSecrets,
     work::{Failure, Next, Reconcile},
@@ -85,7 +85,7 @@ impl ClaimController {
     async fn ensure(&self, inputs: &Inputs, instance: &Instance) -> Result<Next, Failure> {
         let Some(engine) = self.engines.get(&instance.entry.engine) else { return Ok(Next::AwaitChange) };
         let secrets = self.secrets.of(&instance.namespace);
-        let (answer, failure) = match engine.ensure(instance, &secrets).await {
+        let (answer, failure) = match in_time(engine.ensure(instance, &secrets)).await {
             Ok(answer) => (answer, None),
             Err(DriverError::Refused { reason, message }) => (Provision::Failed(reason, message), None),
             Err(DriverError::Transient { message, .. }) => {
@@ -94,8 +94,7 @@ impl ClaimController {
         };
         for claim in inputs.claims.iter().filter(|claim| instance.claims.contains(&claim.name_any())) {
             // What is bound stays so while its engine cannot be asked: it is tried again.
-            let is_bound = claim.status.as_ref().is_some_and(|status| status.phase == claim::Phase::Bound);
-            if failure.is_some() && is_bound {
+            if failure.is_some() && provision::is_served(claim) {
                 continue;
             }
             let status = provision::report(claim, &answer, instance.warning.as_deref());
@@ -110,8 +109,15 @@ impl ClaimController {
 
     async fn release(&self, inputs: &Inputs, release: &Release) -> Result<Next, Failure> {
         let claims = inputs.claims.iter().filter(|claim| release.claims.contains(&claim.name_any()));
+        // First it is noted that there is no way back.
+        for claim in claims.clone() {
+            let noted = json!({annotation::ENGINE: release.engine, annotation::RELEASING: "true"});
+            if !claim.annotations().contains_key(annotation::RELEASING) {
+                self.writer.hold(&self.world.claims, claim, finalizer::PROVISIONER, &noted).await?;
+            }
+        }
         let answer = match self.engines.get(&release.engine) {
-            Some(engine) => engine.release(release).await,
+            Some(engine) => in_time(engine.release(release)).await,
             None => Ok(Released::Waiting(format!(
                 "The engine `{}`, which made it, is not at hand: the platform team has to bring it back, or remove the finalizer `{}` from this claim.",
                 release.engine,

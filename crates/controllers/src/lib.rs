@@ -20,6 +20,7 @@
 pub mod backoff;
 pub mod cache;
 pub mod claim;
+mod deadline;
 mod denial;
 pub mod feed;
 pub mod key;

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use kube::ResourceExt;
 use orchestra_api::{
-    Placement, WorkloadPlan,
+    Placement, WorkloadExposure, WorkloadPlan,
     condition::Reason,
     exposure::{Exposure, WorkloadExposureStatus},
     finalizer,
@@ -18,6 +18,7 @@ use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Target};
 use serde_json::json;
 
 use crate::{
+    deadline::in_time,
     key::Key,
     secrets::NamespaceSecrets,
     work::{Failure, Next, Reconcile},
@@ -72,7 +73,8 @@ impl PlanController {
         let mut target = target(plan);
         target.plan.runtime_class.clone_from(&place.runtime_class);
         target.plan.backend_id.clone_from(&place.backend_id);
-        Ok(match runtime.remove(&target, &inventory).await {
+        self.withdraw(plan).await?;
+        Ok(match in_time(runtime.remove(&target, &inventory)).await {
             Ok(Removed::Gone) => None,
             Ok(Removed::Stopping(message)) => Some((message, None)),
             Err(DriverError::Transient { message, .. } | DriverError::Refused { message, .. }) => {
@@ -149,17 +151,20 @@ impl PlanController {
             }
         }
         let secrets = self.secrets.of(&target.namespace);
-        let observed = match runtime.apply(&target, &secrets).await {
-            Ok(()) => runtime.observe(&target).await,
+        let observed = match in_time(runtime.apply(&target, &secrets)).await {
+            Ok(()) => in_time(runtime.observe(&target)).await,
             Err(error) => Err(error),
         };
         let (status, exposures, failure) = match observed {
             Ok(observation) => {
                 let exposures = observation.exposures.clone();
-                // What only an older revision needed is gone once this one is ready.
+                // What only an older revision needed goes once this one is ready; until it is gone it stays noted.
                 let settled = observation.phase == Phase::Ready
                     && observation.revision.as_ref() == Some(&plan.spec.revision);
-                let inventory = if settled { wanted } else { noted };
+                let stale: Vec<_> = noted.iter().filter(|item| !wanted.contains(item)).cloned().collect();
+                let is_clean = stale.is_empty()
+                    || settled && matches!(in_time(runtime.remove(&target, &stale)).await, Ok(Removed::Gone));
+                let inventory = if settled && is_clean { wanted } else { noted };
                 (found(observation, here, inventory), Some(exposures), None)
             }
             Err(DriverError::Refused { reason, message }) => {
@@ -188,18 +193,36 @@ impl PlanController {
 
     /// Publishes addresses on the exposure of the same Workload.
     async fn publish(&self, plan: &WorkloadPlan, exposures: Vec<Exposure>) -> Result<(), Failure> {
+        match self.exposure(plan).filter(|known| known.spec.runtime_class == plan.spec.runtime_class) {
+            Some(exposure) => self.write_addresses(&exposure, exposures).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Withdraws what was published of a place that is being left.
+    async fn withdraw(&self, plan: &WorkloadPlan) -> Result<(), Failure> {
+        match self.exposure(plan).filter(|known| known.status.is_some()) {
+            Some(exposure) => self.write_addresses(&exposure, Vec::new()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The exposure of the same Workload.
+    fn exposure(&self, plan: &WorkloadPlan) -> Option<WorkloadExposure> {
         let known = self.world.exposures.get(&plan.namespace().unwrap_or_default(), &plan.name_any());
-        let Some(exposure) = known.filter(|known| {
-            known.spec.workload_ref == plan.spec.workload_ref
-                && known.spec.runtime_class == plan.spec.runtime_class
-        }) else {
-            return Ok(());
-        };
+        known.filter(|known| known.spec.workload_ref == plan.spec.workload_ref)
+    }
+
+    async fn write_addresses(
+        &self,
+        exposure: &WorkloadExposure,
+        exposures: Vec<Exposure>,
+    ) -> Result<(), Failure> {
         let status = WorkloadExposureStatus { exposures, conditions: Vec::new() };
         if exposure.status.as_ref() == Some(&status) {
             return Ok(());
         }
-        self.writer.status(&self.world.exposures, &exposure, &status).await
+        self.writer.status(&self.world.exposures, exposure, &status).await
     }
 }
 

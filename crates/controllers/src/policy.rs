@@ -102,14 +102,20 @@ impl PolicyController {
         let faults = policy::check(policy);
         let (status, reason, message) = match faults.first() {
             None => ("True", "Accepted", "The policy is in force.".to_owned()),
-            Some(fault) => ("False", "Malformed", format!("`{}`: {}", fault.field, fault.message)),
+            Some(fault) => {
+                let message =
+                    format!("`{}`: {} The last good version stays in force.", fault.field, fault.message);
+                ("False", "Malformed", message)
+            }
         };
         let previous = policy.status.iter().flat_map(|status| &status.conditions);
         let since = previous
             .filter(|condition| condition.type_ == ACCEPTED && condition.status == status)
             .map(|condition| condition.last_transition_time.clone())
             .next();
+        let kept = policy.status.as_ref().and_then(|status| status.in_force.clone());
         PlatformPolicyStatus {
+            in_force: if faults.is_empty() { Some(Box::new(policy.spec.clone())) } else { kept },
             conditions: vec![Condition {
                 type_: ACCEPTED.to_owned(),
                 status: status.to_owned(),
@@ -143,10 +149,14 @@ impl Reconcile for PolicyController {
             return Ok(Next::AwaitChange);
         }
         let counts = self.count(&policies);
+        // One that cannot be told does not keep the others from being told.
+        let mut failure = None;
         for policy in &policies {
             let count = counts.get(&policy.name_any()).copied().unwrap_or_default();
-            self.say(policy, &self.status(policy, count)).await?;
+            if let Err(error) = self.say(policy, &self.status(policy, count)).await {
+                failure = Some(error);
+            }
         }
-        Ok(Next::AwaitChange)
+        failure.map_or(Ok(Next::AwaitChange), Err)
     }
 }

@@ -345,6 +345,7 @@ impl Waker {
 
     fn namespace(&self, change: &Change<Namespace>) {
         let Some(handles) = self.handles.get() else { return };
+        handles.policies.wake_in(AllPolicies, COUNTING);
         let name = change.object.name_any();
         for (namespace, workload) in self.world.workloads.keys() {
             if namespace == name {

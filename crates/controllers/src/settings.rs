@@ -110,6 +110,13 @@ impl Keeper {
 
     /// Takes a document, and tells whether another one is now in force.
     async fn take(&self, map: Option<&ConfigMap>) -> bool {
+        if map.is_none() && *self.settings.config() != Config::builtin() {
+            self.metrics.config_valid(false);
+            tracing::warn!(
+                "the platform's document is gone, and the last good one stays in force; an empty one would not"
+            );
+            return false;
+        }
         let text = map.map(text).unwrap_or_default();
         match config::check(&text) {
             Ok(config) => {

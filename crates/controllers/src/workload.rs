@@ -35,10 +35,14 @@ impl WorkloadController {
     }
 
     /// Carries out a decision, in the order in which nothing is lost if it ends half-way.
-    async fn carry_out(&self, inputs: &Inputs, decision: &Decision) -> Result<Applied, Failure> {
+    async fn carry_out(
+        &self,
+        inputs: &Inputs,
+        decision: &Decision,
+        applied: &mut Applied,
+    ) -> Result<(), Failure> {
         let Decision { finalizer, claims, plan, exposure, delete, basis: _, explanation: _ } = decision;
         let World { claims: known_claims, plans, exposures, workloads, .. } = &self.world;
-        let mut applied = Applied::default();
         if *finalizer == Finalizer::Add {
             self.writer.hold(workloads, &inputs.workload, finalizer::WORKLOAD, &json!({})).await?;
         }
@@ -66,7 +70,7 @@ impl WorkloadController {
                 DoomedKind::WorkloadExposure => self.writer.delete(exposures, namespace, name, uid).await?,
             }
         }
-        Ok(applied)
+        Ok(())
     }
 
     async fn report(
@@ -106,10 +110,19 @@ impl Reconcile for WorkloadController {
         let Some(workload) = self.world.workloads.get(&key.namespace, &key.name) else {
             return Ok(Next::AwaitChange);
         };
+        // Which policies hold depends on the namespace: before it is known, nothing is decided. It wakes when it is.
+        let is_going = workload.metadata.deletion_timestamp.is_some();
+        if !is_going && self.world.namespaces.get("", &key.namespace).is_none() {
+            return Ok(Next::AwaitChange);
+        }
         let inputs = self.world.inputs(workload);
         let decision = plan(&inputs);
-        let applied = self.carry_out(&inputs, &decision).await?;
-        if decision.finalizer == Finalizer::Remove {
+        let mut applied = Applied::default();
+        let carried_out = self.carry_out(&inputs, &decision, &mut applied).await;
+        if let Err(Failure::Conflict(why)) = carried_out {
+            return Err(Failure::Conflict(why));
+        }
+        if decision.finalizer == Finalizer::Remove && carried_out.is_ok() {
             // The last look is at the API itself: what is left behind now is left for good.
             if self.writer.has_children(&inputs.workload).await? {
                 return Err(Failure::Conflict("something of the workload is still there".to_owned()));
@@ -117,7 +130,12 @@ impl Reconcile for WorkloadController {
             self.writer.let_go(&self.world.workloads, &inputs.workload).await?;
             return Ok(Next::AwaitChange);
         }
+        // Also what could not be done is said, before it is tried again.
+        if let Err(Failure::Transient(why)) = &carried_out {
+            applied.trouble = Some(why.clone());
+        }
         self.report(&inputs.workload, &decision, &applied).await?;
+        carried_out?;
         // What the API refused may be allowed by a change that nobody tells us of.
         match applied.denials().next() {
             Some(denied) => Err(Failure::Transient(denied.message.clone())),

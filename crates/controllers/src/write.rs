@@ -146,8 +146,13 @@ impl Writer {
                 }
                 Ok(())
             }
-            // It is gone, or the name is another's by now.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+                let found =
+                    self.api::<K>(namespace).get_opt(name).await.map_err(|error| denial::failure(&error))?;
+                if found.is_some_and(|found| found.uid().as_deref() == Some(uid)) {
+                    return Err(Failure::Conflict(status.message.clone()));
+                }
+                // It is gone, or the name is another's by now.
                 cache.removed(namespace, name, uid);
                 Ok(())
             }

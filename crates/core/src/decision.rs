@@ -86,12 +86,14 @@ pub struct Applied {
     pub plan: Option<Result<WorkloadPlan, Denied>>,
     /// The exposure, if it was written.
     pub exposure: Option<Result<WorkloadExposure, Denied>>,
+    /// Why the rest could not be carried out now; it is tried again.
+    pub trouble: Option<String>,
 }
 
 impl Applied {
     /// What was refused.
     pub fn denials(&self) -> impl Iterator<Item = &Denied> {
-        let Self { claims, plan, exposure } = self;
+        let Self { claims, plan, exposure, trouble: _ } = self;
         let claims = claims.values().filter_map(|answer| answer.as_ref().err());
         let plan = plan.iter().filter_map(|answer| answer.as_ref().err());
         let exposure = exposure.iter().filter_map(|answer| answer.as_ref().err());

@@ -22,6 +22,7 @@ use crate::{
     claims,
     decision::{Applied, Denied},
     endpoint,
+    sentence::sentence,
 };
 
 /// What the status is made of, apart from what the API will answer.
@@ -86,7 +87,20 @@ impl Basis {
             rows.push(row);
         }
         let claims = self.claims_overall.clone().unwrap_or_else(|| overall(&wanted));
-        let findings = [self.inputs.clone(), claims, self.runtime(applied)];
+        let mut runtime = self.runtime(applied);
+        if let Some(Err(denied)) = &applied.exposure
+            && runtime.holds()
+        {
+            runtime = denied.into();
+        }
+        if let Some(trouble) = applied.trouble.as_ref().filter(|_| !runtime.holds()) {
+            let message = format!(
+                "{} The platform could not carry it out, and tries again: {trouble}",
+                runtime.message
+            );
+            runtime.message = sentence(&message, 0);
+        }
+        let findings = [self.inputs.clone(), claims, runtime];
         let failing = self.awaited.as_ref().or_else(|| findings.iter().find(|finding| !finding.holds()));
         let ready = failing.cloned().unwrap_or_else(|| Finding::good("Everything is ready."));
         let [inputs, claims, runtime] = findings;

@@ -8,8 +8,9 @@ use orchestra_score::{
     Code, Diagnostic, Document, Pointer,
     model::{self, FileContent},
 };
+use serde_json::Value as Json;
 
-use crate::sentence::sentence;
+use crate::{claims::SEGMENTS, sentence::sentence};
 
 /// The document of a Workload, if it is valid.
 pub fn validate(workload: &Workload) -> Result<model::Workload, Vec<Diagnostic>> {
@@ -18,6 +19,7 @@ pub fn validate(workload: &Workload) -> Result<model::Workload, Vec<Diagnostic>>
     match report.workload {
         Some(document) if errors.is_empty() => {
             errors = unread_files(&document);
+            errors.extend(forged_segments(&document));
             if errors.is_empty() { Ok(document) } else { Err(errors) }
         }
         _ => Err(errors),
@@ -38,6 +40,40 @@ fn unread_files(document: &model::Workload) -> Vec<Diagnostic> {
                     "apply the workload with `orchestra apply`, which reads it, or write its text as `content`",
                 ));
             }
+        }
+    }
+    errors
+}
+
+/// Parameters that look like a reference of the platform's own: they would make a provisioner read any Secret.
+fn forged_segments(document: &model::Workload) -> Vec<Diagnostic> {
+    fn visit(value: &Json, at: &Pointer, errors: &mut Vec<Diagnostic>) {
+        match value {
+            Json::Object(map) => {
+                for (key, value) in map {
+                    let at = at.key(key);
+                    if key == SEGMENTS {
+                        let (message, hint) = (
+                            format!("the key `{SEGMENTS}` is the platform's own"),
+                            "use another key, or a placeholder",
+                        );
+                        errors.push(Diagnostic::error(Code::UnknownField, at, None, message, hint));
+                    } else {
+                        visit(value, &at, errors);
+                    }
+                }
+            }
+            Json::Array(list) => {
+                list.iter().enumerate().for_each(|(index, value)| visit(value, &at.index(index), errors));
+            }
+            _ => {}
+        }
+    }
+    let mut errors = Vec::new();
+    for (key, resource) in document.resources.iter().flatten() {
+        if let Some(params) = &resource.params {
+            let at = Pointer::of(["resources", key, "params"]);
+            visit(&Json::Object(params.clone()), &at, &mut errors);
         }
     }
     errors

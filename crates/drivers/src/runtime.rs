@@ -34,7 +34,7 @@ pub trait Runtime: Send + Sync + 'static {
     /// Looks how what was made fares.
     fn observe<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Observation, DriverError>>;
 
-    /// Takes down everything that was written down, also what an earlier revision made.
+    /// Takes down what is listed, and nothing else: all that was written down, or what only an earlier revision needed.
     fn remove<'a>(
         &'a self,
         target: &'a Target,

@@ -91,7 +91,9 @@ async fn read_policies(client: &Client) -> kube::Result<Vec<PlatformPolicy>> {
 /// The document that is in force: the platform's, or the last good one if it has faults now.
 async fn read_config(client: &Client) -> kube::Result<Arc<Config>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    if let Ok(config) = config::check(&text(api.get_opt(CONFIG_MAP).await?)) {
+    if let Some(map) = api.get_opt(CONFIG_MAP).await?
+        && let Ok(config) = config::check(&text(Some(map)))
+    {
         return Ok(Arc::new(config));
     }
     let kept = config::check(&text(api.get_opt(IN_FORCE_MAP).await?));

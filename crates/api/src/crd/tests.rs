@@ -141,7 +141,7 @@ fn amounts_are_written_as_in_score() {
     });
     assert!(found[&cpu].iter().all(|path| path.rsplit('.').next() == Some("cpu")), "{found:?}");
     assert!(found[&memory].iter().all(|path| path.rsplit('.').next() == Some("memory")), "{found:?}");
-    assert_eq!((found[&cpu].len(), found[&memory].len()), (7, 7), "{found:?}");
+    assert_eq!((found[&cpu].len(), found[&memory].len()), (10, 10), "{found:?}");
 }
 
 #[test]

@@ -20,8 +20,8 @@
 //! its limit and its request. One that has neither (or `0`, which runtimes take for "no limit") is a violation of its
 //! own: the sum would mean nothing.
 //!
-//! A policy that cannot be read is left out whole, never applied by halves, and reported as a [`Fault`]. Keeping its
-//! last good version in force is the business of whoever holds it.
+//! A policy that cannot be read is left out whole, never applied by halves, and reported as a [`Fault`]. As it
+//! was last accepted, which its status keeps, it stays in force.
 
 mod allow;
 mod amount;
@@ -68,7 +68,9 @@ pub struct Subject<'a> {
 
 /// Applies to a Workload all policies that select it.
 pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
-    let (policies, faults) = reading::read(policies);
+    let faults = reading::read(policies).1;
+    let policies = last_good(policies);
+    let policies = reading::read(&policies).0;
     let policies = selected(&policies, subject);
     let mut outcome = defaults::fill(&policies, subject);
     outcome.faults = faults;
@@ -94,21 +96,34 @@ pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
     outcome
 }
 
+/// The policies, those with faults as they were last accepted: a slip of the pen lets nobody through.
+fn last_good(policies: &[PlatformPolicy]) -> Vec<PlatformPolicy> {
+    let last_good = |policy: &PlatformPolicy| {
+        let kept = policy.status.as_ref().and_then(|status| status.in_force.as_deref());
+        match kept.filter(|_| !check(policy).is_empty()) {
+            Some(kept) => PlatformPolicy { spec: kept.clone(), ..policy.clone() },
+            None => policy.clone(),
+        }
+    };
+    policies.iter().map(last_good).collect()
+}
+
 /// What keeps a policy from being applied; nothing if it is well-formed.
 pub fn check(policy: &PlatformPolicy) -> Vec<Fault> {
     reading::read(std::slice::from_ref(policy)).1
 }
 
 /// How many Workloads each policy selects, and how many of those violate it, by the name of the policy. What other
-/// policies fill in counts, since a Workload that they complete violates nothing. A policy that cannot be read selects
-/// none.
+/// policies fill in counts, since a Workload that they complete violates nothing. A policy with faults
+/// counts as it was last accepted.
 pub fn count<'a>(
     policies: &[PlatformPolicy],
     subjects: impl IntoIterator<Item = Subject<'a>>,
 ) -> BTreeMap<String, Count> {
     let names = policies.iter().map(|policy| reading::name(policy).to_owned());
     let mut counts: BTreeMap<String, Count> = names.map(|name| (name, Count::default())).collect();
-    let (policies, _) = reading::read(policies);
+    let policies = last_good(policies);
+    let (policies, _) = reading::read(&policies);
     for subject in subjects {
         let selected = selected(&policies, &subject);
         let effective = defaults::fill(&selected, &subject).effective;

@@ -202,7 +202,7 @@ fn as_applied(decision: &Decision, live: &Live<'_>) -> Applied {
             status: held.and_then(|held| held.status.clone()),
         })
     });
-    Applied { claims: decision.claims.iter().map(claim).collect(), plan, exposure }
+    Applied { claims: decision.claims.iter().map(claim).collect(), plan, exposure, trouble: None }
 }
 
 fn as_held(desired: &ObjectMeta, held: Option<&ObjectMeta>, is_same: bool) -> ObjectMeta {

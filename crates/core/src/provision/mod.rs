@@ -118,6 +118,13 @@ pub fn decide(inputs: &Inputs) -> Decision {
     let (dying, mut living): (Vec<_>, Vec<_>) =
         inputs.claims.iter().partition(|claim| claim.metadata.deletion_timestamp.is_some());
     living.sort_by_key(|claim| sharing::seniority(claim));
+    if dying.iter().any(|claim| release::is_begun(claim)) {
+        // What is being taken down is provided anew only once it is gone.
+        let message = "What bore this identity before is being taken down first.";
+        decision.statuses.extend(living.iter().map(|claim| (name_of(claim), pending(claim, message))));
+        release::decide(inputs, &dying, false, &mut decision);
+        return decision;
+    }
     let instance = provide(inputs, &living, &mut decision);
     // Only a claim that is in our charge, or is about to be, sees to it that the instance is taken down one day.
     let is_held = !decision.take.is_empty() || living.iter().any(|claim| is_ours(claim));
@@ -151,6 +158,15 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
         nobody_provides(living, &message, decision);
         return None;
     };
+    let noted = living.iter().filter(|claim| is_ours(claim)).find_map(|claim| engine_of(claim));
+    if let Some(other) = noted.filter(|noted| **noted != entry.engine) {
+        let message = format!(
+            "It was made by the engine `{other}`, and the platform's document now names `{}`: what was made stays as it is until nobody wants it.",
+            entry.engine
+        );
+        nobody_provides(living, &message, decision);
+        return None;
+    }
     let (sharers, params) = sharing::agree(living, *engine, decision);
     let unused = if engine.reads_params { Vec::new() } else { params.keys().cloned().collect() };
     let warning = unused_params(entry, &unused);
@@ -178,11 +194,16 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
 
 /// Claims that nobody here provides. What is bound was provided before the platform changed: it stays as it is.
 fn nobody_provides(claims: &[&ResourceClaim], message: &str, decision: &mut Decision) {
-    let is_bound =
-        |claim: &ResourceClaim| claim.status.as_ref().is_some_and(|status| status.phase == Phase::Bound);
-    for claim in claims.iter().filter(|claim| !is_bound(claim) && !is_others(claim)) {
+    for claim in claims.iter().filter(|claim| !is_served(claim) && !is_others(claim)) {
         decision.statuses.insert(name_of(claim), failed(claim, message));
     }
+}
+
+/// Whether a claim is bound as it is asked for now.
+pub fn is_served(claim: &ResourceClaim) -> bool {
+    claim.status.as_ref().is_some_and(|status| {
+        status.phase == Phase::Bound && status.observed_generation == claim.metadata.generation
+    })
 }
 
 /// The engine of provisioners that others write.
@@ -207,8 +228,12 @@ fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
 }
 
 fn is_taken(claim: &ResourceClaim, engine: &str) -> bool {
-    let noted = claim.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ENGINE));
-    is_ours(claim) && noted.is_some_and(|noted| noted == engine)
+    is_ours(claim) && engine_of(claim).is_some_and(|noted| noted == engine)
+}
+
+/// The engine that is noted on a claim.
+fn engine_of(claim: &ResourceClaim) -> Option<&String> {
+    claim.metadata.annotations.as_ref()?.get(annotation::ENGINE)
 }
 
 /// Whether somebody else has taken charge of a claim, as its finalizer tells: two who contradict each other help nobody.
@@ -223,6 +248,18 @@ fn is_ours(claim: &ResourceClaim) -> bool {
 
 fn name_of(claim: &ResourceClaim) -> String {
     claim.metadata.name.clone().unwrap_or_default()
+}
+
+/// A claim that has to wait.
+fn pending(claim: &ResourceClaim, message: &str) -> ResourceClaimStatus {
+    ResourceClaimStatus {
+        phase: Phase::Pending,
+        reason: Some(Reason::BindingPending),
+        message: Some(message.to_owned()),
+        outputs_available: false,
+        observed_generation: claim.metadata.generation,
+        ..claim.status.clone().unwrap_or_default()
+    }
 }
 
 /// A claim that cannot be provided. What it gave before is still known: whatever uses it runs on.

@@ -37,6 +37,12 @@ pub(super) fn decide(inputs: &Inputs, dying: &[&ResourceClaim], is_held: bool, d
     }));
 }
 
+/// Whether the release of an instance has begun: then it is brought to its end, whoever asks for it anew.
+pub(super) fn is_begun(claim: &ResourceClaim) -> bool {
+    is_ours(claim)
+        && claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(annotation::RELEASING))
+}
+
 fn waiting(claim: &ResourceClaim) -> ResourceClaimStatus {
     let before = claim.status.clone().unwrap_or_default();
     ResourceClaimStatus {

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use orchestra_api::{ResourceClaim, claim::Phase};
+use orchestra_api::ResourceClaim;
 use serde_json::{Map, Value as Json};
 
-use super::{Decision, Engine, failed, name_of};
+use super::{Decision, Engine, failed, is_served, name_of};
 
 /// Those that are served come first, then the oldest, then the first by name.
 pub(super) fn seniority(claim: &ResourceClaim) -> (bool, Option<String>, String) {
-    let is_bound = claim.status.as_ref().is_some_and(|status| status.phase == Phase::Bound);
+    let is_bound = is_served(claim);
     let age = claim.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     (!is_bound, age, name_of(claim))
 }

@@ -83,3 +83,33 @@ fn what_is_bound_stays_bound_when_nobody_here_provides_it_any_more() {
         assert_eq!(statuses["first"].phase, Phase::Failed);
     }
 }
+
+#[test]
+fn what_one_engine_made_is_not_taken_over_by_another() {
+    let mut claims = claims(&[("first", "Delete")]);
+    let noted = [("score.dev/engine".to_owned(), "template".to_owned())];
+    claims[0].metadata.annotations = Some(noted.into());
+    claims[0].metadata.finalizers = Some(vec!["score.dev/provisioner".to_owned()]);
+    let decision = decide(claims, DOCUMENT, &["builtin", "template"]);
+    assert!(decision.take.is_empty() && decision.work.is_none(), "{decision:?}");
+}
+
+#[test]
+fn a_release_that_has_begun_comes_to_its_end_before_anything_is_made_anew() {
+    let mut claims = claims(&[("leaving", "Delete"), ("coming", "Delete")]);
+    let now = claims[0].metadata.creation_timestamp.clone();
+    claims[0].metadata.deletion_timestamp = now;
+    claims[0].metadata.finalizers = Some(vec!["score.dev/provisioner".to_owned()]);
+    let notes = [("score.dev/engine", "builtin"), ("score.dev/releasing", "true")];
+    claims[0].metadata.annotations =
+        Some(notes.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    claims[1].metadata.finalizers = None;
+    claims[1].metadata.annotations = None;
+    let decision = decide(claims, DOCUMENT, &["builtin"]);
+    assert!(
+        matches!(&decision.work, Some(Work::Release(release)) if release.claims == ["leaving"]),
+        "{decision:?}"
+    );
+    assert!(decision.take.is_empty(), "{decision:?}");
+    assert!(decision.statuses["coming"].message.as_ref().unwrap().contains("taken down first"));
+}

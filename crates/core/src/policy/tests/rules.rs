@@ -154,3 +154,17 @@ fn profiles_that_all_lists_allow_are_left_to_placement() {
     );
     assert_eq!((outcome.violations.len(), outcome.audited.len()), (1, 1));
 }
+
+#[test]
+fn a_policy_with_a_fault_stays_in_force_as_it_was_last_accepted() {
+    let mut faulty = policy("registries", json!({"allow": {"registries": ["https://registry.example.org"]}}));
+    let good = policy("registries", json!({"allow": {"registries": ["registry.example.org"]}}));
+    let document = with("/containers/main/image", json!("nginx"));
+    let open = decide(std::slice::from_ref(&faulty), &document);
+    assert_eq!((open.faults.len(), open.violations.len()), (1, 0), "there was never a good version");
+    let status = orchestra_api::policy::PlatformPolicyStatus::default();
+    let in_force = Some(Box::new(good.spec));
+    faulty.status = Some(orchestra_api::policy::PlatformPolicyStatus { in_force, ..status });
+    let closed = decide(&[faulty], &document);
+    assert_eq!((closed.faults.len(), closed.violations.len()), (1, 1));
+}
