@@ -16,6 +16,9 @@ use crate::{claim::DeprovisionPolicy, crd::score, plan::Amounts};
 #[kube(status = "PlatformPolicyStatus", shortname = "spolicy", category = "score-platform")]
 #[kube(printcolumn = r#"{"name":"MODE","type":"string","jsonPath":".spec.mode"}"#)]
 #[kube(printcolumn = r#"{"name":"PRIORITY","type":"integer","jsonPath":".spec.priority"}"#)]
+#[kube(
+    printcolumn = r#"{"name":"ACCEPTED","type":"string","jsonPath":".status.conditions[?(@.type==\"Accepted\")].status"}"#
+)]
 #[kube(printcolumn = r#"{"name":"MATCHED","type":"integer","jsonPath":".status.matched"}"#)]
 #[kube(printcolumn = r#"{"name":"VIOLATING","type":"integer","jsonPath":".status.violating"}"#)]
 #[kube(printcolumn = r#"{"name":"AGE","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]

@@ -305,7 +305,7 @@ pub(crate) struct Plan {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Get {
     /// The workloads; all of the namespace if none is named
-    #[arg(value_name = "WORKLOAD")]
+    #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
@@ -324,6 +324,7 @@ pub(crate) struct Get {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Describe {
     /// The workload
+    #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) name: String,
 
     #[command(flatten)]
@@ -337,6 +338,7 @@ pub(crate) struct Describe {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
     /// The workload
+    #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) name: String,
 
     #[command(flatten)]
@@ -358,7 +360,7 @@ pub(crate) struct Explain {
 )]
 pub(crate) struct Wait {
     /// The workloads
-    #[arg(value_name = "WORKLOAD", required = true)]
+    #[arg(value_name = "WORKLOAD", required = true, value_parser = name)]
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
@@ -391,7 +393,7 @@ pub(crate) enum Goal {
 #[command(verbatim_doc_comment)]
 pub(crate) struct Delete {
     /// The workloads
-    #[arg(value_name = "WORKLOAD", required = true)]
+    #[arg(value_name = "WORKLOAD", required = true, value_parser = name)]
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
@@ -421,6 +423,15 @@ pub(crate) enum Config {
         #[arg(short, long, value_enum, default_value_t)]
         output: Output,
     },
+}
+
+/// The name of a workload.
+fn name(text: &str) -> Result<String, String> {
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    if text.is_empty() || !text.chars().all(is_name) {
+        return Err("a name has lower-case letters, digits and dashes".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// A time such as `90s`, `5m` or `1h`.

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{Patch, PatchParams},
@@ -20,7 +20,7 @@ use orchestra_api::{
     SYSTEM_NAMESPACE,
     config::{CONFIG_KEY, CONFIG_MAP, IN_FORCE_MAP},
 };
-use orchestra_core::config::{self, Config, Fault};
+use orchestra_core::config::{self, Config};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -117,6 +117,16 @@ impl Keeper {
             );
             return false;
         }
+        if let Some(map) =
+            map.filter(|map| !map.data.as_ref().is_some_and(|data| data.contains_key(CONFIG_KEY)))
+        {
+            self.metrics.config_valid(false);
+            self.complain(
+                map,
+                &format!("the key `{CONFIG_KEY}` is missing; an empty document would be an empty text"),
+            );
+            return false;
+        }
         let text = map.map(text).unwrap_or_default();
         match config::check(&text) {
             Ok(config) => {
@@ -131,7 +141,11 @@ impl Keeper {
             }
             Err(faults) => {
                 self.metrics.config_valid(false);
-                self.complain(map, &faults);
+                let more = faults.len().saturating_sub(1);
+                let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+                if let (Some(map), Some(first)) = (map, faults.first()) {
+                    self.complain(map, &format!("{first}{more}. `orchestra config check` says it all"));
+                }
                 false
             }
         }
@@ -148,23 +162,12 @@ impl Keeper {
         }
     }
 
-    fn complain(&self, map: Option<&ConfigMap>, faults: &[Fault]) {
-        let Some(first) = faults.first() else { return };
-        let more = faults.len() - 1;
-        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-        let note = format!(
-            "The document is not taken, and the last good one stays in force: {first}{more}. \
-             `orchestra config check` says it all."
-        );
+    fn complain(&self, map: &ConfigMap, why: &str) {
+        let note = format!("The document is not taken, and the last good one stays in force: {why}.");
         tracing::warn!("{note}");
-        if let Some(map) = map {
-            let regarding = k8s_openapi::api::core::v1::ObjectReference {
-                namespace: map.namespace(),
-                ..map.object_ref(&())
-            };
-            let (reason, action) = ("ConfigInvalid".to_owned(), "Load".to_owned());
-            self.recorder.record(&regarding, Report { severity: Severity::Warning, reason, action, note });
-        }
+        let regarding = ObjectReference { namespace: map.namespace(), ..map.object_ref(&()) };
+        let (reason, action) = ("ConfigInvalid".to_owned(), "Load".to_owned());
+        self.recorder.record(&regarding, Report { severity: Severity::Warning, reason, action, note });
     }
 }
 

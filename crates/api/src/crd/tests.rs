@@ -167,7 +167,7 @@ fn kinds_have_the_names_and_columns_that_people_type_and_read() {
         found,
         [
             "workloads.score.dev v1b1 Namespaced swl score READY,REASON,ENDPOINT,AGE",
-            "platformpolicies.score.dev v1b1 Cluster spolicy score-platform MODE,PRIORITY,MATCHED,VIOLATING,AGE",
+            "platformpolicies.score.dev v1b1 Cluster spolicy score-platform MODE,PRIORITY,ACCEPTED,MATCHED,VIOLATING,AGE",
             "resourceclaims.score.dev v1b1 Namespaced srclaim score-platform PHASE,TYPE,WORKLOAD,KEY,AGE",
             "workloadplans.score.dev v1b1 Namespaced swplan score-platform PHASE,RUNTIME,BACKEND,REVISION,AGE",
             "workloadexposures.score.dev v1b1 Namespaced swexp score-platform WORKLOAD,RUNTIME,URL,AGE",

@@ -1,6 +1,7 @@
 //! `orchestra apply`
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write},
     path::Path,
 };
@@ -46,6 +47,8 @@ pub(super) fn workloads(documents: &Documents, allow_outside: bool) -> Result<Ve
         let written = written.and_then(|()| ui::Screen::summary(&mut out, &verdicts));
         return Err(after_writing(written, Exit::No));
     }
+    warn(&verdicts);
+    let mut names = BTreeSet::new();
     let mut workloads = Vec::new();
     for (verdict, path) in verdicts.into_iter().zip(&documents.files) {
         workloads.push(workload(verdict, path, allow_outside).map_err(|why| {
@@ -53,7 +56,23 @@ pub(super) fn workloads(documents: &Documents, allow_outside: bool) -> Result<Ve
             Exit::No
         })?);
     }
+    for workload in &workloads {
+        if !names.insert(workload.name_any()) {
+            ui::complain(&format!("two files describe the workload {}", workload.name_any()));
+            return Err(Exit::No);
+        }
+    }
     Ok(workloads)
+}
+
+/// Warnings do not stop anything, but are said.
+fn warn(verdicts: &[Verdict]) {
+    if verdicts.iter().any(|verdict| !verdict.report.diagnostics.is_empty()) {
+        let screen = ui::Screen::stderr();
+        let mut out = io::stderr().lock();
+        // Where standard error is closed, nobody listens.
+        let _ = verdicts.iter().try_for_each(|verdict| screen.findings(&mut out, verdict));
+    }
 }
 
 fn workload(verdict: Verdict, path: &Path, allow_outside: bool) -> Result<Workload, String> {
@@ -71,11 +90,24 @@ async fn apply(args: &Apply, platform: &Platform, workloads: Vec<Workload>) -> R
     for workload in workloads {
         let name = workload.name_any();
         let before = api.get_opt(&name).await.map_err(|error| platform.trouble(&name, error))?;
+        if before.as_ref().is_some_and(|before| before.metadata.deletion_timestamp.is_some()) {
+            return Err(Trouble::No(format!(
+                "{name} is being deleted; apply it again when it is gone: `orchestra wait {name} --for deleted`"
+            )));
+        }
         let mut object = json!(workload);
         object["apiVersion"] = json!(orchestra_api::API_VERSION);
         object["kind"] = json!("Workload");
         let after = api.patch(&name, &params, &Patch::Apply(object)).await;
-        let after = after.map_err(|error| platform.trouble(&name, error))?;
+        let after = after.map_err(|error| match error {
+            kube::Error::Api(status) if status.code == 404 && status.message.contains("namespaces") => {
+                Trouble::No(format!(
+                    "there is no namespace {0:?}; make it first, for instance with `kubectl create namespace {0}`",
+                    platform.namespace
+                ))
+            }
+            error => platform.trouble(&name, error),
+        })?;
         let what = match before {
             None => "created",
             Some(before) if before.resource_version() == after.resource_version() => "unchanged",

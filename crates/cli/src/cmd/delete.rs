@@ -19,6 +19,10 @@ pub(crate) fn run(args: &Delete) -> Exit {
 
 async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, Trouble> {
     let api = platform.workloads();
+    // All are looked for before the first goes.
+    for name in &args.names {
+        api.get(name).await.map_err(|error| platform.trouble(name, error))?;
+    }
     for name in &args.names {
         let deleted = api.delete(name, &DeleteParams::background()).await;
         deleted.map_err(|error| platform.trouble(name, error))?;

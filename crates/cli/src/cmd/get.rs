@@ -33,7 +33,10 @@ async fn get(args: &Get, platform: &Platform) -> Result<Exit, Trouble> {
         workloads.push(found.map_err(|error| platform.trouble(name, error))?);
     }
     if args.output != Format::Human {
-        return Ok(show::objects(&workloads, args.output));
+        return Ok(match args.names.len() {
+            1 => show::objects(&workloads, args.output),
+            _ => show::list(&workloads, args.output),
+        });
     }
     if workloads.is_empty() {
         let place = if args.all_namespaces {

@@ -1,5 +1,7 @@
 //! `orchestra plan`
 
+use std::io::{self, Write};
+
 use http::Method;
 use kube::ResourceExt;
 use orchestra_api::Workload;
@@ -10,7 +12,10 @@ use super::{
     platform::{Platform, Trouble, with_platform},
     show,
 };
-use crate::{args::Plan, exit::Exit};
+use crate::{
+    args::{Format, Plan},
+    exit::{Exit, after_writing},
+};
 
 pub(crate) fn run(args: &Plan) -> Exit {
     if let Some(name) = &args.delete {
@@ -27,8 +32,15 @@ pub(crate) fn run(args: &Plan) -> Exit {
 }
 
 async fn plan(args: &Plan, platform: &Platform, workloads: Vec<Workload>) -> Result<Exit, Trouble> {
+    let several = workloads.len() > 1;
     for workload in workloads {
         let name = workload.name_any();
+        if several && args.output == Format::Human {
+            let written = writeln!(io::stdout().lock(), "Workload {name}:");
+            if after_writing(written, Exit::Yes) != Exit::Yes {
+                return Ok(Exit::No);
+            }
+        }
         let mut object = json!(workload);
         object["apiVersion"] = json!(orchestra_api::API_VERSION);
         object["kind"] = json!("Workload");

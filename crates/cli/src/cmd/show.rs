@@ -18,12 +18,16 @@ use crate::{
 
 /// Objects for programs: one as it is, several as a list.
 pub(super) fn objects(workloads: &[Workload], format: Format) -> Exit {
-    let mut items: Vec<Json> = workloads.iter().map(object).collect();
-    let value = match items.len() {
-        1 => items.remove(0),
-        _ => json!({"apiVersion": "v1", "kind": "List", "items": items}),
-    };
-    data(&value, format)
+    match workloads {
+        [one] => data(&object(one), format),
+        _ => list(workloads, format),
+    }
+}
+
+/// A list for programs, however long.
+pub(super) fn list(workloads: &[Workload], format: Format) -> Exit {
+    let items: Vec<Json> = workloads.iter().map(object).collect();
+    data(&json!({"apiVersion": "v1", "kind": "List", "items": items}), format)
 }
 
 /// A value for programs.

@@ -7,7 +7,7 @@ use kube::{
     ResourceExt,
     api::{ListParams, WatchEvent, WatchParams},
 };
-use orchestra_api::{ConditionStatus, ConditionType, Workload};
+use orchestra_api::{Condition, ConditionStatus, ConditionType, Workload};
 
 use super::{
     platform::{Platform, Trouble, with_platform},
@@ -41,7 +41,9 @@ pub(super) async fn wait(platform: &Platform, goals: Goals) -> Result<Exit, Trou
     let mut waiting: BTreeMap<String, String> =
         goals.names.iter().map(|name| (name.clone(), String::new())).collect();
     let followed = follow(platform, goals.goal, &mut waiting);
-    match tokio::time::timeout(goals.timeout, followed).await {
+    // However short the time: it is looked once.
+    let timeout = goals.timeout.max(Duration::from_secs(1));
+    match tokio::time::timeout(timeout, followed).await {
         Ok(Ok(())) => Ok(Exit::Yes),
         Ok(Err(trouble)) => Err(trouble),
         Err(_) => {
@@ -77,7 +79,7 @@ async fn follow(
         let names: Vec<String> = waiting.keys().cloned().collect();
         for name in names {
             match there.get(&name) {
-                Some(workload) => look(workload, goal, waiting),
+                Some(workload) => look(workload, goal, waiting)?,
                 None if goal == Goal::Deleted => drop(waiting.remove(&name)),
                 None => {
                     return Err(Trouble::No(format!(
@@ -97,7 +99,7 @@ async fn follow(
         while let Ok(Some(event)) = events.try_next().await {
             match event {
                 WatchEvent::Added(workload) | WatchEvent::Modified(workload) => {
-                    look(&workload, goal, waiting);
+                    look(&workload, goal, waiting)?;
                 }
                 WatchEvent::Deleted(workload) if goal == Goal::Deleted => {
                     waiting.remove(&workload.name_any());
@@ -116,10 +118,26 @@ async fn follow(
     Ok(())
 }
 
-/// Takes note of how a workload stands, and says what is new.
-fn look(workload: &Workload, goal: Goal, waiting: &mut BTreeMap<String, String>) {
+/// Takes note of how a workload stands, and says what is new. What will not become ready without an edit is not waited
+/// for.
+fn look(workload: &Workload, goal: Goal, waiting: &mut BTreeMap<String, String>) -> Result<(), Trouble> {
     let name = workload.name_any();
-    let Some(last) = waiting.get_mut(&name) else { return };
+    let Some(last) = waiting.get_mut(&name) else { return Ok(()) };
+    if goal == Goal::Ready && workload.metadata.deletion_timestamp.is_some() {
+        return Err(Trouble::No(format!("{name} is being deleted, and so will not become ready")));
+    }
+    let is_current =
+        |condition: &&Condition| Some(condition.observed_generation) == workload.metadata.generation;
+    let inputs = show::condition(workload, ConditionType::InputsValid).filter(is_current);
+    if let Some(invalid) = inputs.filter(|inputs| inputs.status == ConditionStatus::False)
+        && goal == Goal::Ready
+    {
+        let message = ui::printable(&invalid.message);
+        return Err(Trouble::No(format!(
+            "{name} will not become ready as it is: {}: {message}",
+            invalid.reason
+        )));
+    }
     let ready = show::condition(workload, ConditionType::Ready)
         .filter(|ready| Some(ready.observed_generation) == workload.metadata.generation);
     if goal == Goal::Ready && ready.is_some_and(|ready| ready.status == ConditionStatus::True) {
@@ -127,12 +145,16 @@ fn look(workload: &Workload, goal: Goal, waiting: &mut BTreeMap<String, String>)
         let at = endpoint.map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
         ui::say(&format!("{name} is ready{}", ui::printable(&at)));
         waiting.remove(&name);
-        return;
+        return Ok(());
     }
-    let news = ready
-        .map_or_else(|| "the platform has not looked at it yet".to_owned(), |ready| ready.message.clone());
+    let news = match ready {
+        Some(ready) => ready.message.clone(),
+        None if workload.metadata.deletion_timestamp.is_some() => "it is being deleted".to_owned(),
+        None => "the platform has not looked at it yet".to_owned(),
+    };
     if *last != news {
         ui::say(&format!("{name}: {}", ui::printable(&news)));
         *last = news;
     }
+    Ok(())
 }

@@ -9,7 +9,7 @@ const ASK: &str = "ask the platform team";
 
 /// What to do next.
 pub(super) fn next(explained: &Explained) -> String {
-    let Explained { name, observed, being_deleted, causes, explanation, running, .. } = explained;
+    let Explained { observed, being_deleted, causes, explanation, running, .. } = explained;
     if *being_deleted {
         return format!(
             "Wait until it is gone; if nothing moves for some minutes, {ASK} about what is waited for above."
@@ -55,11 +55,9 @@ pub(super) fn next(explained: &Explained) -> String {
         Reason::BindingPending | Reason::BindingFailed => about_a_dependency(explained, first),
         Reason::ProjectionError => "Wait: it goes on by itself when the values are there.".to_owned(),
         Reason::RuntimeSelecting => format!("Wait until there is a place to run, or {ASK}."),
-        Reason::RuntimeProvisioning => format!(
-            "Wait until it is started; if that takes long, look at `orchestra logs {name}`, then {ASK}."
-        ),
+        Reason::RuntimeProvisioning => format!("Wait until it is started; if that takes long, {ASK}."),
         Reason::RuntimeDegraded | Reason::Succeeded => {
-            format!("Look at `orchestra logs {name}`, correct the workload and apply it again.")
+            "Look at what it prints, correct the workload and apply it again.".to_owned()
         }
         Reason::QuotaExceeded => format!("Ask for less, or {ASK} for more room."),
         Reason::PermissionDenied => {
