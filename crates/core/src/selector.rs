@@ -127,14 +127,19 @@ fn read_test(
     }
 }
 
-fn check_key(key: &str, at: &Pointer, faults: &mut Vec<SelectorFault>) {
+/// Whether a text can be the key of a label or an annotation.
+pub(crate) fn is_key(key: &str) -> bool {
     let (domain, name) = key.split_once('/').map_or((None, key), |(domain, name)| (Some(domain), name));
     let is_domain = |domain: &str| {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         domain.len() <= MAX_DOMAIN
             && domain.split('.').all(|part| is_bounded(part) && part.bytes().all(plain))
     };
-    if !is_label_text(name) || !domain.is_none_or(is_domain) {
+    is_label_text(name) && domain.is_none_or(is_domain)
+}
+
+fn check_key(key: &str, at: &Pointer, faults: &mut Vec<SelectorFault>) {
+    if !is_key(key) {
         faults.push(SelectorFault {
             pointer: at.clone(),
             message: format!("{key:?} is no key of a label"),

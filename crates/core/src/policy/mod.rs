@@ -31,7 +31,6 @@ mod image;
 mod limits;
 mod outcome;
 mod reading;
-pub(crate) mod selecting;
 mod wording;
 
 #[cfg(test)]

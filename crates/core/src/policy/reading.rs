@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use orchestra_api::{
     PlatformPolicy, annotation,
     plan::Amounts,
@@ -13,15 +14,19 @@ use super::{
     Fault,
     amount::{Amount, Measure, Pair},
     image,
-    selecting::{is_key, matches},
     wording::code,
 };
+use crate::selector::{Selector, is_key};
 
 /// A policy that can be applied.
 #[derive(Debug)]
 pub(super) struct InForce<'a> {
     pub(super) name: &'a str,
     pub(super) spec: &'a PlatformPolicySpec,
+    /// The namespaces it is about.
+    namespaces: Selector,
+    /// The Workloads it is about.
+    workloads: Selector,
     /// The default requests.
     pub(super) requests: Pair,
     /// The default limits.
@@ -36,9 +41,7 @@ impl InForce<'_> {
         namespace: &BTreeMap<String, String>,
         workload: &BTreeMap<String, String>,
     ) -> bool {
-        // Selectors that cannot be read are not in force.
-        matches(self.spec.namespace_selector.as_ref(), namespace) == Ok(true)
-            && matches(self.spec.workload_selector.as_ref(), workload) == Ok(true)
+        self.namespaces.matches(namespace) && self.workloads.matches(workload)
     }
 }
 
@@ -70,23 +73,31 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self, spec: &'a PlatformPolicySpec) -> InForce<'a> {
-        let selectors =
-            [("namespaceSelector", &spec.namespace_selector), ("workloadSelector", &spec.workload_selector)];
-        for (field, selector) in selectors {
-            if let Err(why) = matches(selector.as_ref(), &BTreeMap::new()) {
-                self.fault(field, why);
-            }
-        }
+        let namespaces = self.selector("namespaceSelector", spec.namespace_selector.as_ref());
+        let workloads = self.selector("workloadSelector", spec.workload_selector.as_ref());
         self.defaults(&spec.defaults);
         self.lists(spec);
         let most = Amounts { cpu: spec.limits.cpu.clone(), memory: spec.limits.memory.clone() };
         InForce {
             name: self.policy,
             spec,
+            namespaces,
+            workloads,
             requests: self.pair("defaults.requests", &spec.defaults.requests),
             limits: self.pair("defaults.limits", &spec.defaults.limits),
             most: self.pair("limits", &most),
         }
+    }
+
+    fn selector(&mut self, field: &str, selector: Option<&LabelSelector>) -> Selector {
+        Selector::read(selector).unwrap_or_else(|faults| {
+            for fault in faults {
+                let message = format!("At `{}`: {}; {}.", fault.pointer.as_str(), fault.message, fault.hint);
+                self.fault(field, message);
+            }
+            // A policy with faults is left out whole.
+            Selector::default()
+        })
     }
 
     fn defaults(&mut self, defaults: &Defaults) {
