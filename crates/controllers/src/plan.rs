@@ -100,10 +100,10 @@ impl PlanController {
         let revision = plan.spec.revision.clone();
         let before = plan.status.clone().unwrap_or_default();
         let here = plan.spec.placement();
-        let said = |phase, reason, message: String, inventory| WorkloadPlanStatus {
+        let said = |phase, reason, message: Option<String>, inventory| WorkloadPlanStatus {
             phase,
             reason: Some(reason),
-            message: Some(message),
+            message,
             observed_revision: Some(revision.clone()),
             placement: Some(here.clone()),
             inventory,
@@ -112,7 +112,8 @@ impl PlanController {
         if let Some(lack) = runtime.lacks(&plan.spec).first() {
             // What runs is left alone: it is the last revision that this runtime could run.
             let message = format!("The place `{}` cannot run this: {lack}", plan.spec.backend_id);
-            let status = said(Phase::Failed, Reason::RuntimeSelecting, message, before.inventory.clone());
+            let status =
+                said(Phase::Failed, Reason::RuntimeSelecting, Some(message), before.inventory.clone());
             self.say(plan, WorkloadPlanStatus { placement: before.placement, ..status }).await?;
             return Ok(Next::AwaitChange);
         }
@@ -131,7 +132,7 @@ impl PlanController {
                 self.say(plan, status).await?;
                 return failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err);
             }
-            let message = "It is moving to another place.".to_owned();
+            let message = Some("It is moving to another place.".to_owned());
             self.say(plan, said(Phase::Provisioning, Reason::RuntimeProvisioning, message, Vec::new()))
                 .await?;
             return Err(Failure::Conflict("moved; now it is started at the new place".to_owned()));
@@ -140,8 +141,7 @@ impl PlanController {
         let wanted = runtime.inventory(&target);
         let noted = union(&before.inventory, &wanted);
         if noted != before.inventory || before.placement.as_ref() != Some(&here) {
-            let message = "This version is being started.".to_owned();
-            self.say(plan, said(Phase::Provisioning, Reason::RuntimeProvisioning, message, noted.clone()))
+            self.say(plan, said(Phase::Provisioning, Reason::RuntimeProvisioning, None, noted.clone()))
                 .await?;
             // Nothing is made that is not written down: the plan may be gone, although it was held.
             let name = (plan.namespace().unwrap_or_default(), plan.name_any());
@@ -168,11 +168,11 @@ impl PlanController {
                 (found(observation, here, inventory), Some(exposures), None)
             }
             Err(DriverError::Refused { reason, message }) => {
-                (said(Phase::Failed, reason, message, noted), None, None)
+                (said(Phase::Failed, reason, Some(message), noted), None, None)
             }
             Err(DriverError::Transient { reason, message }) => {
                 let failure = Failure::Transient(message.clone());
-                (said(Phase::Provisioning, reason, message, noted), None, Some(failure))
+                (said(Phase::Provisioning, reason, Some(message), noted), None, Some(failure))
             }
         };
         // Who sees that it is ready, also sees where.

@@ -205,14 +205,7 @@ fn overall(rows: &[ClaimSummary]) -> Finding {
 fn fold(plan: &WorkloadPlan, revision: &str) -> Finding {
     let status = plan.status.as_ref().filter(|_| plan.spec.revision == revision);
     let Some(status) = status.filter(|status| status.observed_revision.as_deref() == Some(revision)) else {
-        let message = match &plan.status {
-            Some(_) => "This version is being started.".to_owned(),
-            None => format!(
-                "Waiting for the runtime `{}` to take it up; if nothing happens, ask the platform team whether it is at work.",
-                plan.spec.runtime_class
-            ),
-        };
-        return Finding::bad(Reason::RuntimeProvisioning, message);
+        return Finding::bad(Reason::RuntimeProvisioning, starting(plan));
     };
     let said = status.message.clone().filter(|message| !message.is_empty());
     let said_or = |otherwise: &str| said.unwrap_or_else(|| otherwise.to_owned());
@@ -230,13 +223,21 @@ fn fold(plan: &WorkloadPlan, revision: &str) -> Finding {
             Kind::Job => "It has run to its end.",
         })),
         Phase::Pending | Phase::Provisioning => {
-            Finding::bad(reason_or(Reason::RuntimeProvisioning), said_or("This version is being started."))
+            Finding::bad(reason_or(Reason::RuntimeProvisioning), said_or(&starting(plan)))
         }
         Phase::Degraded => Finding::bad(reason_or(Reason::RuntimeDegraded), said_or("It does not run well.")),
         Phase::Failed => {
             Finding::bad(reason_or(Reason::RuntimeDegraded), said_or("It could not be started."))
         }
     }
+}
+
+/// What is said until a runtime says more: the same before and after it took the plan up, which is one write less.
+fn starting(plan: &WorkloadPlan) -> String {
+    format!(
+        "This version is being started; if nothing happens, ask the platform team whether the runtime `{}` is at work.",
+        plan.spec.runtime_class
+    )
 }
 
 /// Something that happened to a Workload, told once.

@@ -44,7 +44,7 @@ fn a_changed_variable_is_one_line() {
     /containers/app/variables/GREETING "hello" -> "bye"
 
 The workload would say:
-  RuntimeReady is False (RuntimeProvisioning): This version is being started.
+  RuntimeReady is False (RuntimeProvisioning): This version is being started; if nothing happens, ask the platform team whether the runtime `process` is at work.
 "#,
     );
 }
@@ -87,7 +87,7 @@ fn a_dependency_that_is_dropped_goes_after_the_plan_has_moved_on() {
 - claim db (postgres, default): removed with its data; once the running version does without it
 
 The workload would say:
-  RuntimeReady is False (RuntimeProvisioning): This version is being started.
+  RuntimeReady is False (RuntimeProvisioning): This version is being started; if nothing happens, ask the platform team whether the runtime `process` is at work.
 "#,
     );
 }
