@@ -25,6 +25,9 @@ use crate::{
 /// How soon something is looked at again of which no engine will tell.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
+/// How soon the Secrets behind a thing that is bound are looked at again: they are not watched, and may be rotated.
+const LOOK_AT_SECRETS: Duration = Duration::from_mins(5);
+
 /// The claim controller.
 pub struct ClaimController {
     world: World,
@@ -102,6 +105,7 @@ impl ClaimController {
         }
         match (failure, answer) {
             (Some(failure), _) => Err(failure),
+            (None, Provision::Bound(bound)) if !bound.versions.is_empty() => Ok(Next::After(LOOK_AT_SECRETS)),
             (None, Provision::Bound(_) | Provision::Failed(..)) => Ok(Next::AwaitChange),
             (None, Provision::Pending(_) | Provision::Binding(_)) => Ok(Next::After(LOOK_AGAIN)),
         }

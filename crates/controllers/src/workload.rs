@@ -118,17 +118,17 @@ impl Reconcile for WorkloadController {
         let inputs = self.world.inputs(workload);
         let decision = plan(&inputs);
         let mut applied = Applied::default();
-        let carried_out = self.carry_out(&inputs, &decision, &mut applied).await;
-        if let Err(Failure::Conflict(why)) = carried_out {
-            return Err(Failure::Conflict(why));
-        }
+        let mut carried_out = self.carry_out(&inputs, &decision, &mut applied).await;
         if decision.finalizer == Finalizer::Remove && carried_out.is_ok() {
             // The last look is at the API itself: what is left behind now is left for good.
-            if self.writer.has_children(&inputs.workload).await? {
-                return Err(Failure::Conflict("something of the workload is still there".to_owned()));
+            carried_out = self.writer.leaves_nothing(&inputs.workload).await;
+            if carried_out.is_ok() {
+                self.writer.let_go(&self.world.workloads, &inputs.workload).await?;
+                return Ok(Next::AwaitChange);
             }
-            self.writer.let_go(&self.world.workloads, &inputs.workload).await?;
-            return Ok(Next::AwaitChange);
+        }
+        if let Err(Failure::Conflict(why)) = carried_out {
+            return Err(Failure::Conflict(why));
         }
         // Also what could not be done is said, before it is tried again.
         if let Err(Failure::Transient(why)) = &carried_out {

@@ -3,6 +3,7 @@
 //! An apply that names the uid of its object cannot bring a deleted object back, and cannot touch another one that
 //! has taken its name. Every answer goes into the cache, so that what was written is read from then on.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
@@ -160,8 +161,9 @@ impl Writer {
         }
     }
 
-    /// Whether the API still holds anything that was made for a Workload.
-    pub async fn has_children(&self, workload: &Workload) -> Result<bool, Failure> {
+    /// Fails if the API still holds anything that was made for a Workload: with a conflict where a new look at the world
+    /// will help, else with what somebody has to do.
+    pub async fn leaves_nothing(&self, workload: &Workload) -> Result<(), Failure> {
         let namespace = workload.namespace().unwrap_or_default();
         let name = workload.name_any();
         let uid = workload.uid().unwrap_or_default();
@@ -170,13 +172,16 @@ impl Writer {
             let exposure = self.guarded::<WorkloadExposure>(&namespace).get_opt(&name).await?;
             let labelled = ListParams::default().labels(&format!("{}={name}", label::WORKLOAD));
             let claims = self.guarded::<ResourceClaim>(&namespace).list(&labelled).await?;
-            Ok(plan.is_some_and(|plan| is_child(&plan, &uid, |plan| &plan.spec.workload_ref))
-                || exposure.is_some_and(|exposure| {
-                    is_child(&exposure, &uid, |exposure| &exposure.spec.workload_ref)
-                })
-                || claims.iter().any(|claim| is_child(claim, &uid, |claim| &claim.spec.workload_ref)))
+            Ok((plan, exposure, claims))
         };
-        ask.await.map_err(|error: kube::Error| denial::failure(&error))
+        let (plan, exposure, claims) = ask.await.map_err(|error: kube::Error| denial::failure(&error))?;
+        if let Some(plan) = plan {
+            is_no_child(&plan, &uid, |plan| &plan.spec.workload_ref)?;
+        }
+        if let Some(exposure) = exposure {
+            is_no_child(&exposure, &uid, |exposure| &exposure.spec.workload_ref)?;
+        }
+        claims.iter().try_for_each(|claim| is_no_child(claim, &uid, |claim| &claim.spec.workload_ref))
     }
 
     /// The part of an object that is written, addressed to that very object.
@@ -200,15 +205,27 @@ impl Writer {
     }
 }
 
-/// Whether an object was made for the Workload with this uid. One that cannot be read counts only while somebody
+/// Fails if an object was made for the Workload with this uid. One that cannot be read counts only while somebody
 /// holds it: otherwise it is collected with the Workload.
-fn is_child<K>(object: &DeserializeGuard<K>, uid: &str, owner: fn(&K) -> &WorkloadRef) -> bool {
+fn is_no_child<K: Kind>(
+    object: &DeserializeGuard<K>,
+    uid: &str,
+    owner: fn(&K) -> &WorkloadRef,
+) -> Result<(), Failure> {
     match &object.0 {
-        Ok(object) => owner(object).uid == uid,
+        Ok(object) if owner(object).uid == uid => {
+            Err(Failure::Conflict("something of the workload is still there".to_owned()))
+        }
+        Ok(_) => Ok(()),
         Err(invalid) => {
-            let is_owned = invalid.metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid);
-            let is_held = invalid.metadata.finalizers.iter().flatten().next().is_some();
-            is_owned && is_held
+            let ObjectMeta { owner_references, finalizers, name, .. } = &invalid.metadata;
+            let is_owned = owner_references.iter().flatten().any(|owner| owner.uid == uid);
+            let Some(holder) = finalizers.iter().flatten().next().filter(|_| is_owned) else { return Ok(()) };
+            Err(Failure::Transient(format!(
+                "The {} `{}` cannot be read, and `{holder}` holds it: the platform team has to correct or delete it.",
+                K::kind(&()),
+                name.as_deref().unwrap_or_default()
+            )))
         }
     }
 }

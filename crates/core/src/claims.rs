@@ -80,7 +80,7 @@ pub(crate) fn claim(
         let existing = live.claims.get(name.as_str()).copied();
         let blocked = if live.foreign_claims.contains(&name.as_str()) {
             Some("An earlier dependency of this name is still being removed.".to_owned())
-        } else if existing.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some()) {
+        } else if existing.is_some_and(|claim| is_going(claim) && !live.is_kept(claim)) {
             Some("It is being removed, and will then be asked for again.".to_owned())
         } else {
             None
@@ -109,13 +109,23 @@ pub(crate) fn claim(
                 };
                 let desired = object(inputs, &name, spec);
                 let outdated = existing.is_some_and(|existing| existing.spec != desired.spec);
-                let write = existing.is_none_or(|existing| differs(existing, &desired)).then_some(desired);
-                Wanted { write, blocked: None, gaps: Vec::new(), outdated }
+                let blocked = existing.filter(|existing| outdated && is_going(existing)).map(|_| {
+                    "It was deleted, and cannot be changed: remove the resource from the document, and add it again once it is gone."
+                        .to_owned()
+                });
+                let differs =
+                    existing.is_none_or(|existing| !is_going(existing) && differs(existing, &desired));
+                Wanted { write: differs.then_some(desired), blocked, gaps: Vec::new(), outdated }
             }
         };
         wanted.insert(key.clone(), entry);
     }
     Claims { wanted }
+}
+
+/// Whether somebody has deleted a claim.
+pub(crate) fn is_going(claim: &ResourceClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_some()
 }
 
 /// The parameters of a claim, with every placeholder expanded.
@@ -245,11 +255,15 @@ pub(crate) fn removable<'a>(
     live.claims.values().copied().filter(|claim| !is_wanted(claim) && !needed(claim)).collect()
 }
 
-/// The line of a claim in the status of its Workload.
-pub(crate) fn summary(claim: &ResourceClaim) -> ClaimSummary {
+/// The line of a claim in the status of its Workload. One that is kept gives what it gave, although it was deleted.
+pub(crate) fn summary(claim: &ResourceClaim, is_kept: bool) -> ClaimSummary {
     let key = claim.spec.key.clone();
     let status = claim.status.clone().unwrap_or_default();
-    let (phase, reason, message) = if claim.metadata.deletion_timestamp.is_some() {
+    let outputs_available = is_provided(claim) && (is_kept || !is_going(claim));
+    let (phase, reason, message) = if is_going(claim) && outputs_available {
+        let message = "It was deleted, and is kept while the running version uses it; to let it go, remove the resource from the document.";
+        (status.phase, Reason::Succeeded, message.to_owned())
+    } else if is_going(claim) {
         // What was said while all was well is not said of its removal.
         let said = status.message.filter(|_| status.reason != Some(Reason::Succeeded));
         (Phase::Pending, Reason::BindingPending, said.unwrap_or_else(|| "Being removed.".to_owned()))
@@ -269,5 +283,5 @@ pub(crate) fn summary(claim: &ResourceClaim) -> ClaimSummary {
         let given = status.message.filter(|message| !message.is_empty());
         (status.phase, status.reason.unwrap_or(reason), given.unwrap_or_else(|| message.to_owned()))
     };
-    ClaimSummary { key, phase, reason, message, outputs_available: is_provided(claim) }
+    ClaimSummary { key, phase, reason, message, outputs_available }
 }

@@ -81,6 +81,17 @@ impl<'a, K> Held<'a, K> {
     }
 }
 
+impl Live<'_> {
+    /// Whether a claim that somebody deletes is kept all the same, since what runs uses it: it is released only once
+    /// nothing does, so until then it gives what it gave.
+    pub(crate) fn is_kept(&self, claim: &ResourceClaim) -> bool {
+        let plan = self.plan.ours().filter(|plan| plan.metadata.deletion_timestamp.is_none());
+        plan.is_some_and(|plan| {
+            plan.spec.claims.iter().any(|used| Some(&used.name) == claim.metadata.name.as_ref())
+        })
+    }
+}
+
 impl Inputs {
     /// How others refer to the Workload.
     pub fn workload_ref(&self) -> WorkloadRef {

@@ -89,13 +89,16 @@ pub struct Gap {
 pub(crate) fn is_provided(claim: &ResourceClaim) -> bool {
     claim.status.as_ref().is_some_and(|status| status.phase == Phase::Bound && status.outputs_available)
         && is_observed(claim)
-        && claim.metadata.deletion_timestamp.is_none()
 }
 
-/// Whether the status of a claim is about the claim as it is now.
+/// Whether the status of a claim is about the claim as it is asked for now. A deletion counts as a generation, and asks
+/// for nothing else.
 pub(crate) fn is_observed(claim: &ResourceClaim) -> bool {
     let observed = claim.status.as_ref().and_then(|status| status.observed_generation);
-    observed.is_none_or(|observed| claim.metadata.generation.is_none_or(|generation| observed >= generation))
+    let deletion = i64::from(claim.metadata.deletion_timestamp.is_some());
+    observed.is_none_or(|observed| {
+        claim.metadata.generation.is_none_or(|generation| observed >= generation - deletion)
+    })
 }
 
 impl Scope for Outputs<'_> {

@@ -201,7 +201,10 @@ impl Steps<'_> {
         placement: &Placement,
         names: &'s BTreeMap<String, String>,
     ) -> (Claims, Outputs<'s>) {
-        let live = |name: &str| self.live.claims.get(name).copied();
+        let live = |name: &str| {
+            let claim = self.live.claims.get(name).copied();
+            claim.filter(|claim| !claims::is_going(claim) || self.live.is_kept(claim))
+        };
         let mut given: BTreeMap<&str, Option<&ResourceClaim>> =
             names.iter().map(|(key, name)| (key.as_str(), live(name))).collect();
         loop {
@@ -338,7 +341,10 @@ impl Steps<'_> {
             let unsettled: BTreeSet<&str> = changing.chain(waiting.map(|line| line.claim.as_str())).collect();
             let is_current = |claim: &ResourceClaim| {
                 let name = claim.metadata.name.as_deref();
-                is_wanted(name) && is_provided(claim) && name.is_none_or(|name| !unsettled.contains(name))
+                is_wanted(name)
+                    && is_provided(claim)
+                    && !claims::is_going(claim)
+                    && name.is_none_or(|name| !unsettled.contains(name))
             };
             let is_wanted = |claim: &ResourceClaim| is_wanted(claim.metadata.name.as_deref());
             for claim in claims::removable(&self.live, is_wanted, is_current) {
@@ -382,6 +388,13 @@ impl Steps<'_> {
         decision
     }
 
+    /// The names of claims that are deleted, and kept since what runs uses them.
+    fn kept(&self) -> BTreeSet<String> {
+        let claims = self.live.claims.iter();
+        let kept = claims.filter(|(_, claim)| claims::is_going(claim) && self.live.is_kept(claim));
+        kept.map(|(name, _)| (*name).to_owned()).collect()
+    }
+
     fn decision(&self, claims: Vec<Line>) -> Box<Decision> {
         Box::new(Decision {
             finalizer: Finalizer::Unchanged,
@@ -398,6 +411,7 @@ impl Steps<'_> {
                 claims_overall: None,
                 runtime: Runtime::LastGood(None),
                 awaited: None,
+                kept: self.kept(),
                 live_claims: self.inputs.live_claims(),
                 live_exposure: self.live.exposure.ours().cloned(),
             },

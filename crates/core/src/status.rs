@@ -6,7 +6,7 @@
 //!       └─ RuntimeReady   the plan of this generation is in force, and its runtime says that it runs
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use orchestra_api::{
@@ -44,6 +44,8 @@ pub struct Basis {
     pub runtime: Runtime,
     /// What a Workload that is being deleted waits for: whatever else is amiss, this is why it is still there.
     pub awaited: Option<Finding>,
+    /// The names of claims that are kept although they were deleted, since what runs uses them.
+    pub kept: BTreeSet<String>,
     /// The claims that there were, by name.
     pub live_claims: BTreeMap<String, ResourceClaim>,
     /// The exposure that there was.
@@ -128,10 +130,11 @@ impl Basis {
             message: message.to_owned(),
             outputs_available: false,
         };
+        let is_kept = self.kept.contains(&line.claim);
         match (applied.claims.get(&line.claim), self.live_claims.get(&line.claim)) {
             (Some(Err(Denied { reason, message })), _) => pending(*reason, message),
-            (Some(Ok(claim)), _) => claims::summary(claim),
-            (None, Some(claim)) if line.blocked.is_none() => claims::summary(claim),
+            (Some(Ok(claim)), _) => claims::summary(claim, is_kept),
+            (None, Some(claim)) if line.blocked.is_none() => claims::summary(claim, is_kept),
             (None, _) => {
                 pending(Reason::BindingPending, line.blocked.as_deref().unwrap_or("Being asked for."))
             }

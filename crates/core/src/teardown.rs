@@ -4,6 +4,8 @@
 //! Workload that could not be made can still be deleted. Each pass deletes what can go now; while something is
 //! awaited, the status says what, and who holds it.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use orchestra_api::{
     ConditionType, ResourceClaim,
@@ -90,6 +92,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
             awaited: Some(claims.as_ref().unwrap_or(&runtime).clone()),
             claims_overall: claims,
             runtime: Runtime::Blocked(runtime),
+            kept: BTreeSet::new(),
             live_claims: inputs.live_claims(),
             live_exposure: live.exposure.ours().cloned(),
         },

@@ -115,3 +115,34 @@ async fn a_dependency_that_failed_is_tried_again() {
     platform.provisioner.script("postgres", ProvisionScript::Bind);
     platform.until_ready("shop").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_that_somebody_deletes_is_kept_while_it_is_used() {
+    let platform = Platform::start().await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
+    platform.until_ready("shop").await;
+    let claim = platform.claim_of("shop", "db").await.metadata.name.unwrap();
+    platform.claims().delete(&claim, &kube::api::DeleteParams::default()).await.unwrap();
+    let line = async || platform.workloads().get("shop").await.unwrap().status.unwrap().claims[0].clone();
+    platform
+        .env
+        .eventually("the author is told", async || line().await.message.contains("is kept while"))
+        .await;
+    // It runs on, and can be changed.
+    let mut changed = with_database(&json!({"type": "postgres"}));
+    changed["containers"]["app"]["variables"]["GREETING"] = json!("hi");
+    let rollouts = platform.runtime.running("default", "shop").unwrap().rollouts;
+    platform.apply("shop", changed).await;
+    platform
+        .env
+        .eventually("the change is carried out", async || {
+            platform.runtime.running("default", "shop").unwrap().rollouts > rollouts
+        })
+        .await;
+    platform.until_ready("shop").await;
+    assert_eq!(platform.provisioner.released().len(), 0);
+    // Once the document does without it, it goes.
+    platform.apply("shop", json!({"containers": {"app": {"image": "nginx"}}})).await;
+    platform.env.eventually("it is released", async || platform.provisioner.released().len() == 1).await;
+    platform.until_ready("shop").await;
+}

@@ -79,3 +79,34 @@ async fn what_cannot_be_read_among_its_own_does_not_keep_a_workload_from_going()
     platform.delete("shop").await;
     platform.until_gone("shop").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_and_is_held_is_named_while_a_workload_goes() {
+    let platform = Platform::start().await;
+    loosen(&platform).await;
+    platform.apply("shop", web()).await;
+    platform.until_ready("shop").await;
+    put(&platform, "resourceclaims", "ResourceClaim", "shop-strange", json!({"workloadRef": 7})).await;
+    let uid = platform.workloads().get("shop").await.unwrap().metadata.uid;
+    let held = json!({"metadata": {
+        "finalizers": ["example.org/keeper"],
+        "ownerReferences": [{"apiVersion": "score.dev/v1b1", "kind": "Workload", "name": "shop", "uid": uid}],
+    }});
+    let strange: Api<DynamicObject> = Api::default_namespaced_with(
+        platform.env.client(),
+        &ApiResource::erase::<orchestra_api::ResourceClaim>(&()),
+    );
+    strange.patch("shop-strange", &PatchParams::default(), &Patch::Merge(held)).await.unwrap();
+    platform.delete("shop").await;
+    let said = async || {
+        let workload = platform.workloads().get("shop").await.unwrap();
+        let conditions = workload.status.unwrap().conditions;
+        conditions.iter().any(|condition| {
+            condition.message.contains("`shop-strange` cannot be read, and `example.org/keeper` holds it")
+        })
+    };
+    platform.env.eventually("the author is told", said).await;
+    let free = json!({"metadata": {"finalizers": null}});
+    strange.patch("shop-strange", &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
+    platform.until_gone("shop").await;
+}

@@ -163,7 +163,7 @@ pub fn explain(inputs: &Inputs) -> Explained {
 }
 
 fn dependency(inputs: &Inputs, claim: &ResourceClaim) -> Dependency {
-    let summary = claims::summary(claim);
+    let summary = claims::summary(claim, inputs.live().is_kept(claim));
     let provider = match provisioner::select(&inputs.config, &Wanted::by(&claim.spec)) {
         Ok(entry) => Provider::Engine(entry.engine.clone()),
         Err(nobody) => Provider::Nobody(nobody.to_string()),

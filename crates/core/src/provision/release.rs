@@ -48,7 +48,7 @@ fn waiting(claim: &ResourceClaim) -> ResourceClaimStatus {
     ResourceClaimStatus {
         phase: if before.phase == Phase::Bound { Phase::Bound } else { Phase::Pending },
         reason: Some(Reason::BindingPending),
-        message: Some("It is released once the workload no longer runs.".to_owned()),
+        message: Some("It is released once nothing that runs uses it.".to_owned()),
         ..before
     }
 }
