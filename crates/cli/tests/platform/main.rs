@@ -37,7 +37,7 @@ fn a_workload_is_applied_followed_explained_and_deleted() {
 
     let waited = session.run(&["wait", "hello-web", "--timeout", "1s"]);
     assert_eq!(waited.code, 1);
-    assert!(waited.err.contains("Waiting for the runtime `process`"), "{}", waited.err);
+    assert!(waited.err.contains("whether the runtime `process` is at work"), "{}", waited.err);
     assert!(waited.err.contains("`orchestra explain hello-web` says why"), "{}", waited.err);
     let explained = session.run(&["explain", "hello-web"]);
     assert_eq!(explained.code, 0, "{explained:?}");
