@@ -3,14 +3,13 @@
 use orchestra_score::{
     Pointer,
     grammar::{self, Shape, TextRule},
+    nearest,
 };
 
 use super::fault::Faults;
 
 /// The longest DNS label.
 const MAX: usize = 63;
-/// The longest name that is compared with others.
-const LONGEST: usize = 40;
 
 /// Whether a text is a DNS-1123 label.
 pub(super) fn is_dns_label(text: &str) -> bool {
@@ -56,20 +55,7 @@ fn rule_of_score(field: &str) -> Option<&'static TextRule> {
 
 /// The question whether a name near this one was meant, if there is one.
 pub(crate) fn did_you_mean<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
-    let plain = |text: &str| -> String {
-        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
-    let slips = |known: &str| strsim::osa_distance(&plain(name), &plain(known));
-    // Of two letters, one that differs makes another word.
-    let allowed = |known: &str| match known.len() {
-        0..=2 => 0,
-        3..=4 => 1,
-        _ => 2,
-    };
-    let is_near = |known: &&str| known.len() <= LONGEST && slips(known) <= allowed(known);
-    let near = if name.len() > LONGEST { None } else { Some(names) };
-    let nearest = near.into_iter().flatten().filter(is_near).min_by_key(|known| (slips(known), *known))?;
-    Some(format!("did you mean `{nearest}`?"))
+    nearest(name, names).map(|near| format!("did you mean `{near}`?"))
 }
 
 /// Names in quotes: `a`, `b` and `c`.
@@ -106,14 +92,5 @@ mod tests {
             assert!(rule.accepts(right), "{field}: {right}");
             assert!(!rule.accepts(wrong), "{field}: {wrong}");
         }
-    }
-
-    #[test]
-    fn only_near_names_are_suggested() {
-        let near = |name| did_you_mean(name, ["web-service", "batch-job", "ui"]);
-        assert_eq!(near("web-servcie").unwrap(), "did you mean `web-service`?");
-        assert_eq!(near("webService").unwrap(), "did you mean `web-service`?");
-        assert_eq!(near("worker"), None);
-        assert_eq!(near("xy"), None);
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     code::Code,
     diagnostic::Diagnostic,
     model::Ready,
+    nearest::nearest,
     node::{Entry, Node},
     pointer::{Path, Pointer},
     quantity::{Quantity, QuantityError},
@@ -52,7 +53,7 @@ pub(super) fn check_order(context: &mut Context<'_>) {
         let (code, first, then, hint) = match &error {
             BeforeError::UnknownContainer { first, then } => {
                 let others = declarations.keys().map(String::as_str).filter(|name| name != first);
-                let hint = match hint::nearest(then, others.clone()) {
+                let hint = match nearest(then, others.clone()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => match others.take(8).collect::<Vec<_>>().as_slice() {
                         [] => "the workload has no other container; remove `before`".to_owned(),

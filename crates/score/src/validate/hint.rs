@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use super::elsewhere::FROM_ELSEWHERE;
 use crate::{
     grammar::{CONTAINER, Field, Object, Shape, WORKLOAD},
+    nearest::{is_near, nearest},
     node::{Node, Value},
     placeholder,
 };
@@ -216,34 +217,12 @@ pub(super) fn word(name: &str, word: &str, words: &[&str]) -> String {
     let close = words
         .iter()
         .find(|allowed| allowed.eq_ignore_ascii_case(word.trim()))
-        .or_else(|| words.iter().find(|allowed| similar(word, allowed)));
+        .or_else(|| words.iter().find(|allowed| is_near(word, allowed)));
     match (close, words) {
         (Some(close), _) => format!("write {close}"),
         (None, [only]) => format!("write {only}"),
         (None, _) => format!("write {}", alternatives(words)),
     }
-}
-
-/// The nearest of some names, if one is near.
-pub(super) fn nearest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // Enough for every bounded part of a document; free-form maps can be larger.
-    const LOOKED_AT: usize = 500;
-    let near = names.into_iter().take(LOOKED_AT).filter(|known| similar(name, known));
-    near.min_by_key(|known| strsim::osa_distance(name, known))
-}
-
-/// Whether one word was probably meant as the other: the same letters in another style, or a slip of the hand.
-fn similar(a: &str, b: &str) -> bool {
-    const LONGEST: usize = 40;
-    if a.len() > LONGEST || b.len() > LONGEST || a.len().abs_diff(b.len()) > LONGEST / 4 {
-        return false;
-    }
-    let plain = |text: &str| -> String {
-        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
-    let (a, b) = (plain(a), plain(b));
-    let slips = if b.len() <= 4 { 1 } else { 2 };
-    a == b || (a.len().max(b.len()) > 2 && strsim::osa_distance(&a, &b) <= slips)
 }
 
 /// What to write instead of a field that is not known here.
@@ -314,7 +293,7 @@ fn declares_outputs(node: &Node) -> bool {
 pub(super) fn stands_for(key: &str, field: &Field) -> bool {
     matches!((key, field.name), ("spec" | "services" | "workloads" | "container", "containers"))
         || matches!((key, field.name), ("img", "image"))
-        || similar(key, field.name)
+        || is_near(key, field.name)
 }
 
 fn list(names: &[&str]) -> String {

@@ -2,11 +2,12 @@
 
 use serde_json::Value as Json;
 
-use super::{Context, hint, mounts};
+use super::{Context, mounts};
 use crate::{
     code::Code,
     diagnostic::{Severity, quoted},
     expansion::Usage,
+    nearest::nearest,
     node::{Node, Value},
     placeholder::{Reference, Token, tokens, walk},
     pointer::Path,
@@ -189,7 +190,7 @@ impl Problem {
             ),
             Self::NoResource(name) => {
                 let declared = context.resources.into_iter().flatten().map(|(name, _)| name.as_str());
-                let hint = match hint::nearest(name, declared) {
+                let hint = match nearest(name, declared) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("declare it: `resources: {{{name}: {{type: {}}}}}`", likely_type(name)),
                 };
@@ -233,7 +234,7 @@ fn unknown_root(context: &Context<'_>, written: &str) -> String {
     if context.resources.is_some_and(|declared| declared.contains_key(root)) {
         return format!("write `${{resources.{written}}}`");
     }
-    match hint::nearest(root, ["resources", "metadata"]) {
+    match nearest(root, ["resources", "metadata"]) {
         Some(near) => format!("write `${{{near}.{rest}}}`"),
         None if matches!(root, "externals" | "values" | "shared" | "modules" | "context") => {
             "declare the resource and write `${resources.NAME.OUTPUT}`; a shared one gets an `id`".to_owned()
@@ -269,7 +270,7 @@ fn no_metadata(metadata: &Json, keys: &[String]) -> String {
         if map.contains_key(&rest) {
             return format!("a dot inside a key is written with a backslash: {}", way(&rest));
         }
-        if let Some(near) = hint::nearest(key, map.keys().map(String::as_str)) {
+        if let Some(near) = nearest(key, map.keys().map(String::as_str)) {
             return format!("did you mean {}?", way(near));
         }
         break;
