@@ -125,6 +125,15 @@ macro_rules! pattern {
 }
 pub(crate) use pattern;
 
+/// What is wrong with the length of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LengthFault {
+    /// It has fewer characters than this.
+    Below(usize),
+    /// It has more characters than this.
+    Above(usize),
+}
+
 impl TextRule {
     /// Whether a text has this form.
     pub fn accepts(&self, text: &str) -> bool {
@@ -136,6 +145,24 @@ impl TextRule {
             && self.pattern.as_ref().is_none_or(|pattern| {
                 pattern.compiled.as_ref().is_some_and(|compiled| compiled.is_match(text))
             })
+    }
+
+    /// Whether the length of a text is all that is wrong with it. Many patterns bound the length as well, so that it
+    /// is looked whether the same characters would do if there were more or fewer of them.
+    pub fn length_fault(&self, text: &str) -> Option<LengthFault> {
+        let length = text.chars().count();
+        let last = text.chars().next_back();
+        let (fault, fitting): (_, String) = match self.max {
+            _ if length < self.min => (
+                LengthFault::Below(self.min),
+                text.chars().chain(last.into_iter().cycle()).take(self.min).collect(),
+            ),
+            Some(max) if length > max => {
+                (LengthFault::Above(max), text.chars().take(max.saturating_sub(1)).chain(last).collect())
+            }
+            _ => return None,
+        };
+        (text.is_empty() || self.accepts(&fitting)).then_some(fault)
     }
 
     /// A text of this form that is close to the given one.

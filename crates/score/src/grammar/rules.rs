@@ -191,7 +191,10 @@ text!(HEADER_VALUE, "header value", 1, "text");
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::LengthFault::{Above, Below},
+        *,
+    };
 
     #[test]
     fn suggestions_have_the_form_they_are_suggested_for() {
@@ -239,5 +242,23 @@ mod tests {
         assert!(!VARIABLE_NAME.accepts(""));
         assert!(WORKLOAD_NAME.accepts(&"a".repeat(63)));
         assert!(!WORKLOAD_NAME.accepts(&"a".repeat(64)));
+    }
+
+    #[test]
+    fn a_length_is_blamed_only_if_nothing_else_is_wrong() {
+        let long = |c: &str| format!("{}-z", c.repeat(70));
+        for (rule, text, fault) in [
+            (&RESOURCE_ID, "x".to_owned(), Some(Below(2))),
+            (&WORKLOAD_NAME, "a".to_owned(), Some(Below(2))),
+            (&WORKLOAD_NAME, String::new(), Some(Below(2))),
+            (&RESOURCE_TYPE, long("s"), Some(Above(63))),
+            (&WORKLOAD_NAME, "A".to_owned(), None),
+            (&RESOURCE_ID, "-".to_owned(), None),
+            (&WORKLOAD_NAME, long("B"), None),
+            (&WORKLOAD_NAME, "Web".to_owned(), None),
+            (&FILE_MODE, String::new(), None),
+        ] {
+            assert_eq!(rule.length_fault(&text), fault, "{text:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::hint;
 use crate::{
     code::Code,
     diagnostic::{Findings, Severity, quoted},
-    grammar::{Field, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD},
+    grammar::{Field, LengthFault, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD},
     node::{Entry, Map, Node, Value},
     pointer::Path,
     source::{Source, Span},
@@ -214,11 +214,19 @@ impl Walk<'_> {
     fn form(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
         self.error(Code::PatternMismatch, path, span, || {
             let text_shown = quoted(text);
-            let message = match &rule.pattern {
-                Some(pattern) => {
-                    format!("the {} {text_shown} does not match the pattern {}", rule.noun, pattern.text)
+            let noun = rule.noun;
+            let message = match rule.length_fault(text) {
+                Some(LengthFault::Below(_)) if text.is_empty() => format!("the {noun} must not be empty"),
+                Some(LengthFault::Below(min)) => {
+                    format!("the {noun} {text_shown} is shorter than {min} characters")
                 }
-                None => format!("the {} {text_shown} has the wrong length", rule.noun),
+                Some(LengthFault::Above(max)) => {
+                    format!("the {noun} {text_shown} is longer than {max} characters")
+                }
+                None => {
+                    let pattern = rule.pattern.as_ref().map_or(rule.form, |pattern| pattern.text);
+                    format!("the {noun} {text_shown} does not match the pattern {pattern}")
+                }
             };
             let hint = match rule.suggestion(text) {
                 Some(suggestion) => format!("write \"{suggestion}\"; it must be {}", rule.form),
@@ -226,5 +234,28 @@ impl Walk<'_> {
             };
             (message, hint)
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Document, Source};
+
+    #[test]
+    fn a_name_of_the_wrong_length_is_said_to_be_just_that() {
+        let said = |id: &str| {
+            let text = format!(
+                "apiVersion: score.dev/v1b1\nmetadata: {{name: web}}\ncontainers: {{main: {{image: x}}}}\nresources: {{db: {{type: redis, id: {id}}}}}\n"
+            );
+            let report = Document::parse(Source::new("score.yaml", text)).check();
+            report.errors().map(|error| error.message.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(said("x"), ["the resource id \"x\" is shorter than 2 characters"]);
+        assert_eq!(
+            said(&"x".repeat(64)),
+            [format!("the resource id \"{}\" is longer than 63 characters", "x".repeat(64))]
+        );
+        assert_eq!(said("''"), ["the resource id must not be empty"]);
+        assert!(said("X")[0].contains("does not match the pattern"), "{:?}", said("X"));
     }
 }
