@@ -106,7 +106,7 @@ impl Projection<'_> {
         match &unexpanded.error {
             FileError::References(errors) => errors.iter().map(|error| self.outputs.gap(error)).collect(),
             FileError::NotBase64 => {
-                vec![gap(format!("{} at {}.", unexpanded.error, unexpanded.pointer.as_str()))]
+                vec![gap(format!("{} at {}.", unexpanded.error, unexpanded.pointer.readable()))]
             }
         }
     }

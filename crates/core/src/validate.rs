@@ -10,7 +10,7 @@ use orchestra_score::{
 };
 use serde_json::Value as Json;
 
-use crate::{claims::SEGMENTS, sentence::sentence};
+use crate::{claims::SEGMENTS, explain::Mistake, sentence::sentence};
 
 /// The document of a Workload, if it is valid.
 pub fn validate(workload: &Workload) -> Result<model::Workload, Vec<Diagnostic>> {
@@ -81,9 +81,8 @@ fn forged_segments(document: &model::Workload) -> Vec<Diagnostic> {
 
 /// What is said of a document with mistakes: the first of them, and how many more there are.
 pub fn refuse(errors: &[Diagnostic]) -> Finding {
-    let first = errors.first().map_or_else(
-        || "The document cannot be read.".to_owned(),
-        |error| format!("{} at {}: {}; {}", error.code, error.pointer.as_str(), error.message, error.hint),
-    );
+    let first = errors
+        .first()
+        .map_or_else(|| "The document cannot be read.".to_owned(), |error| Mistake::from(error).to_string());
     Finding::bad(Reason::SpecInvalid, sentence(&first, errors.len().saturating_sub(1)))
 }

@@ -46,7 +46,12 @@ impl Pointer {
 
     /// Its parts, unescaped.
     pub fn parts(&self) -> impl Iterator<Item = String> + '_ {
-        self.0.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"))
+        self.0.split('/').skip(1).map(unescape)
+    }
+
+    /// For sentences: the pointer, with [`readable`] keys.
+    pub fn readable(&self) -> String {
+        readable(&self.0)
     }
 
     /// A reading form for sentences: `containers.main.image`; the root is "the document".
@@ -54,6 +59,19 @@ impl Pointer {
         let parts: Vec<_> = self.parts().collect();
         if parts.is_empty() { "the document".to_owned() } else { parts.join(".") }
     }
+}
+
+/// A pointer for people: `~1` and `~0` are for programs, so keys that need them are put in quotes instead, as in
+/// `/containers/main/files/"/etc/app.conf"`.
+pub fn readable(pointer: &str) -> String {
+    let part = |part: &str| {
+        if part.contains('~') { format!("\"{}\"", unescape(part)) } else { part.to_owned() }
+    };
+    pointer.split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
 }
 
 /// The way to a value while walking down to it. It costs nothing until a finding needs the [`Pointer`], which
@@ -114,6 +132,14 @@ mod tests {
         let pointer = Pointer::root().key("files").key("/etc/a~b").index(0);
         assert_eq!(pointer.as_str(), "/files/~1etc~1a~0b/0");
         assert_eq!(pointer.parts().collect::<Vec<_>>(), ["files", "/etc/a~b", "0"]);
+    }
+
+    #[test]
+    fn people_read_keys_in_quotes_instead_of_escapes() {
+        let pointer = Pointer::of(["containers", "main", "files", "/etc/a~b", "source"]);
+        assert_eq!(pointer.readable(), "/containers/main/files/\"/etc/a~b\"/source");
+        assert_eq!(Pointer::of(["containers", "main", "image"]).readable(), "/containers/main/image");
+        assert_eq!(Pointer::root().readable(), "");
     }
 
     #[test]

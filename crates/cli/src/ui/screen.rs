@@ -84,7 +84,7 @@ impl Screen {
             }
             None if diagnostic.pointer.as_str().is_empty() => title.element(help),
             None => title
-                .element(Level::NOTE.message(format!("at {}", printable(diagnostic.pointer.as_str()))))
+                .element(Level::NOTE.message(format!("at {}", printable(&diagnostic.pointer.readable()))))
                 .element(help),
         };
         self.renderer.render(&[group])

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use orchestra_score::{Diagnostic, Node, Pointer, Source, Span};
+use orchestra_score::{Diagnostic, Node, Pointer, Source, Span, pointer::readable};
 
 use crate::selector::SelectorFault;
 
@@ -25,7 +25,7 @@ impl fmt::Display for Fault {
             write!(f, "line {line}: ")?;
         }
         if !self.pointer.is_empty() {
-            write!(f, "{}: ", self.pointer)?;
+            write!(f, "{}: ", readable(&self.pointer))?;
         }
         write!(f, "{}; {}", self.message, self.hint)
     }

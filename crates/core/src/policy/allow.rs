@@ -54,7 +54,7 @@ pub(super) fn violations(
         let message = format!(
             "Policy {} allows {allowed}; `{}` is {}: {remedy} {ASK}.",
             code(policy.name),
-            pointer.as_str(),
+            pointer.readable(),
             code(used)
         );
         let pointer = pointer.as_str().to_owned();

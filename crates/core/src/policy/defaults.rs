@@ -63,13 +63,13 @@ fn deprovision(
     if let Some(written) = written
         && !DEPROVISION_POLICIES.iter().any(|(name, _)| *name == written)
     {
-        let pointer = field.as_str();
         let message = format!(
-            "`{pointer}` is {}: write {} or leave it out.",
+            "`{}` is {}: write {} or leave it out.",
+            field.readable(),
             code(written),
             DEPROVISION_POLICIES.map(|(name, _)| code(name)).join(", ")
         );
-        invalid.push(Invalid { pointer: pointer.to_owned(), message });
+        invalid.push(Invalid { pointer: field.as_str().to_owned(), message });
         // Whatever was meant, nothing is lost by it.
         let note =
             Some(format!("{} is no such policy, so the data is kept until it is mended", code(written)));

@@ -83,7 +83,8 @@ impl Ceiling<'_> {
         (!fits).then(|| {
             let pointer = Pointer::of([field]);
             let noun = if most == 1 { field.trim_end_matches('s') } else { field };
-            let what = format!("allows at most {most} {noun}; `{}` has {count}: use fewer", pointer.as_str());
+            let what =
+                format!("allows at most {most} {noun}; `{}` has {count}: use fewer", pointer.readable());
             self.violation(&pointer, &what)
         })
     }
@@ -106,7 +107,7 @@ impl Ceiling<'_> {
                 let what = format!(
                     "limits the {name} of all containers together to {most}, and `{field}` says nothing: write there how much it may use",
                     most = code(&most.text),
-                    field = pointer.as_str()
+                    field = pointer.readable()
                 );
                 violations.push(self.violation(&pointer, &what));
                 continue;
@@ -124,7 +125,7 @@ impl Ceiling<'_> {
             let what = format!(
                 "limits the {name} of all containers together to {}; `{}` comes to {sum}: lower it",
                 code(&most.text),
-                pointer.as_str()
+                pointer.readable()
             );
             violations.push(self.violation(&pointer, &what));
         }

@@ -92,7 +92,8 @@ impl<'a> Reader<'a> {
     fn selector(&mut self, field: &str, selector: Option<&LabelSelector>) -> Selector {
         Selector::read(selector).unwrap_or_else(|faults| {
             for fault in faults {
-                let message = format!("At `{}`: {}; {}.", fault.pointer.as_str(), fault.message, fault.hint);
+                let message =
+                    format!("At `{}`: {}; {}.", fault.pointer.readable(), fault.message, fault.hint);
                 self.fault(field, message);
             }
             // A policy with faults is left out whole.

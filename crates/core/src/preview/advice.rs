@@ -1,6 +1,7 @@
 //! What to do about a Workload that is not ready: one sentence, from its first cause.
 
 use orchestra_api::{ConditionType, Reason, claim::Phase};
+use orchestra_score::pointer::readable;
 
 use super::{Cause, Explained};
 use crate::place::Conclusion;
@@ -18,14 +19,14 @@ pub(super) fn next(explained: &Explained) -> String {
     if let Some(mistake) = explanation.mistakes.first() {
         return format!(
             "Correct {} and apply the workload again: {}.",
-            if mistake.pointer.is_empty() { "the document" } else { &mistake.pointer },
+            place(&mistake.pointer, "the document"),
             mistake.hint
         );
     }
     if let Some(violation) = explanation.violations.first() {
         return format!(
             "Change {} and apply the workload again, or {ASK} about the policy {}.",
-            if violation.pointer.is_empty() { "the workload" } else { &violation.pointer },
+            place(&violation.pointer, "the workload"),
             violation.policy
         );
     }
@@ -67,6 +68,11 @@ pub(super) fn next(explained: &Explained) -> String {
             format!("Wait, since it is tried again by itself; if that does not help, {ASK}.")
         }
     }
+}
+
+/// A place in the document, or what is meant by no place.
+fn place(pointer: &str, whole: &str) -> String {
+    if pointer.is_empty() { whole.to_owned() } else { readable(pointer) }
 }
 
 fn about_a_dependency(explained: &Explained, cause: &Cause) -> String {

@@ -3,12 +3,14 @@
 use std::fmt;
 
 use orchestra_api::plan::Kind;
+use orchestra_score::pointer::readable;
 
 use super::{Dependency, Explained, Provider};
 use crate::{
     explain::Mistake,
     place::Conclusion,
     policy::{Setting, Source},
+    sentence::sentence,
 };
 
 impl fmt::Display for Explained {
@@ -119,13 +121,15 @@ impl fmt::Display for Dependency {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}: {}; {}.", self.code, self.pointer, self.message, self.hint)
+        let Self { code, pointer, message, hint } = self;
+        let place = if pointer.is_empty() { String::new() } else { format!(" at {}", readable(pointer)) };
+        f.write_str(&sentence(&format!("{code}{place}: {message}; {hint}"), 0))
     }
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {}", self.field, self.value)?;
+        write!(f, "{} = {}", readable(&self.field), self.value)?;
         match &self.source {
             Source::Author => f.write_str(" (the author)")?,
             Source::Existing => f.write_str(" (as it exists)")?,

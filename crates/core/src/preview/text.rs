@@ -3,6 +3,7 @@
 use std::fmt;
 
 use orchestra_api::{Condition, ConditionStatus, ConditionType, plan::Segment};
+use orchestra_score::pointer::readable;
 use serde_json::Value as Json;
 
 use super::{Action, Change, FieldChange, ObjectKind, Preview};
@@ -85,6 +86,7 @@ impl Change {
 impl fmt::Display for FieldChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, before, after } = self;
+        let pointer = readable(pointer);
         match (before, after) {
             (Some(before), Some(after)) => write!(f, "{pointer} {} -> {}", show(before), show(after)),
             (None, Some(after)) => write!(f, "{pointer} {}", show(after)),

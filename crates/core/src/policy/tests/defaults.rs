@@ -57,7 +57,7 @@ fn what_becomes_of_resources_is_said_by_the_author_then_policies() {
         outcome.invalid,
         [Invalid {
             pointer: "/resources/db/metadata/annotations/score.dev~1deprovision".to_owned(),
-            message: "`/resources/db/metadata/annotations/score.dev~1deprovision` is `retain`: write `Delete`, `Retain`, `Orphan` or leave it out.".to_owned(),
+            message: "`/resources/db/metadata/annotations/\"score.dev/deprovision\"` is `retain`: write `Delete`, `Retain`, `Orphan` or leave it out.".to_owned(),
         }]
     );
     assert_eq!(outcome.effective.deprovision["db"], DeprovisionPolicy::Retain, "nothing is lost by a typo");

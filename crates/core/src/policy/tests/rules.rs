@@ -150,7 +150,7 @@ fn profiles_that_all_lists_allow_are_left_to_placement() {
     let outcome = decide(&policies, &with("/metadata/annotations", json!({"score.dev/profile": "web"})));
     assert_eq!(
         outcome.violations[0].message,
-        "Policy `b` allows the profiles `batch` and `gpu` only; `/metadata/annotations/score.dev~1profile` is `web`: use one of these or ask the platform team."
+        "Policy `b` allows the profiles `batch` and `gpu` only; `/metadata/annotations/\"score.dev/profile\"` is `web`: use one of these or ask the platform team."
     );
     assert_eq!((outcome.violations.len(), outcome.audited.len()), (1, 1));
 }
