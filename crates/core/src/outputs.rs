@@ -62,7 +62,7 @@ impl<'a> Outputs<'a> {
                 )
             }
             Some(status) if status.phase == Phase::Failed && claim.is_some_and(is_observed) => format!(
-                "The output `{output}` of resource `{name}` is not known, since the resource cannot be had; see its line under claims."
+                "The output `{output}` of resource `{name}` is not known, since the resource cannot be had: its line among the dependencies says why."
             ),
             _ => format!("Waiting for the output `{output}` of resource `{name}`."),
         };
@@ -89,6 +89,13 @@ pub struct Gap {
 pub(crate) fn is_provided(claim: &ResourceClaim) -> bool {
     claim.status.as_ref().is_some_and(|status| status.phase == Phase::Bound && status.outputs_available)
         && is_observed(claim)
+}
+
+/// Whether a claim was bound once, also while it is being changed or cannot be reached.
+pub(crate) fn was_bound(claim: &ResourceClaim) -> bool {
+    claim.status.as_ref().is_some_and(|status| {
+        status.phase == Phase::Bound || status.outputs_revision.is_some() || !status.outputs.is_empty()
+    })
 }
 
 /// Whether the status of a claim is about the claim as it is asked for now. A deletion counts as a generation, and asks

@@ -11,6 +11,7 @@ use orchestra_score::{
 use crate::{
     config::provisioner::{self, Wanted},
     inputs::{Inputs, Live},
+    outputs::was_bound,
     place::{self, Current, Move, Outcome, Request},
     policy::Effective,
 };
@@ -77,12 +78,7 @@ fn is_unchanged(inputs: &Inputs, plan: &WorkloadPlan, region: Option<&str>) -> b
 /// The keys of dependencies that hold data where they are.
 fn data(inputs: &Inputs, live: &Live<'_>) -> Vec<String> {
     let holds_data = |claim: &&&orchestra_api::ResourceClaim| {
-        // What was bound once holds data, also while it is being changed or cannot be reached.
-        let was_bound = claim
-            .status
-            .as_ref()
-            .is_some_and(|status| status.outputs_revision.is_some() || !status.outputs.is_empty());
-        was_bound && provisioner::stateful(&inputs.config, &Wanted::by(&claim.spec))
+        was_bound(claim) && provisioner::stateful(&inputs.config, &Wanted::by(&claim.spec))
     };
     live.claims.values().filter(holds_data).map(|claim| claim.spec.key.clone()).collect()
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use orchestra_api::{
-    ResourceClaim, Workload, WorkloadExposure, WorkloadPlan,
+    ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, annotation,
     claim::{DeprovisionPolicy, ResourceClaimSpec},
 };
 use orchestra_score::Pointer;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::claims::SEGMENTS;
+use crate::{claims::SEGMENTS, config::provisioner, outputs::was_bound};
 
 /// What becomes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -95,12 +95,19 @@ impl Change {
 
     /// The removal of a claim, under its policy.
     pub(super) fn of_release(claim: &ResourceClaim) -> Self {
-        let how = match claim.spec.deprovision_policy {
-            DeprovisionPolicy::Delete => "removed with its data",
-            DeprovisionPolicy::Retain => "stopped; data and passwords are kept",
-            DeprovisionPolicy::Orphan => "left running; nobody looks after it any more",
+        let begun = claim.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ENGINE));
+        let (how, is_made) = match claim.spec.deprovision_policy {
+            _ if begun.is_some_and(|engine| engine == provisioner::STATIC) => {
+                ("let go; it was there before, and stays", false)
+            }
+            _ if !was_bound(claim) && begun.is_none() => ("nothing was made for it", false),
+            _ if !was_bound(claim) => ("it was never ready; what was begun for it is given up", true),
+            DeprovisionPolicy::Delete => ("removed with its data", true),
+            DeprovisionPolicy::Retain => ("stopped; data and passwords are kept", true),
+            DeprovisionPolicy::Orphan => ("left running; nobody looks after it any more", true),
         };
-        let unless = if claim.spec.id.is_some() { ", unless another workload shares it" } else { "" };
+        let is_shared = is_made && claim.spec.id.is_some();
+        let unless = if is_shared { ", unless another workload shares it" } else { "" };
         let change = Self::of_removal(
             ObjectKind::ResourceClaim,
             claim.metadata.name.as_deref(),
@@ -189,7 +196,7 @@ impl Change {
 
 fn claim_title(claim: &ResourceClaimSpec) -> String {
     let id = claim.id.as_ref().map(|id| format!(", shared as {id}")).unwrap_or_default();
-    format!("claim {} ({}, {}{id})", claim.key, claim.type_, claim.class)
+    format!("dependency {} ({}, {}{id})", claim.key, claim.type_, claim.class)
 }
 
 /// The fields in which two values differ, by pointer.

@@ -55,7 +55,7 @@ async fn a_ready_workload_is_explained_in_a_paragraph_and_its_plan_holds_no_secr
     let said = platform.post(&format!("{WEB}/plan"), "text/plain", "application/yaml", yaml).await;
     assert!(said.text.contains("/containers/app/image \"nginx\" -> \"caddy\"\n"), "{}", said.text);
     assert!(
-        said.text.contains("- claim db (postgres, default): removed with its data; once"),
+        said.text.contains("- dependency db (postgres, default): removed with its data; once"),
         "{}",
         said.text
     );
@@ -63,7 +63,7 @@ async fn a_ready_workload_is_explained_in_a_paragraph_and_its_plan_holds_no_secr
     assert!(
         said.text.starts_with(
             "- address: withdrawn\n- plan (web-service on here): what runs is stopped\n\
-             - claim db (postgres, default): removed with its data\n- workload web: when nothing is left of it\n"
+             - dependency db (postgres, default): removed with its data\n- workload web: when nothing is left of it\n"
         ),
         "{}",
         said.text

@@ -1,5 +1,6 @@
 //! Previews: the diff, and that it comes true.
 
+use orchestra_api::{annotation, claim::Phase};
 use serde_json::json;
 
 use super::world::{World, assert_text, ready, with_database};
@@ -16,7 +17,7 @@ fn a_new_workload_is_shown_with_the_values_that_binding_will_give() {
         &preview,
         r#"
 + workload web
-+ claim db (postgres, default)
++ dependency db (postgres, default)
 + plan (web-service on here): once its dependencies are ready
     /containers/app/image "nginx"
     /containers/app/variables/DB "postgres://u:(known after binding)@(known after binding)/"
@@ -84,7 +85,7 @@ fn a_dependency_that_is_dropped_goes_after_the_plan_has_moved_on() {
     /ports/http/port 80 -> nothing
     /ports/http/protocol "TCP" -> nothing
     /ports/http/targetPort 80 -> nothing
-- claim db (postgres, default): removed with its data; once the running version does without it
+- dependency db (postgres, default): removed with its data; once the running version does without it
 
 The workload would say:
   RuntimeReady is False (RuntimeProvisioning): This version is being started; if nothing happens, ask the platform team whether the runtime `process` is at work.
@@ -98,10 +99,13 @@ fn another_class_is_a_new_claim_beside_the_old_one() {
     spec["resources"]["db"]["class"] = json!("large");
     let changes = ready().preview(spec).changes;
     let claims: Vec<_> = changes.iter().filter(|change| change.kind == ObjectKind::ResourceClaim).collect();
-    assert_eq!((claims[0].action, claims[0].title.as_str()), (Action::Create, "claim db (postgres, large)"));
+    assert_eq!(
+        (claims[0].action, claims[0].title.as_str()),
+        (Action::Create, "dependency db (postgres, large)")
+    );
     assert_eq!(
         (claims[1].action, claims[1].title.as_str()),
-        (Action::Delete, "claim db (postgres, default)")
+        (Action::Delete, "dependency db (postgres, default)")
     );
 }
 
@@ -118,8 +122,8 @@ fn what_a_dependency_of_a_dependency_leads_to_is_foreseen_too() {
         &preview,
         r#"
 + workload web
-+ claim db (postgres, default)
-+ claim name (dns, default): once the values that it refers to are known
++ dependency db (postgres, default)
++ dependency name (dns, default): once the values that it refers to are known
     /params/for "(known after binding)"
 + plan (web-service on here): once its dependencies are ready
     /containers/app/image "nginx"
@@ -181,14 +185,56 @@ fn a_deletion_is_shown_to_its_end_in_the_reverse_order_of_need() {
         r"
 - address: withdrawn
 - plan (web-service on here): what runs is stopped
-- claim name (dns, default, shared as apex): removed with its data, unless another workload shares it
-- claim db (postgres, default): stopped; data and passwords are kept
+- dependency name (dns, default, shared as apex): nothing was made for it
+- dependency db (postgres, default): stopped; data and passwords are kept
 - workload web: when nothing is left of it
 
 The workload would say:
   ClaimsReady is False (BindingPending): Resource `name`: Waiting for a provisioner; if none begins, ask the platform team who provides this type.
   RuntimeReady is False (RuntimeProvisioning): Being deleted: waiting for its address to be withdrawn.
 ",
+    );
+}
+
+#[test]
+fn data_is_said_to_go_only_where_something_was_made() {
+    let released = |prepare: &dyn Fn(&mut World)| {
+        let mut world = World::empty();
+        world.apply(with_database("hello"));
+        prepare(&mut world);
+        let preview = of_deletion(&world.inputs);
+        let claim = preview.changes.iter().find(|change| change.kind == ObjectKind::ResourceClaim);
+        claim.and_then(|claim| claim.note.clone()).unwrap()
+    };
+    let taken = |world: &mut World, engine: &str| {
+        let noted = [(annotation::ENGINE.to_owned(), engine.to_owned())];
+        world.inputs.claims[0].metadata.annotations = Some(noted.into());
+    };
+    let fail = |world: &mut World| world.say_of_claim("db", Phase::Failed, None, "There is none.");
+    assert_eq!(released(&|_| {}), "nothing was made for it");
+    assert_eq!(released(&fail), "nothing was made for it");
+    assert_eq!(
+        released(&|world| {
+            taken(world, "builtin");
+            fail(world);
+        }),
+        "it was never ready; what was begun for it is given up"
+    );
+    assert_eq!(released(&|world| world.bind("db")), "removed with its data");
+    assert_eq!(
+        released(&|world| {
+            world.bind("db");
+            // What was bound once has data, also when it fails later.
+            world.inputs.claims[0].status.as_mut().unwrap().phase = Phase::Failed;
+        }),
+        "removed with its data"
+    );
+    assert_eq!(
+        released(&|world| {
+            taken(world, "static");
+            world.bind("db");
+        }),
+        "let go; it was there before, and stays"
     );
 }
 
