@@ -34,8 +34,10 @@ fn check(text: &str) -> Report {
     Document::parse(Source::new("example.yaml", text)).check()
 }
 
-/// Codes that no text can show by itself: they are about files and options, which have tests of their own.
-const WITHOUT_EXAMPLE: &[Code] = &[Code::UnreadableFile, Code::NotText, Code::InvalidOverride];
+/// Codes that the language alone does not find: they are about files, options and the platform, which have tests of
+/// their own.
+const WITHOUT_EXAMPLE: &[Code] =
+    &[Code::UnreadableFile, Code::NotText, Code::InvalidOverride, Code::UnknownAnnotation];
 
 #[test]
 fn every_code_has_a_page_whose_example_shows_it_and_whose_remedy_works() {

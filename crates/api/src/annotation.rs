@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use orchestra_score::{Code, Diagnostic, Node, Pointer, nearest};
 
 /// The profile that a Workload asks for.
 pub const PROFILE: &str = "score.dev/profile";
@@ -25,6 +26,11 @@ pub const ENGINE: &str = "score.dev/engine";
 /// On a claim: the engine has begun to take down what it made.
 pub const RELEASING: &str = "score.dev/releasing";
 
+/// Those that the platform reads on a Workload.
+const OF_WORKLOADS: &[&str] = &[ABANDON_DATA, MOVE, PROFILE, REGION, REQUIREMENTS];
+/// Those that the platform reads on a resource.
+const OF_RESOURCES: &[&str] = &[DEPROVISION];
+
 /// The prefix of all of them.
 const OURS: &str = "score.dev/";
 /// What kubectl notes for itself.
@@ -33,6 +39,44 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Whether an annotation speaks to the platform.
 pub fn is_ours(key: &str) -> bool {
     key.starts_with(OURS)
+}
+
+/// Warnings about annotations of a Score document that look as if the platform would read them, and that it does not.
+pub fn unknown(document: &Node) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let metadata = document.get("metadata");
+    look(metadata, &Pointer::of(["metadata"]), OF_WORKLOADS, &mut found);
+    for (key, resource) in document.entries("resources") {
+        let at = Pointer::of(["resources", key, "metadata"]);
+        look(resource.node.get("metadata"), &at, OF_RESOURCES, &mut found);
+    }
+    found
+}
+
+fn look(metadata: Option<&Node>, at: &Pointer, known: &[&str], found: &mut Vec<Diagnostic>) {
+    let ours = metadata.into_iter().flat_map(|metadata| metadata.entries("annotations"));
+    for (key, entry) in ours.filter(|(key, _)| is_ours(key) && !known.contains(&key.as_str())) {
+        let names = known.iter().filter_map(|key| key.strip_prefix(OURS));
+        let meant = nearest(key.strip_prefix(OURS).unwrap_or_default(), names);
+        let hint = match meant {
+            Some(meant) => format!("did you mean `{OURS}{meant}`?"),
+            None if OF_RESOURCES.contains(&key.as_str()) => {
+                format!(
+                    "it belongs to a resource: `resources: {{db: {{metadata: {{annotations: {{{key}: …}}}}}}}}`"
+                )
+            }
+            None if OF_WORKLOADS.contains(&key.as_str()) => {
+                format!("it belongs to the workload: `metadata: {{annotations: {{{key}: …}}}}`")
+            }
+            None => {
+                let known: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
+                format!("here it knows {}; for notes of your own, use a prefix of your own", known.join(", "))
+            }
+        };
+        let (at, span) = (at.key("annotations").key(key), entry.key_span.or(entry.node.span));
+        let message = format!("the platform knows no annotation `{key}` here, and ignores it");
+        found.push(Diagnostic::warning(Code::UnknownAnnotation, at, span, message, hint));
+    }
 }
 
 /// The annotations of a Workload that belong to its Score document: those of whoever wrote its spec, and the
@@ -62,6 +106,41 @@ fn noted(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_misspelt_annotation_to_the_platform_is_told_with_what_was_meant() {
+        let document = Node::from(json!({
+            "metadata": {"annotations": {
+                "score.dev/profil": "web", "score.dev/region": "eu", "example.org/profil": "x",
+                "score.dev/deprovision": "Retain", "score.dev/colour": "red",
+            }},
+            "resources": {"db": {"metadata": {"annotations": {
+                "score.dev/deprovison": "Retain", "score.dev/profile": "web",
+            }}}},
+        }));
+        let found: Vec<_> =
+            unknown(&document).into_iter().map(|found| (found.pointer.to_string(), found.hint)).collect();
+        let hint = |pointer: &str| &found.iter().find(|(at, _)| at == pointer).unwrap().1;
+        assert_eq!(found.len(), 5, "{found:?}");
+        assert_eq!(hint("/metadata/annotations/score.dev~1profil"), "did you mean `score.dev/profile`?");
+        assert_eq!(
+            hint("/resources/db/metadata/annotations/score.dev~1deprovison"),
+            "did you mean `score.dev/deprovision`?"
+        );
+        assert!(hint("/metadata/annotations/score.dev~1deprovision").contains("belongs to a resource"));
+        assert!(hint("/resources/db/metadata/annotations/score.dev~1profile").contains("to the workload"));
+        assert!(hint("/metadata/annotations/score.dev~1colour").contains("`score.dev/region`"));
+    }
+
+    #[test]
+    fn every_annotation_for_authors_is_known() {
+        // The platform's own notes on claims are not for authors.
+        let source = include_str!("annotation.rs");
+        let declared = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split('"').nth(1));
+        for key in declared.filter(|key| is_ours(key) && ![ENGINE, RELEASING].contains(key)) {
+            assert!(OF_WORKLOADS.contains(&key) || OF_RESOURCES.contains(&key), "{key}");
+        }
+    }
 
     #[test]
     fn annotations_of_other_tools_are_not_part_of_the_document() {

@@ -117,6 +117,10 @@ pub(crate) struct Documents {
     /// The image for the containers whose image is `.`
     #[arg(short, long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
+
+    /// Take files that containers name with `source` from outside of the Score file's folder too
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
 }
 
 /// Write a commented sample Score file
@@ -251,10 +255,6 @@ pub(crate) struct Apply {
     #[command(flatten)]
     pub(crate) target: Target,
 
-    /// Take files from outside of the Score file's folder too
-    #[arg(long)]
-    pub(crate) allow_outside: bool,
-
     /// Wait until the workloads are ready
     #[arg(long)]
     pub(crate) wait: bool,
@@ -287,10 +287,6 @@ pub(crate) struct Plan {
 
     #[command(flatten)]
     pub(crate) target: Target,
-
-    /// Take files from outside of the Score file's folder too
-    #[arg(long)]
-    pub(crate) allow_outside: bool,
 
     /// Show what deleting this workload would do instead
     #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["files", "overrides_file", "override_property", "image"])]

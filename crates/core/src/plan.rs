@@ -6,13 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use orchestra_api::{
-    Placement, ResourceClaim, WorkloadExposure, WorkloadPlan,
+    Placement, ResourceClaim, WorkloadExposure, WorkloadPlan, annotation,
     condition::{Finding, Reason},
     exposure::WorkloadExposureSpec,
     finalizer, label,
     plan::{Kind, Phase, WorkloadPlanSpec},
 };
-use orchestra_score::model::{self, Resource};
+use orchestra_score::{
+    Node,
+    model::{self, Resource},
+};
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -114,6 +117,9 @@ impl Steps<'_> {
     }
 
     fn validate(&mut self) -> Step<model::Workload> {
+        let unknown = annotation::unknown(&Node::from(self.inputs.workload.document()));
+        let notes = unknown.iter().map(|found| sentence(&format!("{}; {}", found.message, found.hint), 0));
+        self.explanation.notes.extend(notes);
         validate::validate(&self.inputs.workload).map_err(|errors| {
             self.explanation.mistakes = errors.iter().map(Mistake::from).collect();
             self.refused(validate::refuse(&errors))

@@ -123,6 +123,8 @@ codes! {
     LimitBelowRequest = "LIMIT_BELOW_REQUEST", Meaning;
     /// A limit is high, in itself or compared with the request.
     ResourceHigh = "RESOURCE_HIGH", Meaning;
+    /// An annotation speaks to the platform, which knows none of this name.
+    UnknownAnnotation = "UNKNOWN_ANNOTATION", Meaning;
     /// A probe asks the service port where the container listens on another one.
     ProbePort = "PROBE_PORT", Meaning;
 }

@@ -30,7 +30,7 @@ use crate::{
 pub(super) const MANAGER: &str = "orchestra";
 
 pub(crate) fn run(args: &Apply) -> Exit {
-    let workloads = match workloads(&args.documents, args.allow_outside) {
+    let workloads = match workloads(&args.documents) {
         Ok(workloads) => workloads,
         Err(exit) => return exit,
     };
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Apply) -> Exit {
 }
 
 /// The objects for all files; nothing if one of them has a mistake.
-pub(super) fn workloads(documents: &Documents, allow_outside: bool) -> Result<Vec<Workload>, Exit> {
+pub(super) fn workloads(documents: &Documents) -> Result<Vec<Workload>, Exit> {
     let verdicts = documents.verdicts()?;
     if verdicts.iter().any(|verdict| !verdict.report.is_valid()) {
         let screen = ui::Screen::stderr();
@@ -51,7 +51,7 @@ pub(super) fn workloads(documents: &Documents, allow_outside: bool) -> Result<Ve
     let mut names = BTreeSet::new();
     let mut workloads = Vec::new();
     for (verdict, path) in verdicts.into_iter().zip(&documents.files) {
-        workloads.push(workload(verdict, path, allow_outside).map_err(|why| {
+        workloads.push(workload(verdict, path, documents.allow_outside).map_err(|why| {
             ui::complain(&why);
             Exit::No
         })?);

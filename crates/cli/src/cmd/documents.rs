@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use orchestra_api::annotation;
 use orchestra_score::{Diagnostic, Document, Report, overrides};
 
-use super::input;
+use super::{attach, input};
 use crate::{args::Documents, exit::Exit, ui};
 
 /// A file and what is to be said about it.
@@ -42,6 +43,15 @@ impl Documents {
                 }
                 self.override_property.iter().for_each(|property| document.set_property(property));
                 self.image.iter().for_each(|image| document.set_image(image));
+                // What only the machine and the platform can tell, beside what the language says.
+                let more: Vec<Diagnostic> = document.root().map_or_else(Vec::new, |root| {
+                    let mut found = attach::check(root, path, self.allow_outside);
+                    found.extend(annotation::unknown(root));
+                    found
+                });
+                for finding in more {
+                    document.note(finding);
+                }
                 document.check()
             }
             Err(finding) => unreadable(*finding),

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Plan) -> Exit {
             Ok(show::answer(&answer, args.output))
         });
     }
-    match workloads(&args.documents, args.allow_outside) {
+    match workloads(&args.documents) {
         Ok(workloads) => with_platform(&args.target, async |platform| plan(args, &platform, workloads).await),
         Err(exit) => exit,
     }
