@@ -124,7 +124,8 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code.name(), self.message)
+        // People read the sentence; the code is for programs.
+        f.write_str(&self.message)
     }
 }
 

@@ -14,7 +14,8 @@
 //! | `POST …/plan?delete=true` | what a deletion would do | `create` on `workloads/plan` |
 //! | `GET /v1/namespaces/{namespace}/workloads/{name}/events` | what happened to it, the newest last | `get` on `workloads/log` |
 //!
-//! Answers are JSON, or text for people who ask for `text/plain`. Nothing here writes, and nothing here reads Secrets.
+//! Beside a plan that would be refused (the document has a mistake, or a policy forbids something) the header
+//! `orchestra-refused` has the reason. Answers are JSON, or text for people who ask for `text/plain`. Nothing here writes, and nothing here reads Secrets.
 
 mod access;
 mod answer;
@@ -38,6 +39,7 @@ use kube::Client;
 pub use access::{Access, AccessError, AdminOnly, Ask, Caller};
 pub use answer::{Code, Failure};
 pub use gather::{Gathered, gather};
+pub use workload::REFUSED;
 
 use answer::Format;
 

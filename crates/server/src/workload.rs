@@ -6,18 +6,26 @@ use axum::{
         Path, RawQuery, State,
         rejection::{BytesRejection, PathRejection},
     },
-    http::{Extensions, HeaderMap, StatusCode},
-    response::Response,
+    http::{Extensions, HeaderMap, HeaderName, StatusCode},
+    response::{AppendHeaders, IntoResponse, Response},
 };
-use orchestra_core::preview::{self, Explained, Preview};
+use k8s_openapi::jiff::Timestamp;
+use orchestra_core::{
+    Inputs,
+    preview::{self, Explained, Preview},
+};
 
 use crate::{
     Server,
     access::{Ask, authenticate, authorise},
     answer::{Code, Failure, Format},
     body,
-    gather::gather,
+    gather::{Gathered, gather},
 };
+
+/// Beside a preview, the reason for which what is proposed would be refused: whoever reads the text need not look for
+/// it there.
+pub const REFUSED: &str = "orchestra-refused";
 
 /// The namespace and the name of a Workload, from the address.
 pub(crate) type At = Result<Path<(String, String)>, PathRejection>;
@@ -44,7 +52,7 @@ pub(crate) async fn explain(
 
 async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Failure> {
     let gathered = gather(&server.client, namespace, name).await?;
-    let inputs = gathered.inputs((server.clock)()).ok_or_else(|| absent(namespace, name))?;
+    let inputs = existing(gathered, (server.clock)(), namespace, name)?;
     Ok(preview::explain(&inputs))
 }
 
@@ -61,25 +69,29 @@ pub(crate) async fn plan(
     let previewed = async {
         let (namespace, name) = admit(&server, at, &extensions, "create", "plan").await?;
         if is_deletion(query.as_deref())? {
-            return of_deletion(&server, &namespace, &name).await;
+            return Ok((of_deletion(&server, &namespace, &name).await?, None));
         }
         let proposed = body::read(body, &headers, &namespace, &name)?;
         let gathered = gather(&server.client, &namespace, &name).await?;
         if gathered.namespace.is_none() {
-            let message = format!("There is no namespace {namespace:?}; make it before you apply to it.");
-            return Err(Failure::new(Code::NotFound, message));
+            return Err(no_namespace(&namespace));
         }
-        Ok(preview::preview(&gathered.proposing(proposed, (server.clock)())))
+        let preview = preview::preview(&gathered.proposing(proposed, (server.clock)()));
+        let refusal = preview.refusal();
+        Ok((preview, refusal))
     };
     match previewed.await {
-        Ok(preview) => format.write(StatusCode::OK, &preview),
+        Ok((preview, refusal)) => {
+            let refused = refusal.map(|reason| (HeaderName::from_static(REFUSED), reason.to_string()));
+            (AppendHeaders(refused), format.write(StatusCode::OK, &preview)).into_response()
+        }
         Err(failure) => failure.answer(format),
     }
 }
 
 async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Failure> {
     let gathered = gather(&server.client, namespace, name).await?;
-    let inputs = gathered.inputs((server.clock)()).ok_or_else(|| absent(namespace, name))?;
+    let inputs = existing(gathered, (server.clock)(), namespace, name)?;
     Ok(preview::of_deletion(&inputs))
 }
 
@@ -114,8 +126,25 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| is_end(c) || c == '-' || c == '.')
 }
 
+/// What a decision about a Workload that exists rests on.
+fn existing(gathered: Gathered, now: Timestamp, namespace: &str, name: &str) -> Result<Inputs, Failure> {
+    let is_namespace = gathered.namespace.is_some();
+    gathered
+        .inputs(now)
+        .ok_or_else(|| if is_namespace { absent(namespace, name) } else { no_namespace(namespace) })
+}
+
 pub(crate) fn absent(namespace: &str, name: &str) -> Failure {
-    Failure::new(Code::NotFound, format!("There is no workload {name:?} in the namespace {namespace:?}."))
+    let message = format!(
+        "There is no workload {name:?} in the namespace {namespace:?}; `orchestra get -A` lists those that there are."
+    );
+    Failure::new(Code::NotFound, message)
+}
+
+fn no_namespace(namespace: &str) -> Failure {
+    let message =
+        format!("There is no namespace {namespace:?}; make it with `kubectl create namespace {namespace}`.");
+    Failure::new(Code::NotFound, message)
 }
 
 /// Refuses parameters that mean nothing here.

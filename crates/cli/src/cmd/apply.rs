@@ -101,10 +101,7 @@ async fn apply(args: &Apply, platform: &Platform, workloads: Vec<Workload>) -> R
         let after = api.patch(&name, &params, &Patch::Apply(object)).await;
         let after = after.map_err(|error| match error {
             kube::Error::Api(status) if status.code == 404 && status.message.contains("namespaces") => {
-                Trouble::No(format!(
-                    "there is no namespace {0:?}; make it first, for instance with `kubectl create namespace {0}`",
-                    platform.namespace
-                ))
+                platform.no_namespace()
             }
             error => platform.trouble(&name, error),
         })?;

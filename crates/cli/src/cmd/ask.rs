@@ -1,12 +1,21 @@
 //! Questions that only the platform's server answers: what would be done, and why things are as they are.
 
-use http::{Method, Request, header};
+use http::{Method, Request, StatusCode, header};
+use kube::client::Body;
 
 use super::platform::{Platform, Trouble};
 use crate::args::Format;
 
+/// What the server answers.
+pub(super) struct Answer {
+    /// The text to print, or JSON.
+    pub(super) text: String,
+    /// Whether what was proposed would be refused.
+    pub(super) is_refused: bool,
+}
+
 impl Platform {
-    /// Asks the server about a workload; the answer is the text to print, or JSON.
+    /// Asks the server about a workload.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -14,22 +23,28 @@ impl Platform {
         question: &str,
         body: Vec<u8>,
         format: Format,
-    ) -> Result<String, Trouble> {
+    ) -> Result<Answer, Trouble> {
         let accept = if format == Format::Human { "text/plain" } else { "application/json" };
         let request = Request::builder()
             .method(method)
             .uri(format!("/orchestra/v1/namespaces/{}/workloads/{workload}/{question}", self.namespace))
             .header(header::ACCEPT, accept)
             .header(header::CONTENT_TYPE, "application/json")
-            .body(body)
+            .body(Body::from(body))
             .map_err(|error| Trouble::No(format!("{workload}: {error}")))?;
-        self.client.request_text(request).await.map_err(|error| match error {
+        let broken = |error| self.trouble(workload, error);
+        let (head, body) = self.client.send(request).await.map_err(broken)?.into_parts();
+        let text = String::from_utf8_lossy(&body.collect_bytes().await.map_err(broken)?).into_owned();
+        if head.status.is_success() {
+            return Ok(Answer { text, is_refused: head.headers.contains_key(orchestra_server::REFUSED) });
+        }
+        Err(match head.status {
             // A real API server has no such path: its platform is asked elsewhere.
-            kube::Error::Api(status) if status.code == 404 && status.message.contains("page not found") => {
+            StatusCode::NOT_FOUND if text.contains("page not found") => {
                 Trouble::No(format!("{workload}: this platform does not answer such questions at its API"))
             }
-            kube::Error::Api(status) => Trouble::No(format!("{workload}: {}", said(&status.message))),
-            error => self.trouble(workload, error),
+            StatusCode::NOT_FOUND => self.absent(workload).await,
+            _ => Trouble::No(format!("{workload}: {}", said(&text))),
         })
     }
 }
@@ -37,6 +52,6 @@ impl Platform {
 /// What the server said, in whichever form.
 fn said(message: &str) -> String {
     let json: Option<serde_json::Value> = serde_json::from_str(message).ok();
-    let inner = json.as_ref().and_then(|json| json["error"]["message"].as_str());
+    let inner = json.as_ref().and_then(|json| json["error"]["message"].as_str().or(json["message"].as_str()));
     inner.unwrap_or(message).trim().to_owned()
 }

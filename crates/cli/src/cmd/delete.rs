@@ -21,7 +21,7 @@ async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, Trouble> {
     let api = platform.workloads();
     // All are looked for before the first goes.
     for name in &args.names {
-        api.get(name).await.map_err(|error| platform.trouble(name, error))?;
+        platform.workload(name).await?;
     }
     for name in &args.names {
         let deleted = api.delete(name, &DeleteParams::background()).await;

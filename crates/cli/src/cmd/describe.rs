@@ -18,12 +18,11 @@ use crate::{
 
 pub(crate) fn run(args: &Describe) -> Exit {
     with_platform(&args.target, async |platform| {
-        let found = platform.workloads().get(&args.name).await;
-        let workload = found.map_err(|error| platform.trouble(&args.name, error))?;
+        let workload = platform.workload(&args.name).await?;
         let mut text = describe(&workload);
         let events = platform.ask(Method::GET, &args.name, "events", Vec::new(), Format::Human).await?;
         let _ = writeln!(text, "Events:");
-        for line in events.lines() {
+        for line in events.text.lines() {
             let _ = writeln!(text, "  {line}");
         }
         Ok(after_writing(io::stdout().lock().write_all(ui::printable_lines(&text).as_bytes()), Exit::Yes))

@@ -8,6 +8,6 @@ use crate::{args::Explain, exit::Exit};
 pub(crate) fn run(args: &Explain) -> Exit {
     with_platform(&args.target, async |platform| {
         let answer = platform.ask(Method::GET, &args.name, "explain", Vec::new(), args.output).await?;
-        Ok(show::answer(&answer, args.output))
+        Ok(show::answer(&answer.text, args.output))
     })
 }

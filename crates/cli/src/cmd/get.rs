@@ -29,8 +29,10 @@ async fn get(args: &Get, platform: &Platform) -> Result<Exit, Trouble> {
         workloads.extend(found.map_err(|error| platform.trouble("workloads", error))?);
     }
     for name in &args.names {
-        let found = platform.workloads().get(name).await;
-        workloads.push(found.map_err(|error| platform.trouble(name, error))?);
+        workloads.push(platform.workload(name).await?);
+    }
+    if workloads.is_empty() && !args.all_namespaces && !platform.has_namespace().await {
+        return Err(platform.no_namespace());
     }
     if args.output != Format::Human {
         return Ok(match args.names.len() {

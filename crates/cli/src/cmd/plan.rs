@@ -1,7 +1,5 @@
 //! `orchestra plan`
 
-use std::io::{self, Write};
-
 use http::Method;
 use kube::ResourceExt;
 use orchestra_api::Workload;
@@ -14,7 +12,7 @@ use super::{
 };
 use crate::{
     args::{Format, Plan},
-    exit::{Exit, after_writing},
+    exit::Exit,
 };
 
 pub(crate) fn run(args: &Plan) -> Exit {
@@ -22,7 +20,7 @@ pub(crate) fn run(args: &Plan) -> Exit {
         return with_platform(&args.target, async |platform| {
             let answer =
                 platform.ask(Method::POST, name, "plan?delete=true", Vec::new(), args.output).await?;
-            Ok(show::answer(&answer, args.output))
+            Ok(show::answer(&answer.text, args.output))
         });
     }
     match workloads(&args.documents) {
@@ -32,24 +30,32 @@ pub(crate) fn run(args: &Plan) -> Exit {
 }
 
 async fn plan(args: &Plan, platform: &Platform, workloads: Vec<Workload>) -> Result<Exit, Trouble> {
-    let several = workloads.len() > 1;
+    let mut is_refused = false;
+    let mut answers = Vec::new();
     for workload in workloads {
         let name = workload.name_any();
-        if several && args.output == Format::Human {
-            let written = writeln!(io::stdout().lock(), "Workload {name}:");
-            if after_writing(written, Exit::Yes) != Exit::Yes {
-                return Ok(Exit::No);
-            }
-        }
         let mut object = json!(workload);
         object["apiVersion"] = json!(orchestra_api::API_VERSION);
         object["kind"] = json!("Workload");
         let body = object.to_string().into_bytes();
         let answer = platform.ask(Method::POST, &name, "plan", body, args.output).await?;
-        let exit = show::answer(&answer, args.output);
-        if exit != Exit::Yes {
-            return Ok(exit);
-        }
+        is_refused |= answer.is_refused;
+        answers.push((name, answer.text));
     }
-    Ok(Exit::Yes)
+    // One document, however many files.
+    let text = match (&answers[..], args.output) {
+        ([(_, only)], _) => only.clone(),
+        (several, Format::Human) => {
+            let titled = several.iter().map(|(name, text)| format!("Workload {name}:\n{text}"));
+            titled.collect::<Vec<_>>().join("\n")
+        }
+        (several, _) => {
+            let texts: Vec<&str> = several.iter().map(|(_, text)| text.as_str()).collect();
+            format!("[{}]", texts.join(","))
+        }
+    };
+    Ok(match show::answer(&text, args.output) {
+        Exit::Yes if is_refused => Exit::No,
+        exit => exit,
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client,
     config::{KubeConfigOptions, Kubeconfig},
@@ -84,6 +85,39 @@ impl Platform {
     /// The workloads of the namespace.
     pub(super) fn workloads(&self) -> Api<Workload> {
         Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// A workload of the namespace.
+    pub(super) async fn workload(&self, name: &str) -> Result<Workload, Trouble> {
+        match self.workloads().get_opt(name).await {
+            Ok(Some(workload)) => Ok(workload),
+            Ok(None) => Err(self.absent(name).await),
+            Err(error) => Err(self.trouble(name, error)),
+        }
+    }
+
+    /// Whether the namespace exists. To those who may not look, it does.
+    pub(super) async fn has_namespace(&self) -> bool {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        !matches!(namespaces.get_opt(&self.namespace).await, Ok(None))
+    }
+
+    /// There is no such workload, perhaps since there is no such namespace.
+    pub(super) async fn absent(&self, name: &str) -> Trouble {
+        if !self.has_namespace().await {
+            return self.no_namespace();
+        }
+        Trouble::No(format!(
+            "there is no workload {name:?} in the namespace {:?}; `orchestra get -A` lists those that there are",
+            self.namespace
+        ))
+    }
+
+    pub(super) fn no_namespace(&self) -> Trouble {
+        Trouble::No(format!(
+            "there is no namespace {0:?}; make it with `kubectl create namespace {0}`, or name another with --namespace",
+            self.namespace
+        ))
     }
 
     /// What an error of the platform means to the user. `what` is what was asked for.

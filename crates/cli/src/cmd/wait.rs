@@ -81,12 +81,7 @@ async fn follow(
             match there.get(&name) {
                 Some(workload) => look(workload, goal, waiting)?,
                 None if goal == Goal::Deleted => drop(waiting.remove(&name)),
-                None => {
-                    return Err(Trouble::No(format!(
-                        "there is no workload {name} in the namespace {:?}",
-                        platform.namespace
-                    )));
-                }
+                None => return Err(platform.absent(&name).await),
             }
         }
         if waiting.is_empty() {

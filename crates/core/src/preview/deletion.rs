@@ -43,5 +43,6 @@ pub fn of_deletion(inputs: &Inputs) -> Preview {
         }
     }
     changes.push(Change::of_end(&inputs.workload));
-    Preview { changes, status, pending: Vec::new(), explanation: first.explanation }
+    let (namespace, name) = (inputs.namespace_name().to_owned(), inputs.workload_ref().name);
+    Preview { namespace, name, changes, status, pending: Vec::new(), explanation: first.explanation }
 }

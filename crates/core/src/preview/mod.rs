@@ -18,7 +18,10 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use orchestra_api::{ResourceClaim, WorkloadExposure, WorkloadPlan, workload::WorkloadStatus};
+use orchestra_api::{
+    ConditionStatus, ConditionType, Reason, ResourceClaim, WorkloadExposure, WorkloadPlan,
+    workload::WorkloadStatus,
+};
 use serde::Serialize;
 
 pub use self::{
@@ -41,6 +44,10 @@ const KNOWN_AFTER_APPLY: &str = "(known after apply)";
 /// What an apply or a deletion would do.
 #[derive(Clone, Debug, Serialize)]
 pub struct Preview {
+    /// The namespace of the Workload.
+    pub namespace: String,
+    /// The name of the Workload.
+    pub name: String,
     /// What would become of each object behind the Workload, in the order in which it happens.
     pub changes: Vec<Change>,
     /// What the Workload would say of itself right after.
@@ -75,7 +82,17 @@ pub fn preview(inputs: &Inputs) -> Preview {
         changes.insert(0, Change::of_beginning(&inputs.workload));
     }
     let explanation = decision.explanation;
-    Preview { changes, status, pending: explanation.gaps.clone(), explanation }
+    let (namespace, name) = (inputs.namespace_name().to_owned(), inputs.workload_ref().name);
+    Preview { namespace, name, changes, status, pending: explanation.gaps.clone(), explanation }
+}
+
+impl Preview {
+    /// Why the platform would not carry out what is applied, if so: the document has a mistake, or a policy forbids
+    /// something in it. Whatever else is not ready may become so by itself, or when others act.
+    pub fn refusal(&self) -> Option<Reason> {
+        let inputs = self.status.conditions.iter().find(|found| found.type_ == ConditionType::InputsValid)?;
+        (inputs.status == ConditionStatus::False).then_some(inputs.reason)
+    }
 }
 
 /// A decision beside what is there.

@@ -66,7 +66,7 @@ async fn every_failure_comes_in_one_envelope() {
                     .await;
             assert_eq!(said.status.as_u16(), status, "{method} {path}: {}", said.text);
             match accept {
-                "text/plain" => assert!(said.text.starts_with(&format!("{code}: ")), "{}", said.text),
+                "text/plain" => assert!(!said.text.contains(code) && said.text.len() > 10, "{}", said.text),
                 _ => assert_eq!(said.code(), code, "{method} {path}"),
             }
         }
@@ -96,7 +96,7 @@ async fn health_is_for_everybody_and_readiness_says_what_is_awaited() {
     server.awaited = Arc::new(|| vec!["the API".to_owned(), "the caches".to_owned()]);
     let said = ask_for(server, "/orchestra/readyz", None).await;
     assert_eq!(said.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(said.text, "UNAVAILABLE: The platform waits for: the API, the caches.\n");
+    assert_eq!(said.text, "The platform waits for: the API, the caches.\n");
     let said = ask_for(platform.server(), "/orchestra/metrics", Some(administrator())).await;
     assert_eq!((said.status, said.text.as_str()), (StatusCode::OK, "orchestra_up 1\n"));
 }

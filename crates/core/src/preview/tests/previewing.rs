@@ -1,6 +1,6 @@
 //! Previews: the diff, and that it comes true.
 
-use orchestra_api::{annotation, claim::Phase};
+use orchestra_api::{Reason, annotation, claim::Phase};
 use serde_json::json;
 
 use super::world::{World, assert_text, ready, with_database};
@@ -158,8 +158,11 @@ fn a_value_that_will_never_come_is_listed_and_no_plan_is_made_up() {
 fn an_invalid_document_changes_nothing_and_says_where_it_is_wrong() {
     let mut spec = with_database("hello");
     spec["containers"]["app"]["env"] = json!({});
+    let preview = ready().preview(spec);
+    assert_eq!(preview.refusal(), Some(Reason::SpecInvalid));
+    assert_eq!(ready().preview(with_database("bye")).refusal(), None, "what only takes time is not refused");
     assert_text(
-        &ready().preview(spec),
+        &preview,
         r#"
 No changes.
 
