@@ -2,6 +2,7 @@
 
 mod args;
 mod cmd;
+mod drivers;
 mod exit;
 mod ui;
 

@@ -31,13 +31,12 @@ use orchestra_apiserver::{
 };
 use orchestra_controllers::{Controllers, metrics::Metrics};
 use orchestra_core::config;
-use orchestra_drivers::static_engine::Static;
 use orchestra_server::{AdminOnly, Server as Answers};
 use serde_json::json;
 use tokio::sync::watch;
 
 use super::{input, logging};
-use crate::{args::Serve, exit::Exit, ui};
+use crate::{args::Serve, drivers, exit::Exit, ui};
 
 /// Under this name the platform's own objects are kept.
 const MANAGER: &str = "orchestra-serve";
@@ -76,6 +75,9 @@ fn read_document(path: &Path) -> Result<String, Exit> {
         }
         Exit::No
     })?;
+    for missing in drivers::contained().missing(&source.text) {
+        ui::say(&format!("warning: {}: {missing}", input::name(path)));
+    }
     Ok(source.text)
 }
 
@@ -157,7 +159,8 @@ impl Platform {
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
         let options = orchestra_controllers::Options {
-            provisioners: vec![Arc::new(Static)],
+            runtimes: drivers::runtimes(),
+            provisioners: drivers::provisioners(),
             metrics: metrics.clone(),
             ..orchestra_controllers::Options::default()
         };

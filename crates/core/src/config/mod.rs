@@ -4,6 +4,7 @@
 //! it makes sense: names are unique, ranges and selectors are read, every profile that is named exists and has a
 //! backend. Everything that is wrong with a text is said at once; nothing in it is ignored.
 
+mod contained;
 mod document;
 mod fault;
 mod profile;
@@ -21,6 +22,7 @@ use orchestra_api::{
 };
 use orchestra_score::{Code, Node, Pointer, Source, SourceId, node::Value, yaml};
 
+pub use contained::Contained;
 pub use fault::Fault;
 pub use profile::{Backend, Profile};
 
