@@ -2,12 +2,15 @@
 //!
 //! It is read from one config map and followed. A document with faults is reported (an event on the config map, a
 //! metric, the log) and changes nothing: the last good one stays in force, also over a restart, since it is kept in
-//! a config map beside.
+//! a config map beside. When it is mended, that is told as well.
 
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
@@ -60,6 +63,8 @@ pub struct Keeper {
     client: Client,
     recorder: Recorder,
     metrics: Metrics,
+    /// Whether a document was refused, and none taken since: the next one that is taken is then worth telling.
+    refused: AtomicBool,
 }
 
 impl fmt::Debug for Keeper {
@@ -77,7 +82,8 @@ impl Keeper {
         metrics: Metrics,
     ) -> kube::Result<Self> {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-        let keeper = Self { settings, api, client, recorder, metrics };
+        let refused = AtomicBool::new(false);
+        let keeper = Self { settings, api, client, recorder, metrics, refused };
         // First what was in force before: it stays if the document has faults now.
         if let Some(kept) = keeper.api.get_opt(IN_FORCE_MAP).await?
             && let Ok(config) = config::check(&text(&kept))
@@ -133,6 +139,10 @@ impl Keeper {
                 self.metrics.config_valid(true);
                 let changed = *self.settings.config() != config;
                 self.settings.set(config);
+                if let (Some(map), true) = (map, self.refused.swap(false, Ordering::Relaxed)) {
+                    let note = "The document is in force: what was wrong with it is mended.";
+                    self.tell(map, Severity::Normal, "ConfigTaken", note.to_owned());
+                }
                 if changed {
                     tracing::info!("the platform's document has changed");
                     self.keep(&text).await;
@@ -165,9 +175,14 @@ impl Keeper {
     fn complain(&self, map: &ConfigMap, why: &str) {
         let note = format!("The document is not taken, and the last good one stays in force: {why}.");
         tracing::warn!("{note}");
+        self.refused.store(true, Ordering::Relaxed);
+        self.tell(map, Severity::Warning, "ConfigInvalid", note);
+    }
+
+    fn tell(&self, map: &ConfigMap, severity: Severity, reason: &str, note: String) {
         let regarding = ObjectReference { namespace: map.namespace(), ..map.object_ref(&()) };
-        let (reason, action) = ("ConfigInvalid".to_owned(), "Load".to_owned());
-        self.recorder.record(&regarding, Report { severity: Severity::Warning, reason, action, note });
+        let (reason, action) = (reason.to_owned(), "Load".to_owned());
+        self.recorder.record(&regarding, Report { severity, reason, action, note });
     }
 }
 

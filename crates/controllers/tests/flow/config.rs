@@ -42,6 +42,16 @@ async fn a_bad_document_is_reported_and_the_last_good_one_stays_in_force() {
     // A good one counts again, at once.
     platform.configure(&DOCUMENT.replace("backendId: here", "backendId: home")).await;
     platform.env.eventually("the document is good again", async || is_valid(&metrics, 1)).await;
+    platform
+        .env
+        .eventually("the config map has an event that says so", async || {
+            let events = platform.events_of("score-system", "ConfigMap", "orchestrator-config").await;
+            events.iter().any(|event| {
+                let note = event.note.as_deref().unwrap_or_default();
+                event.type_.as_deref() == Some("Normal") && note.contains("is in force")
+            })
+        })
+        .await;
     platform.apply("latest", web()).await;
     platform.until_ready("latest").await;
     assert_eq!(platform.runtime.running("default", "latest").unwrap().backend, "home");
