@@ -49,6 +49,9 @@ pub(crate) enum Command {
     #[command(verbatim_doc_comment)]
     Schema,
     /// Print the version of this program and of the Score specification it knows
+    ///
+    ///   orchestra version -o json | jq -r .version
+    #[command(verbatim_doc_comment)]
     Version {
         /// How to print it
         #[arg(short, long, value_enum, default_value_t)]
@@ -71,12 +74,13 @@ pub(crate) enum Command {
 ///
 /// Files are checked against the Score specification (score.dev/v1b1 at 0.4.1),
 /// and for what no schema can see: placeholders that refer to nothing, containers
-/// that wait for each other, ports that clash.
+/// that wait for each other, ports that clash, files and annotations that do not exist.
 ///
 ///   orchestra validate                             checks ./score.yaml
 ///   orchestra validate a.yaml b.yaml               checks several files
 ///   cat score.yaml | orchestra validate -          checks standard input
 ///   orchestra validate -o json | jq '.files[].errors'
+///   orchestra validate --override-property containers.main.image=nginx
 ///
 /// Every kind of finding has a page under docs/errors/.
 #[derive(Debug, clap::Args)]
@@ -110,8 +114,14 @@ pub(crate) struct Documents {
 
     /// A single value to set, such as containers.main.image=nginx; the value is YAML, an empty one removes
     ///
-    /// A dot inside a key is written \. and a number is an index into a list, where -1 appends. Can be repeated.
-    #[arg(long, value_name = "PATH=VALUE")]
+    /// A dot inside a key is written \., and a number is an index into a list, where -1 appends.
+    /// Can be repeated:
+    ///
+    ///   --override-property 'containers.main.variables.DEBUG="true"'
+    ///   --override-property 'metadata.annotations.score\.dev/profile=batch-job'
+    ///   --override-property containers.main.args.-1=--verbose
+    ///   --override-property service.ports.admin=
+    #[arg(long, value_name = "PATH=VALUE", verbatim_doc_comment)]
     pub(crate) override_property: Vec<String>,
 
     /// The image for the containers whose image is `.`
@@ -278,9 +288,13 @@ pub(crate) struct Apply {
 /// every difference to what is there now, and how the workload would then stand.
 ///
 ///   orchestra plan score.yaml
+///   orchestra plan web.yaml worker.yaml -o json    one list, with the name of each
 ///   orchestra plan --delete web
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(
+    after_help = "Exit codes: 0 it would be taken, 1 it is invalid or a policy forbids it, 2 wrong usage, 3 the platform is unreachable."
+)]
 pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) documents: Documents,
@@ -298,7 +312,12 @@ pub(crate) struct Plan {
 }
 
 /// List workloads, or show one
+///
+///   orchestra get                                  those of the namespace
+///   orchestra get -A                               those of all namespaces
+///   orchestra get web -o yaml                      one, with all that is known of it
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Get {
     /// The workloads; all of the namespace if none is named
     #[arg(value_name = "WORKLOAD", value_parser = name)]
@@ -317,7 +336,10 @@ pub(crate) struct Get {
 }
 
 /// Show how a workload fares: conditions, dependencies, what happened
+///
+///   orchestra describe -n shop web
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Describe {
     /// The workload
     #[arg(value_name = "WORKLOAD", value_parser = name)]
@@ -331,7 +353,11 @@ pub(crate) struct Describe {
 ///
 /// The chain from the cause to the condition: what is wrong in the document, which policy
 /// forbids or fills in what, where it could run and why there, what it waits for.
+///
+///   orchestra explain web
+///   orchestra explain web -o json | jq .next
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Explain {
     /// The workload
     #[arg(value_name = "WORKLOAD", value_parser = name)]
@@ -385,6 +411,9 @@ pub(crate) enum Goal {
 ///
 /// What they depend on goes too, unless its policy says otherwise; `orchestra plan
 /// --delete` shows it beforehand.
+///
+///   orchestra plan --delete web && orchestra delete web
+///   orchestra delete -n shop web worker
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Delete {
@@ -408,7 +437,11 @@ pub(crate) struct Delete {
 pub(crate) enum Config {
     /// Check the platform's document, and say everything that is wrong with it
     ///
+    /// Runtimes and engines that this program does not contain are a warning: a controller of your
+    /// own may look after them.
+    ///
     ///   orchestra config check platform.yaml
+    ///   orchestra config check platform.yaml -o json | jq '.faults'
     #[command(verbatim_doc_comment)]
     Check {
         /// The document; `-` is standard input

@@ -141,6 +141,29 @@ fn completions_are_there_for_every_shell() {
 }
 
 #[test]
+fn every_command_teaches_by_example() {
+    fn commands(command: &clap::Command, name: &str, found: &mut Vec<(String, String)>) {
+        for inner in command.get_subcommands() {
+            let name = format!("{name} {}", inner.get_name());
+            let about = inner.get_long_about().or(inner.get_about()).map(ToString::to_string);
+            if inner.has_subcommands() {
+                commands(inner, &name, found);
+            } else {
+                found.push((name, about.unwrap_or_default()));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    commands(&orchestra_cli::command(), "orchestra", &mut found);
+    assert!(found.len() > 10, "{found:?}");
+    for (name, about) in found {
+        assert!(about.contains(&name), "the help of `{name}` has no example:\n{about}");
+    }
+    let help = String::from_utf8(orchestra(&["apply", "--help"], b"").stdout).unwrap();
+    assert!(help.contains("--override-property 'containers.main.variables.DEBUG=\"true\"'"), "{help}");
+}
+
+#[test]
 fn the_schema_is_json_that_names_the_fields() {
     let output = orchestra(&["schema"], b"");
     assert!(answer(&output)["properties"]["containers"].is_object());
