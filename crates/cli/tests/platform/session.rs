@@ -1,19 +1,23 @@
 //! A folder with a platform in it, and a user who types.
 
 use std::{
+    fmt::Debug,
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
+    pin::pin,
     process::{Child, Command, Stdio},
 };
 
+use futures_util::TryStreamExt;
 use kube::{
     Api, Client, ResourceExt,
-    api::{ListParams, Patch, PatchParams},
+    api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
 use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
 
 /// What a command answered.
 #[derive(Debug)]
@@ -55,11 +59,20 @@ impl Drop for Session {
 
 impl Session {
     pub(crate) fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// With a document of the platform; what it logs can be read.
+    pub(crate) fn start_with(document: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("platform.yaml"), document).unwrap();
         let mut server = Command::new(env!("CARGO_BIN_EXE_orchestra"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--log", "debug", "--config", "platform.yaml"])
+            .arg("--data-dir")
             .arg(folder.path().join("data"))
+            .current_dir(folder.path())
             .stdout(Stdio::piped())
+            .stderr(fs::File::create(folder.path().join("server.log")).unwrap())
             .spawn()
             .unwrap();
         let mut greeting = String::new();
@@ -76,6 +89,43 @@ impl Session {
         let path = self.folder.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// What the platform has logged so far, from its every step.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("server.log")).unwrap()
+    }
+
+    /// Puts an object of the platform in place.
+    pub(crate) fn put<K>(&self, api: impl FnOnce(Client) -> Api<K>, object: &Json)
+    where
+        K: Clone + DeserializeOwned + Debug,
+    {
+        self.talk(async |client| {
+            let apply = PatchParams::apply("somebody").force();
+            let name = object["metadata"]["name"].as_str().unwrap();
+            api(client).patch(name, &apply, &Patch::Apply(object)).await.unwrap();
+        });
+    }
+
+    /// The plan of a workload, as soon as there is one.
+    pub(crate) fn plan_of(&self, name: &str) -> WorkloadPlan {
+        self.talk(async |client| {
+            let plans: Api<WorkloadPlan> = Api::default_namespaced(client);
+            let listed = plans.list(&ListParams::default()).await.unwrap();
+            let version = listed.metadata.resource_version.unwrap_or_default();
+            if let Some(plan) = listed.items.into_iter().find(|plan| plan.name_any() == name) {
+                return plan;
+            }
+            let mut events = pin!(plans.watch(&WatchParams::default(), &version).await.unwrap());
+            while let Some(event) = events.try_next().await.unwrap() {
+                match event {
+                    WatchEvent::Added(plan) if plan.name_any() == name => return plan,
+                    _ => {}
+                }
+            }
+            panic!("the watch ended before there was a plan of {name}");
+        })
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
