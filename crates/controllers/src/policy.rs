@@ -10,16 +10,13 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use orchestra_api::{PlatformPolicy, policy::PlatformPolicyStatus};
-use orchestra_core::{
-    policy::{self, Count, Subject},
-    validate::validate,
-};
+use orchestra_core::{judge, policy};
 use serde_json::json;
 
 use crate::{
     denial,
     work::{Failure, Next, Reconcile},
-    world::{World, namespace_of},
+    world::World,
 };
 
 /// All policies together: what one fills in may satisfy another.
@@ -30,6 +27,15 @@ impl fmt::Display for AllPolicies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("all policies")
     }
+}
+
+/// How many Workloads a policy is about.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    /// It selects them.
+    matched: u32,
+    /// It selects them, and they violate it.
+    violating: u32,
 }
 
 /// The policy controller.
@@ -50,32 +56,17 @@ impl PolicyController {
         Self { world, client }
     }
 
-    fn count(&self, policies: &[PlatformPolicy]) -> BTreeMap<String, Count> {
-        let homes: BTreeMap<String, _> = self
-            .world
-            .namespaces
-            .all()
-            .iter()
-            .map(|home| (home.name_any(), namespace_of(home).labels))
-            .collect();
-        let none = BTreeMap::new();
-        let workloads = self.world.workloads.all().into_iter().filter_map(|workload| {
-            let document = validate(&workload).ok()?;
-            Some((
-                workload.namespace().unwrap_or_default(),
-                workload.metadata.labels.unwrap_or_default(),
-                document,
-            ))
-        });
-        let workloads: Vec<_> = workloads.collect();
-        let subjects = workloads.iter().map(|(namespace, labels, document)| Subject {
-            namespace,
-            namespace_labels: homes.get(namespace).unwrap_or(&none),
-            labels,
-            document,
-            classes: &none,
-        });
-        policy::count(policies, subjects)
+    /// How many Workloads each policy concerns, by its name: looked at as the workload controller looks at them.
+    fn count(&self) -> BTreeMap<String, Count> {
+        let mut counts: BTreeMap<String, Count> = BTreeMap::new();
+        for workload in self.world.workloads.all() {
+            for (policy, is_violated) in judge(&self.world.inputs(workload)) {
+                let count = counts.entry(policy).or_default();
+                count.matched += 1;
+                count.violating += u32::from(is_violated);
+            }
+        }
+        counts
     }
 
     async fn say(&self, policy: &PlatformPolicy, status: &PlatformPolicyStatus) -> Result<(), Failure> {
@@ -148,7 +139,7 @@ impl Reconcile for PolicyController {
         if policies.is_empty() {
             return Ok(Next::AwaitChange);
         }
-        let counts = self.count(&policies);
+        let counts = self.count();
         // One that cannot be told does not keep the others from being told.
         let mut failure = None;
         for policy in &policies {

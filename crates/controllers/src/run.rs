@@ -7,6 +7,8 @@
 //! the document ─────► workload, claim   runtimes ► plan, provisioners ► claim
 //! ```
 //!
+//! Policies count Workloads at leisure, after any change of what is decided about these.
+//!
 //! Nothing is polled: each wakes what its change can concern.
 
 use std::{
@@ -273,6 +275,7 @@ impl Waker {
     fn document_changed(&self) {
         let Some(handles) = self.handles.get() else { return };
         wake_all(&self.world.workloads, &handles.workloads);
+        handles.policies.wake_in(AllPolicies, COUNTING);
         for claim in self.world.claims.all() {
             handles.wake_instance(&claim);
         }
@@ -304,6 +307,9 @@ impl Waker {
         if !is_own_report(change) {
             handles.wake_instance(claim);
         }
+        if is_other(change) {
+            handles.policies.wake_in(AllPolicies, COUNTING);
+        }
         handles
             .workloads
             .wake(Key::new(&claim.namespace().unwrap_or_default(), &claim.spec.workload_ref.name));
@@ -324,6 +330,9 @@ impl Waker {
             handles.workloads.wake_in(key.clone(), GATHERING);
         } else {
             handles.workloads.wake(key.clone());
+        }
+        if is_other(change) {
+            handles.policies.wake_in(AllPolicies, COUNTING);
         }
         if !is_own_report(change) {
             handles.plans.wake(key);

@@ -63,6 +63,28 @@ fn class<'e>(key: &str, effective: &'e Effective) -> &'e str {
     effective.classes.get(key).map_or(orchestra_score::resource::Uid::DEFAULT_CLASS, String::as_str)
 }
 
+/// The classes that claims have got without the author naming one, by key: the edit of a policy changes none of them.
+pub(crate) fn existing_classes(
+    live: &Live<'_>,
+    resources: &BTreeMap<String, Resource>,
+) -> BTreeMap<String, String> {
+    let in_force = |name: &str| {
+        let plan = live.plan.ours();
+        plan.is_some_and(|plan| plan.spec.claims.iter().any(|claim| claim.name == name))
+    };
+    let class_of = |(key, resource): (&String, &Resource)| {
+        let fits = live.claims.iter().filter(|(_, claim)| {
+            claim.spec.key == *key
+                && claim.spec.type_ == resource.type_
+                && claim.spec.id == resource.id
+                && claim.metadata.deletion_timestamp.is_none()
+        });
+        let (_, claim) = fits.max_by_key(|(name, _)| in_force(name))?;
+        resource.class.is_none().then(|| (key.clone(), claim.spec.class.clone()))
+    };
+    resources.iter().filter_map(class_of).collect()
+}
+
 /// Decides about every dependency.
 pub(crate) fn claim(
     inputs: &Inputs,

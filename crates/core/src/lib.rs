@@ -42,4 +42,4 @@ pub mod validate;
 pub use decision::{Applied, Decision, Denied};
 pub use inputs::{Inputs, Namespace};
 pub use outputs::Gap;
-pub use plan::plan;
+pub use plan::{judge, plan};

@@ -13,7 +13,7 @@ use orchestra_api::{
     plan::{Kind, Phase, WorkloadPlanSpec},
 };
 use orchestra_score::{
-    Node,
+    Node, Pointer,
     model::{self, Resource},
 };
 use serde_json::{Map, Value as Json};
@@ -26,7 +26,7 @@ use crate::{
     lint,
     outputs::{Gap, Outputs, is_provided},
     place::{Placed, ProfileReason, Refusal, Terms},
-    policy::{self, Effective, Subject},
+    policy::{self, Effective, Subject, Violation},
     project::Projection,
     request,
     sentence::sentence,
@@ -43,6 +43,46 @@ pub fn plan(inputs: &Inputs) -> Decision {
     let mut steps = Steps { inputs, live: inputs.live(), explanation: Explanation::default() };
     match steps.decide() {
         Ok(decision) | Err(decision) => *decision,
+    }
+}
+
+/// The policies that select a Workload, by name, and whether it violates them. It is looked at as [`plan`] looks at
+/// it, only policy by policy. None judges what is invalid or on its way out.
+pub fn judge(inputs: &Inputs) -> BTreeMap<String, bool> {
+    let valid = validate::validate(&inputs.workload).ok();
+    let Some(document) = valid.filter(|_| inputs.workload.metadata.deletion_timestamp.is_none()) else {
+        return BTreeMap::new();
+    };
+    let live = inputs.live();
+    let classes = claims::existing_classes(&live, document.resources.as_ref().unwrap_or(&BTreeMap::new()));
+    let subject = subject(inputs, &document, &classes);
+    let effective = policy::apply(&inputs.policies, &subject).effective;
+    let forbids = |allowed: &BTreeSet<String>| {
+        request::forbid_profile(inputs, &live, &document, &effective, allowed).is_some()
+    };
+    let verdicts = policy::judge(&inputs.policies, &subject).into_iter();
+    verdicts
+        .map(|verdict| {
+            let is_violated =
+                !verdict.violations.is_empty() || verdict.profiles.as_ref().is_some_and(forbids);
+            (verdict.policy, is_violated)
+        })
+        .collect()
+}
+
+/// The Workload as policies look at it.
+fn subject<'a>(
+    inputs: &'a Inputs,
+    document: &'a model::Workload,
+    classes: &'a BTreeMap<String, String>,
+) -> Subject<'a> {
+    static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
+    Subject {
+        namespace: inputs.namespace_name(),
+        namespace_labels: &inputs.namespace.labels,
+        labels: inputs.workload.metadata.labels.as_ref().unwrap_or(&NO_LABELS),
+        document,
+        classes,
     }
 }
 
@@ -131,19 +171,14 @@ impl Steps<'_> {
         document: &model::Workload,
         resources: &BTreeMap<String, Resource>,
     ) -> Step<Effective> {
-        let no_labels = BTreeMap::new();
-        let outcome = policy::apply(
-            &self.inputs.policies,
-            &Subject {
-                namespace: self.inputs.namespace_name(),
-                namespace_labels: &self.inputs.namespace.labels,
-                labels: self.inputs.workload.metadata.labels.as_ref().unwrap_or(&no_labels),
-                document,
-                classes: &self.existing_classes(resources),
-            },
-        );
+        let classes = claims::existing_classes(&self.live, resources);
+        let outcome = policy::apply(&self.inputs.policies, &subject(self.inputs, document, &classes));
         self.explanation.settings = outcome.explanation;
         self.explanation.audited = outcome.audited;
+        let left_out = |policy: &String| {
+            format!("The policy `{policy}` has a fault, and is left out: ask the platform team.")
+        };
+        self.explanation.notes.extend(outcome.left_out.iter().map(left_out));
         if let Some(invalid) = outcome.invalid.first() {
             return Err(self.refused(Finding::bad(Reason::SpecInvalid, invalid.message.clone())));
         }
@@ -156,25 +191,6 @@ impl Steps<'_> {
         Ok(outcome.effective)
     }
 
-    /// The classes that claims have got without the author naming one.
-    fn existing_classes(&self, resources: &BTreeMap<String, Resource>) -> BTreeMap<String, String> {
-        let in_force = |name: &str| {
-            let plan = self.live.plan.ours();
-            plan.is_some_and(|plan| plan.spec.claims.iter().any(|claim| claim.name == name))
-        };
-        let class_of = |(key, resource): (&String, &Resource)| {
-            let fits = self.live.claims.iter().filter(|(_, claim)| {
-                claim.spec.key == *key
-                    && claim.spec.type_ == resource.type_
-                    && claim.spec.id == resource.id
-                    && claim.metadata.deletion_timestamp.is_none()
-            });
-            let (_, claim) = fits.max_by_key(|(name, _)| in_force(name))?;
-            resource.class.is_none().then(|| (key.clone(), claim.spec.class.clone()))
-        };
-        resources.iter().filter_map(class_of).collect()
-    }
-
     fn place(
         &mut self,
         document: &model::Workload,
@@ -182,6 +198,7 @@ impl Steps<'_> {
         requirements: &BTreeSet<String>,
         names: &BTreeMap<String, String>,
     ) -> Step<Placed> {
+        self.audit_profile(document, effective);
         let outcome = request::place(self.inputs, &self.live, document, effective, requirements);
         self.explanation.placement = Some(outcome.explanation);
         outcome.result.map_err(|refusal| {
@@ -196,6 +213,23 @@ impl Steps<'_> {
                 _ => self.held_up(names, Finding::bad(Reason::RuntimeSelecting, message)),
             }
         })
+    }
+
+    /// Whether the profile would be refused by policies that are not enforced. An author's own is judged already.
+    fn audit_profile(&mut self, document: &model::Workload, effective: &Effective) {
+        let pointer = Pointer::of(["metadata", "annotations", annotation::PROFILE]);
+        for (policy, allowed) in &effective.audited_profiles {
+            let is_judged = |known: &Violation| known.policy == *policy && known.pointer == pointer.as_str();
+            if self.explanation.audited.iter().any(is_judged) {
+                continue;
+            }
+            let refusal = request::forbid_profile(self.inputs, &self.live, document, effective, allowed);
+            self.explanation.audited.extend(refusal.map(|refusal| Violation {
+                policy: policy.clone(),
+                pointer: pointer.as_str().to_owned(),
+                message: sentence(&refusal.message(), 0),
+            }));
+        }
     }
 
     /// What is asked for, and what it has given. What a claim gave before it is asked for otherwise is out of date:

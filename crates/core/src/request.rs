@@ -12,7 +12,7 @@ use crate::{
     config::provisioner::{self, Wanted},
     inputs::{Inputs, Live},
     outputs::was_bound,
-    place::{self, Current, Move, Outcome, Request},
+    place::{self, Current, Move, Outcome, Refusal, Request},
     policy::Effective,
 };
 
@@ -65,6 +65,19 @@ pub(crate) fn place(
             }),
         },
     )
+}
+
+/// Why the profile of a Workload would be refused if only these were allowed; nothing if it would not.
+pub(crate) fn forbid_profile(
+    inputs: &Inputs,
+    live: &Live<'_>,
+    document: &model::Workload,
+    effective: &Effective,
+    allowed: &BTreeSet<String>,
+) -> Option<Refusal> {
+    let effective = Effective { allowed_profiles: Some(allowed.clone()), ..effective.clone() };
+    let outcome = place(inputs, live, document, &effective, &requirements(&effective.annotations));
+    outcome.result.err().filter(|refusal| matches!(refusal, Refusal::ProfileNotAllowed { .. }))
 }
 
 /// Whether the Workload asks for what it asked for when it was placed. The exposure notes each generation that was.

@@ -38,14 +38,37 @@ async fn a_policy_that_only_audits_counts_and_blocks_nothing() {
         .await;
     platform.apply("shop", web()).await;
     platform.until_ready("shop").await;
+    until_counted(&platform, "watch", (1, 1)).await;
+}
+
+/// Waits until a policy has counted so many that it concerns, and so many that violate it.
+async fn until_counted(platform: &Platform, policy: &str, expected: (u32, u32)) {
     let policies = platform.policies();
     platform
         .env
-        .eventually("the policy has counted", async || {
-            let status = policies.get("watch").await.unwrap().status.unwrap_or_default();
-            if (status.matched, status.violating) == (1, 1) { Ok(true) } else { Err(format!("{status:?}")) }
+        .eventually(format!("the policy {policy} has counted {expected:?}"), async || {
+            let status = policies.get(policy).await.unwrap().status.unwrap_or_default();
+            if (status.matched, status.violating) == expected { Ok(true) } else { Err(format!("{status:?}")) }
         })
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_counts_the_profile_that_a_workload_gets_and_the_class_that_its_claim_has() {
+    let platform = Platform::start().await;
+    platform.policy("classes", json!({"defaults": {"classes": {"postgres": "small"}}})).await;
+    platform.idle().await;
+    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
+    platform.until_ready("shop").await;
+    // What is there keeps its class, whatever the policy says now.
+    platform.policy("classes", json!({"defaults": {"classes": {"postgres": "large"}}})).await;
+    let large = json!([{"type": "postgres", "class": "large"}]);
+    platform.policy("large", json!({"mode": "Audit", "allow": {"resources": large}})).await;
+    until_counted(&platform, "large", (1, 1)).await;
+    until_counted(&platform, "classes", (1, 0)).await;
+    platform.policy("elsewhere", json!({"allow": {"profiles": ["elsewhere"]}})).await;
+    platform.until_not("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
+    until_counted(&platform, "elsewhere", (1, 1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

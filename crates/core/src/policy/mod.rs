@@ -42,7 +42,7 @@ use orchestra_api::{PlatformPolicy, policy::Mode};
 use orchestra_score::model::Workload;
 
 pub use self::outcome::{
-    Compute, Count, Effective, Fault, Invalid, Outcome, Overridden, Setting, Source, Violation,
+    Compute, Effective, Fault, Invalid, Outcome, Overridden, Setting, Source, Verdict, Violation,
 };
 use self::{limits::Ceiling, reading::InForce};
 
@@ -69,10 +69,11 @@ pub struct Subject<'a> {
 pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
     let faults = reading::read(policies).1;
     let policies = last_good(policies);
-    let policies = reading::read(&policies).0;
+    let (policies, unusable) = reading::read(&policies);
     let policies = selected(&policies, subject);
     let mut outcome = defaults::fill(&policies, subject);
     outcome.faults = faults;
+    outcome.left_out = unusable.into_iter().map(|fault| fault.policy).collect();
 
     let (enforced, audits): (Vec<&InForce<'_>>, Vec<_>) =
         policies.into_iter().partition(|policy| policy.spec.mode == Mode::Enforce);
@@ -87,6 +88,8 @@ pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
     outcome.violations = exceeded.chain(forbidden).collect();
     outcome.audited = audits.iter().flat_map(|policy| violations(policy, subject, effective)).collect();
     outcome.effective.allowed_profiles = allow::profiles(&enforced);
+    let list = |policy: &&InForce<'_>| Some((policy.name.to_owned(), allow::profiles(&[*policy])?));
+    outcome.effective.audited_profiles = audits.iter().filter_map(list).collect();
 
     for violations in [&mut outcome.violations, &mut outcome.audited] {
         violations
@@ -112,27 +115,19 @@ pub fn check(policy: &PlatformPolicy) -> Vec<Fault> {
     reading::read(std::slice::from_ref(policy)).1
 }
 
-/// How many Workloads each policy selects, and how many of those violate it, by the name of the policy. What other
-/// policies fill in counts, since a Workload that they complete violates nothing. A policy with faults
-/// counts as it was last accepted.
-pub fn count<'a>(
-    policies: &[PlatformPolicy],
-    subjects: impl IntoIterator<Item = Subject<'a>>,
-) -> BTreeMap<String, Count> {
-    let names = policies.iter().map(|policy| reading::name(policy).to_owned());
-    let mut counts: BTreeMap<String, Count> = names.map(|name| (name, Count::default())).collect();
+/// What each policy that selects a Workload makes of it, in the order in which they count. What other policies fill in
+/// counts, since a Workload that they complete violates nothing. A policy with faults judges as it was last accepted.
+pub fn judge(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Vec<Verdict> {
     let policies = last_good(policies);
     let (policies, _) = reading::read(&policies);
-    for subject in subjects {
-        let selected = selected(&policies, &subject);
-        let effective = defaults::fill(&selected, &subject).effective;
-        for policy in selected {
-            let count = counts.entry(policy.name.to_owned()).or_default();
-            count.matched += 1;
-            count.violating += u32::from(!violations(policy, &subject, &effective).is_empty());
-        }
-    }
-    counts
+    let selected = selected(&policies, subject);
+    let effective = defaults::fill(&selected, subject).effective;
+    let verdict = |policy: &&InForce<'_>| Verdict {
+        policy: policy.name.to_owned(),
+        violations: violations(policy, subject, &effective),
+        profiles: allow::profiles(&[*policy]),
+    };
+    selected.iter().map(verdict).collect()
 }
 
 /// Where a Workload violates a policy, whatever others say.

@@ -19,8 +19,10 @@ pub struct Outcome {
     pub invalid: Vec<Invalid>,
     /// Everything that was decided, and by whom.
     pub explanation: Vec<Setting>,
-    /// The policies that were left out, since they cannot be read.
+    /// What is wrong with policies.
     pub faults: Vec<Fault>,
+    /// The policies that were left out, since they have faults and were never accepted.
+    pub left_out: BTreeSet<String>,
 }
 
 /// What holds for a Workload once policies have filled in what the author left open.
@@ -31,6 +33,9 @@ pub struct Effective {
     pub profile: Option<(String, String)>,
     /// The profiles that every enforced policy allows; all if absent.
     pub allowed_profiles: Option<BTreeSet<String>>,
+    /// The profiles that policies which are not enforced would allow, by policy.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub audited_profiles: BTreeMap<String, BTreeSet<String>>,
     /// Amounts, by container.
     pub compute: BTreeMap<String, Compute>,
     /// Classes, by resource.
@@ -121,11 +126,13 @@ pub struct Fault {
     pub message: String,
 }
 
-/// How many Workloads a policy is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Count {
-    /// It selects them.
-    pub matched: u32,
-    /// It selects them, and they violate it.
-    pub violating: u32,
+/// What one policy makes of a Workload, whatever others say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The policy.
+    pub policy: String,
+    /// Where the Workload violates it.
+    pub violations: Vec<Violation>,
+    /// The profiles that it allows; all if absent. Which one the Workload gets is decided with its place.
+    pub profiles: Option<BTreeSet<String>>,
 }

@@ -6,6 +6,7 @@
 mod conditions;
 mod defects;
 mod fixpoint;
+mod judging;
 mod random;
 mod revisions;
 mod sharing;

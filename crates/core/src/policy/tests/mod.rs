@@ -152,19 +152,10 @@ fn a_malformed_policy_is_left_out_whole_and_reported() {
 }
 
 #[test]
-fn every_policy_counts_its_workloads_and_those_that_violate_it() {
+fn every_policy_judges_the_workloads_that_it_selects_by_itself() {
     let none = BTreeMap::new();
     let gold = BTreeMap::from([("tier".to_owned(), "gold".to_owned())]);
     let sized = with("/containers/main/resources", json!({"limits": {"cpu": "8"}}));
-    let bare = bare();
-    let subject = |labels, document| Subject {
-        namespace: "shop",
-        namespace_labels: &none,
-        labels,
-        document,
-        classes: &none,
-    };
-    let subjects = [subject(&none, &sized), subject(&gold, &sized), subject(&none, &bare)];
     let policies = [
         policy("wide", json!({"limits": {"cpu": "16"}})),
         policy("tight", json!({"limits": {"cpu": "4"}})),
@@ -175,10 +166,18 @@ fn every_policy_counts_its_workloads_and_those_that_violate_it() {
         policy("sizes", json!({"defaults": {"limits": {"cpu": "1"}}})),
         policy("bad", json!({"limits": {"cpu": "x"}})),
     ];
-    let counts = count(&policies, subjects);
-    let shown: Vec<_> =
-        counts.iter().map(|(name, count)| (name.as_str(), count.matched, count.violating)).collect();
-    assert_eq!(shown, [("bad", 0, 0), ("gold", 1, 1), ("sizes", 3, 0), ("tight", 3, 2), ("wide", 3, 0)]);
+    let judge = |labels, document| {
+        let subject =
+            Subject { namespace: "shop", namespace_labels: &none, labels, document, classes: &none };
+        let verdicts = judge(&policies, &subject).into_iter();
+        verdicts.map(|verdict| (verdict.policy, verdict.violations.len())).collect::<Vec<_>>()
+    };
+    let shown = |verdicts: &[(&str, usize)]| {
+        verdicts.iter().map(|(policy, count)| ((*policy).to_owned(), *count)).collect::<Vec<_>>()
+    };
+    assert_eq!(judge(&none, &sized), shown(&[("sizes", 0), ("tight", 1), ("wide", 0)]));
+    assert_eq!(judge(&gold, &sized), shown(&[("gold", 1), ("sizes", 0), ("tight", 1), ("wide", 0)]));
+    assert_eq!(judge(&none, &bare()), shown(&[("sizes", 0), ("tight", 0), ("wide", 0)]));
 }
 
 #[test]
