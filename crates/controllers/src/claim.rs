@@ -172,7 +172,7 @@ impl Reconcile for ClaimController {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let inputs = self.inputs(key);
-        let provision::Decision { take, statuses, work, let_go } = provision::decide(&inputs);
+        let provision::Decision { take, statuses, work, let_go, external: _ } = provision::decide(&inputs);
         for claim in &inputs.claims {
             let name = claim.name_any();
             if let Some(status) = statuses.get(&name) {

@@ -9,8 +9,10 @@ use futures_util::{
     future::BoxFuture,
     stream::{self, BoxStream, StreamExt},
 };
-use orchestra_api::claim::Output;
-use orchestra_core::provision::{Bound, Engine, Instance, Provision, Release};
+use orchestra_core::{
+    config::provisioner::STATIC,
+    provision::{Engine, Instance, Provision, Release, existing},
+};
 
 use crate::{DriverError, Provisioner, Released, Secrets};
 
@@ -20,7 +22,7 @@ pub struct Static;
 
 impl Provisioner for Static {
     fn engine(&self) -> &'static str {
-        "static"
+        STATIC
     }
 
     fn traits(&self) -> Engine {
@@ -34,8 +36,7 @@ impl Provisioner for Static {
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         Box::pin(async move {
             let mut versions = BTreeMap::new();
-            for (name, output) in &instance.entry.outputs {
-                let Output::SecretKeyRef(secret) = output else { continue };
+            for (name, secret) in existing::secrets(&instance.entry) {
                 let Some(read) = secrets.read(secret).await? else {
                     return Ok(Provision::Pending(format!(
                         "Waiting for the secret `{}` with the key `{}`, which holds the output `{name}`: whoever keeps it has to put it into this namespace.",
@@ -44,11 +45,7 @@ impl Provisioner for Static {
                 };
                 versions.insert(secret.name.clone(), read.version);
             }
-            Ok(Provision::Bound(Bound {
-                outputs: instance.entry.outputs.clone(),
-                versions,
-                message: "Ready to use.".to_owned(),
-            }))
+            Ok(Provision::Bound(existing::bind(&instance.entry, versions)))
         })
     }
 

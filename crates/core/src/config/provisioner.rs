@@ -15,7 +15,7 @@ use super::{Config, fault::Faults, words};
 const ENGINES: &[&str] =
     &["static", "process", "container", "template", "command", "http", "helm", "external", "builtin"];
 /// The engine of things that exist already.
-pub(crate) const STATIC: &str = "static";
+pub const STATIC: &str = "static";
 /// Types that keep no data: names, ways and references to what is kept elsewhere.
 const WITHOUT_DATA: &[&str] = &["dns", "route", "service", "service-port", "environment", "secret"];
 

@@ -1,6 +1,7 @@
 //! What is to be done about one instance: the thing behind all claims of a namespace with the same type, class and
 //! id. It is decided over all its claims at once, so that sharers see one thing, and the last to leave takes it down.
 
+pub mod existing;
 mod release;
 mod sharing;
 
@@ -61,6 +62,8 @@ pub struct Decision {
     pub work: Option<Work>,
     /// Claims, by name, that can go: others still hold the instance, or nobody ever made it.
     pub let_go: Vec<String>,
+    /// Whether it is left to a provisioner that others write.
+    pub external: bool,
 }
 
 /// What an engine has to do.
@@ -148,6 +151,7 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
         }
     };
     if entry.engine == EXTERNAL {
+        decision.external = true;
         return None;
     }
     let Some(engine) = inputs.engines.get(&entry.engine) else {
@@ -158,7 +162,7 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
         nobody_provides(living, &message, decision);
         return None;
     };
-    let noted = living.iter().filter(|claim| is_ours(claim)).find_map(|claim| engine_of(claim));
+    let noted = living.iter().find_map(|claim| keeper(claim));
     if let Some(other) = noted.filter(|noted| **noted != entry.engine) {
         let message = format!(
             "It was made by the engine `{other}`, and the platform's document now names `{}`: what was made stays as it is until nobody wants it.",
@@ -228,7 +232,12 @@ fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
 }
 
 fn is_taken(claim: &ResourceClaim, engine: &str) -> bool {
-    is_ours(claim) && engine_of(claim).is_some_and(|noted| noted == engine)
+    keeper(claim).is_some_and(|noted| noted == engine)
+}
+
+/// The engine of ours that has taken charge of a claim.
+pub(crate) fn keeper(claim: &ResourceClaim) -> Option<&String> {
+    engine_of(claim).filter(|_| is_ours(claim))
 }
 
 /// The engine that is noted on a claim.

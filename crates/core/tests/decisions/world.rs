@@ -349,7 +349,7 @@ impl World {
             engines: engines.into(),
             claims,
         };
-        let provision::Decision { take, statuses, work, let_go } = provision::decide(&inputs);
+        let provision::Decision { take, statuses, work, let_go, external: _ } = provision::decide(&inputs);
         for (name, status) in statuses {
             self.claims.get_mut(&name).unwrap().status = Some(status);
         }
