@@ -3,7 +3,7 @@
 //! Each object is read by its name or by the label of the Workload: an answer costs the same however many Workloads
 //! there are.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Namespace},
@@ -18,7 +18,9 @@ use orchestra_api::{
 use orchestra_core::{
     Inputs,
     config::{self, Config},
-    inputs, preview,
+    inputs,
+    preview::{self, Surroundings},
+    provision::Engine,
 };
 
 /// What the API holds around one Workload.
@@ -29,6 +31,7 @@ pub struct Gathered {
     /// Its namespace, if it exists.
     pub namespace: Option<Namespace>,
     policies: Vec<PlatformPolicy>,
+    unread_policies: Vec<String>,
     config: Arc<Config>,
     claims: Vec<ResourceClaim>,
     plan: Option<WorkloadPlan>,
@@ -41,7 +44,7 @@ pub async fn gather(client: &Client, namespace: &str, name: &str) -> kube::Resul
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let plans: Api<WorkloadPlan> = Api::namespaced(client.clone(), namespace);
     let exposures: Api<WorkloadExposure> = Api::namespaced(client.clone(), namespace);
-    let (live, namespace, policies, config, claims, plan, exposure) = tokio::try_join!(
+    let (live, namespace, (policies, unread_policies), config, claims, plan, exposure) = tokio::try_join!(
         workloads.get_opt(name),
         namespaces.get_opt(namespace),
         read_policies(client),
@@ -50,7 +53,7 @@ pub async fn gather(client: &Client, namespace: &str, name: &str) -> kube::Resul
         plans.get_opt(name),
         exposures.get_opt(name),
     )?;
-    Ok(Gathered { live, namespace, policies, config, claims, plan, exposure })
+    Ok(Gathered { live, namespace, policies, unread_policies, config, claims, plan, exposure })
 }
 
 impl Gathered {
@@ -66,8 +69,18 @@ impl Gathered {
         self.about(workload, now)
     }
 
+    /// What a look ahead rests on beside that, but for the claims of others.
+    pub fn surroundings(&self, engines: Option<&BTreeMap<String, Engine>>) -> Surroundings {
+        Surroundings {
+            held: self.live.clone(),
+            claims: Vec::new(),
+            engines: engines.cloned(),
+            unread_policies: self.unread_policies.clone(),
+        }
+    }
+
     fn about(self, mut workload: Workload, now: Timestamp) -> Inputs {
-        let Self { live: _, namespace, policies, config, claims, plan, exposure } = self;
+        let Self { live: _, namespace, policies, unread_policies: _, config, claims, plan, exposure } = self;
         // Decisions look at the author's annotations only; who wrote which is then of no more use.
         let annotations = annotation::of_score(&workload.metadata);
         workload.metadata.annotations = (!annotations.is_empty()).then_some(annotations);
@@ -81,11 +94,28 @@ impl Gathered {
     }
 }
 
-/// The policies that can be read; the policy controller reports the others.
-async fn read_policies(client: &Client) -> kube::Result<Vec<PlatformPolicy>> {
+/// Reads the claims of others for the instances that a Workload would share.
+pub async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Result<Vec<ResourceClaim>> {
+    let instances: Vec<String> = preview::shared_instances(inputs).into_iter().collect();
+    if instances.is_empty() {
+        return Ok(Vec::new());
+    }
+    let api: Api<ResourceClaim> = Api::namespaced(client.clone(), inputs.namespace_name());
+    let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
+    Ok(api.list(&ListParams::default().labels(&selector)).await?.items)
+}
+
+/// The policies that can be read, and the names of the others.
+async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Vec<String>)> {
     let api: Api<DeserializeGuard<PlatformPolicy>> = Api::all(client.clone());
-    let all = api.list(&ListParams::default()).await?;
-    Ok(all.items.into_iter().filter_map(|policy| policy.0.ok()).collect())
+    let (mut policies, mut unread) = (Vec::new(), Vec::new());
+    for policy in api.list(&ListParams::default()).await?.items {
+        match policy.0 {
+            Ok(policy) => policies.push(policy),
+            Err(error) => unread.extend(error.metadata.name),
+        }
+    }
+    Ok((policies, unread))
 }
 
 /// The document that is in force: the platform's, or the last good one if it has faults now.

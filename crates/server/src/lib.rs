@@ -25,7 +25,7 @@ mod gather;
 mod health;
 mod workload;
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use axum::{
     Router,
@@ -35,10 +35,11 @@ use axum::{
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use orchestra_core::provision::Engine;
 
 pub use access::{Access, AccessError, AdminOnly, Ask, Caller};
 pub use answer::{Code, Failure};
-pub use gather::{Gathered, gather};
+pub use gather::{Gathered, gather, read_sharers};
 pub use workload::REFUSED;
 
 use answer::Format;
@@ -57,6 +58,8 @@ pub struct Server {
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
     /// What has to happen before the platform is ready; nothing if it is.
     pub awaited: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// The engines that provide what claims ask for, where they are known: what is foreseen of claims rests on them.
+    pub engines: Option<BTreeMap<String, Engine>>,
     /// The time of day.
     pub clock: fn() -> Timestamp,
 }

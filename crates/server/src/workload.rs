@@ -20,7 +20,7 @@ use crate::{
     access::{Ask, authenticate, authorise},
     answer::{Code, Failure, Format},
     body,
-    gather::{Gathered, gather},
+    gather::{Gathered, gather, read_sharers},
 };
 
 /// Beside a preview, the reason for which what is proposed would be refused: whoever reads the text need not look for
@@ -52,8 +52,10 @@ pub(crate) async fn explain(
 
 async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Failure> {
     let gathered = gather(&server.client, namespace, name).await?;
+    let mut around = gathered.surroundings(server.engines.as_ref());
     let inputs = existing(gathered, (server.clock)(), namespace, name)?;
-    Ok(preview::explain(&inputs))
+    around.claims = read_sharers(&server.client, &inputs).await?;
+    Ok(preview::explain(&inputs, &around))
 }
 
 /// What an apply or a deletion would do. Nothing is written.
@@ -76,7 +78,10 @@ pub(crate) async fn plan(
         if gathered.namespace.is_none() {
             return Err(no_namespace(&namespace));
         }
-        let preview = preview::preview(&gathered.proposing(proposed, (server.clock)()));
+        let mut around = gathered.surroundings(server.engines.as_ref());
+        let inputs = gathered.proposing(proposed, (server.clock)());
+        around.claims = read_sharers(&server.client, &inputs).await?;
+        let preview = preview::preview(&inputs, &around);
         let refusal = preview.refusal();
         Ok((preview, refusal))
     };

@@ -158,9 +158,12 @@ impl Platform {
         let metrics = Metrics::default();
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
+        let provisioners = drivers::provisioners();
+        let engines =
+            provisioners.iter().map(|engine| (engine.engine().to_owned(), engine.traits())).collect();
         let options = orchestra_controllers::Options {
             runtimes: drivers::runtimes(),
-            provisioners: drivers::provisioners(),
+            provisioners,
             metrics: metrics.clone(),
             ..orchestra_controllers::Options::default()
         };
@@ -184,6 +187,7 @@ impl Platform {
             access: Arc::new(AdminOnly),
             metrics: Arc::new(move || metrics.encode()),
             awaited: Arc::new(awaited),
+            engines: Some(engines),
             clock: Timestamp::now,
         };
         Self { answers, stop, controllers }

@@ -34,7 +34,7 @@ pub enum ObjectKind {
     WorkloadPlan,
     /// The exposure.
     WorkloadExposure,
-    /// The Workload, which goes last.
+    /// The Workload, which comes first and goes last.
     Workload,
 }
 
@@ -52,7 +52,8 @@ pub struct Change {
     /// When or how, where that is not plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The fields of its spec that change, by pointer. Of what is removed none is listed.
+    /// The fields of its spec that change, by pointer; of a Workload, those of its Score document. Of what is removed
+    /// none is listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
 }
@@ -60,7 +61,7 @@ pub struct Change {
 /// What becomes of one field. A list is one field, and so is a text with references in it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FieldChange {
-    /// Its place in the spec, as a JSON pointer.
+    /// Its place, as a JSON pointer.
     pub pointer: String,
     /// What is there now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,6 +143,14 @@ impl Change {
             note: None,
             fields: Vec::new(),
         }
+    }
+
+    /// What an apply changes in a Workload that exists; nothing if it says the same. Fields are those of its Score
+    /// document.
+    pub(super) fn of_document(held: &Workload, desired: &Workload) -> Option<Self> {
+        let fields = compare(Some(&held.document()), &desired.document());
+        let change = Self { action: Action::Update, fields, ..Self::of_beginning(desired) };
+        (!change.fields.is_empty()).then_some(change)
     }
 
     /// The end of the Workload.

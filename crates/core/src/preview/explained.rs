@@ -8,13 +8,13 @@ use orchestra_api::{
 };
 use serde::Serialize;
 
-use super::{advice, preview};
+use super::{Surroundings, advice, preview};
 use crate::{
     Inputs, claims,
     config::provisioner::{self, Wanted},
     explain::Explanation,
     place::Conclusion,
-    plan as decide,
+    plan as decide, provision,
 };
 
 /// Why a Workload is as it is.
@@ -119,13 +119,16 @@ pub struct Dependency {
 pub enum Provider {
     /// An engine.
     Engine(String),
+    /// A provisioner that others write.
+    Others,
     /// Nobody, and why.
     Nobody(String),
 }
 
 /// Explains a Workload from everything that is known of it.
-pub fn explain(inputs: &Inputs) -> Explained {
-    let decision = decide(inputs);
+pub fn explain(inputs: &Inputs, around: &Surroundings) -> Explained {
+    let mut explanation = decide(inputs).explanation;
+    explanation.notes.extend(around.notes());
     let generation = inputs.generation();
     let reported = inputs
         .workload
@@ -133,7 +136,7 @@ pub fn explain(inputs: &Inputs) -> Explained {
         .clone()
         .filter(|status| status.observed_generation == Some(generation) && !status.conditions.is_empty());
     let observed = reported.is_some();
-    let status = reported.unwrap_or_else(|| preview(inputs).status);
+    let status = reported.unwrap_or_else(|| preview(inputs, around).status);
     let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready);
     let live = inputs.live();
     let mut explained = Explained {
@@ -152,7 +155,7 @@ pub fn explain(inputs: &Inputs) -> Explained {
             generation: plan.spec.observed_workload_generation,
         }),
         dependencies: live.claims.values().map(|claim| dependency(inputs, claim)).collect(),
-        explanation: decision.explanation,
+        explanation,
         next: None,
         status,
     };
@@ -164,9 +167,12 @@ pub fn explain(inputs: &Inputs) -> Explained {
 
 fn dependency(inputs: &Inputs, claim: &ResourceClaim) -> Dependency {
     let summary = claims::summary(claim, inputs.live().is_kept(claim));
-    let provider = match provisioner::select(&inputs.config, &Wanted::by(&claim.spec)) {
-        Ok(entry) => Provider::Engine(entry.engine.clone()),
-        Err(nobody) => Provider::Nobody(nobody.to_string()),
+    let selected = provisioner::select(&inputs.config, &Wanted::by(&claim.spec));
+    let provider = match (provision::keeper(claim), selected) {
+        (Some(keeper), _) => Provider::Engine(keeper.clone()),
+        (None, Ok(entry)) if entry.engine == provision::EXTERNAL => Provider::Others,
+        (None, Ok(entry)) => Provider::Engine(entry.engine.clone()),
+        (None, Err(nobody)) => Provider::Nobody(nobody.to_string()),
     };
     let outputs = claim.status.as_ref().map(|status| status.outputs.keys().cloned().collect());
     Dependency {

@@ -17,7 +17,9 @@ impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { namespace, name, .. } = self;
         if self.ready && !self.being_deleted {
-            write!(f, "Workload {namespace}/{name} is ready. {}", self.in_one_paragraph())?;
+            writeln!(f, "Workload {namespace}/{name} is ready. {}", self.in_one_paragraph())?;
+            self.choices(f)?;
+            self.depended_on(f)?;
             return self.audited(f);
         }
         let what = if self.being_deleted { "is being deleted" } else { "is not ready" };
@@ -93,6 +95,14 @@ impl Explained {
         Ok(())
     }
 
+    /// What it depends on, and who provides it.
+    fn depended_on(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.dependencies.is_empty() {
+            writeln!(f, "\nWhat it depends on:")?;
+        }
+        self.dependencies.iter().try_for_each(|dependency| writeln!(f, "  {dependency}"))
+    }
+
     fn audited(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for violation in &self.explanation.audited {
             write!(f, "\nNot enforced yet: {}", violation.message)?;
@@ -112,6 +122,7 @@ impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let provider = match &self.provider {
             Provider::Engine(engine) => format!("provided by the engine `{engine}`"),
+            Provider::Others => "provided by others".to_owned(),
             // Why is what its message says.
             Provider::Nobody(_) => "provided by nobody".to_owned(),
         };

@@ -1,9 +1,10 @@
 //! What follows once everything that is awaited is there.
 //!
 //! The values are not known, so the same decision is asked for again on claims that are bound to a stand-in. What it
-//! answers is the plan to come, up to these values.
+//! answers is the plan to come, up to these values. Of things that exist already the platform's document tells all but
+//! the secrets, which stay references.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use orchestra_api::{
     ResourceClaim, WorkloadExposure, WorkloadPlan,
@@ -11,6 +12,7 @@ use orchestra_api::{
 };
 use serde_json::{Map, Value as Json, json};
 
+use super::outlook::Prospect;
 use crate::{Decision, Gap, Inputs, plan};
 
 /// What stands for a value that is not known yet.
@@ -22,10 +24,16 @@ pub(super) struct Foreseen {
     pub(super) claims: Vec<ResourceClaim>,
     pub(super) plan: Option<WorkloadPlan>,
     pub(super) exposure: Option<WorkloadExposure>,
+    /// Values that will be missing even then.
+    pub(super) gaps: Vec<Gap>,
 }
 
-/// What follows a decision by itself.
-pub(super) fn foresee(inputs: &Inputs, decision: &Decision) -> Foreseen {
+/// What follows a decision by itself. What is known of claims is given by their name.
+pub(super) fn foresee(
+    inputs: &Inputs,
+    decision: &Decision,
+    prospects: &BTreeMap<String, Prospect>,
+) -> Foreseen {
     let mut foreseen = Foreseen::default();
     let (mut inputs, mut decision) = (inputs.clone(), decision.clone());
     // Each round binds at least one more claim, or there is nothing more to see.
@@ -36,7 +44,7 @@ pub(super) fn foresee(inputs: &Inputs, decision: &Decision) -> Foreseen {
         }
         hold(&mut inputs, &decision);
         for gap in &awaited {
-            bind(&mut inputs, &decision, gap);
+            bind(&mut inputs, &decision, gap, prospects);
         }
         let next = plan(&inputs);
         if next.explanation.gaps == decision.explanation.gaps {
@@ -47,6 +55,7 @@ pub(super) fn foresee(inputs: &Inputs, decision: &Decision) -> Foreseen {
         foreseen.claims.extend(more.cloned());
         foreseen.plan.clone_from(&next.plan);
         foreseen.exposure.clone_from(&next.exposure);
+        foreseen.gaps = next.explanation.gaps.iter().filter(|gap| !gap.awaited).cloned().collect();
         decision = next;
     }
     foreseen
@@ -64,7 +73,7 @@ fn hold(inputs: &mut Inputs, decision: &Decision) {
 }
 
 /// Has a claim give what is missing.
-fn bind(inputs: &mut Inputs, decision: &Decision, gap: &Gap) {
+fn bind(inputs: &mut Inputs, decision: &Decision, gap: &Gap, prospects: &BTreeMap<String, Prospect>) {
     let line =
         decision.basis.claims.iter().find(|line| line.wanted && Some(&line.key) == gap.resource.as_ref());
     let held = line.and_then(|line| {
@@ -75,6 +84,11 @@ fn bind(inputs: &mut Inputs, decision: &Decision, gap: &Gap) {
     status.phase = Phase::Bound;
     status.outputs_available = true;
     status.observed_generation = None;
+    let prospect = claim.metadata.name.as_ref().and_then(|name| prospects.get(name));
+    if let Some(entry) = prospect.and_then(Prospect::existing) {
+        status.outputs.clone_from(&entry.outputs);
+        return;
+    }
     let Some(output) = &gap.output else { return };
     let mut path = output.split('.');
     let Some(name) = path.next() else { return };

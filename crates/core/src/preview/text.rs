@@ -22,19 +22,23 @@ const SHOWN: usize = 100;
 impl fmt::Display for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changing = || self.changes.iter().filter(|change| change.action != Action::Unchanged);
-        if changing().next().is_none() {
-            writeln!(f, "No changes.")?;
-        } else if changing().all(is_bookkeeping) {
-            writeln!(f, "No changes to what runs.")?;
-        }
         for change in changing().filter(|change| !is_bookkeeping(change)) {
             write!(f, "{change}")?;
+        }
+        if changing().next().is_none() {
+            writeln!(f, "No changes.")?;
+        } else if changing().filter(|change| !is_of_document(change)).all(is_bookkeeping) {
+            writeln!(f, "No changes to what runs.")?;
         }
         for gap in &self.pending {
             writeln!(f, "? {}", gap.message)?;
         }
         for violation in &self.explanation.audited {
             writeln!(f, "! {} (not enforced yet)", violation.message)?;
+        }
+        // What a deletion waits for is in the condition already.
+        if !self.changes.iter().any(is_end) {
+            self.explanation.notes.iter().try_for_each(|note| writeln!(f, "Note: {note}"))?;
         }
         writeln!(f)?;
         // A single one is in the condition already.
@@ -117,6 +121,16 @@ fn is_bookkeeping(change: &Change) -> bool {
         Action::Update => change.fields.iter().all(is_noted),
         Action::Delete | Action::Unchanged => false,
     }
+}
+
+/// Whether a change is one of the document alone.
+fn is_of_document(change: &Change) -> bool {
+    change.kind == ObjectKind::Workload && change.action == Action::Update
+}
+
+/// Whether a change is the end of the Workload.
+fn is_end(change: &Change) -> bool {
+    change.kind == ObjectKind::Workload && change.action == Action::Delete
 }
 
 /// A value on one line: a text with references in it as the author would write it.

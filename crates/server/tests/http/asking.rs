@@ -29,7 +29,7 @@ fn actions(preview: &Json) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_ready_workload_is_explained_in_a_paragraph_and_its_plan_holds_no_secret() {
+async fn a_ready_workload_is_explained_with_what_was_chosen_and_its_plan_holds_no_secret() {
     let mut platform = Platform::start().await;
     platform.apply("web", &with_database("hello")).await;
     platform.until_ready("web").await;
@@ -40,7 +40,10 @@ async fn a_ready_workload_is_explained_in_a_paragraph_and_its_plan_holds_no_secr
     assert_eq!(
         said.text,
         "Workload default/web is ready. It runs on here (scripted) with the profile web-service. It is reached at \
-         http://web.default.example.test. It depends on db (postgres, default).\n"
+         http://web.default.example.test. It depends on db (postgres, default).\n\n\
+         Where it runs:\n  profile web-service: the workload was placed under it\n  \
+         backend here (scripted, priority 0): takes the workload\n  stays on here, where it is\n\n\
+         What it depends on:\n  db (postgres, default), provided by the engine `builtin`: Bound: Ready to use.\n"
     );
     let said = platform.get(&format!("{WEB}/explain"), "application/json").await;
     assert_eq!((said.kind.as_str(), &said.json()["ready"]), ("application/json", &json!(true)));
@@ -140,6 +143,50 @@ async fn what_is_shown_is_what_the_controllers_then_do() {
             }
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_claims_come_to_is_foreseen_as_the_controllers_then_say_it() {
+    let platform = Platform::start().await;
+    let using = |resource: &Json| {
+        json!({
+            "containers": {"app": {"image": "nginx", "variables": {"A": "${resources.it.host}"}}},
+            "resources": {"it": resource},
+        })
+    };
+    let shared = |size: u8| json!({"type": "postgres", "id": "orders", "params": {"size": size}});
+    platform.apply("first", &using(&shared(1))).await;
+    platform.until_ready("first").await;
+    let says = |status: &Json| {
+        let conditions = status["conditions"].as_array().unwrap().iter();
+        let told = conditions.map(|told| json!([told["type"], told["reason"], told["message"]]));
+        told.collect::<Vec<_>>()
+    };
+    let cases = [
+        (json!({"type": "mongodb"}), "BindingFailed"),
+        (json!({"type": "elasticsearch"}), "BindingFailed"),
+        (json!({"type": "queue"}), "BindingPending"),
+        (shared(2), "BindingFailed"),
+    ];
+    for (number, (resource, reason)) in cases.iter().enumerate() {
+        let name = format!("web-{number}");
+        let shown = platform.plan(&name, &using(resource)).await;
+        assert_eq!(shown["status"]["conditions"][1]["reason"], *reason, "{shown:#}");
+        platform.apply(&name, &using(resource)).await;
+        platform
+            .env
+            .eventually(format!("{name} says what was foreseen"), async || {
+                let workload = platform.until(&name, ConditionType::Ready, ConditionStatus::False).await;
+                let (said, foreseen) = (says(&json!(workload.status)), says(&shown["status"]));
+                if said == foreseen { Ok(Some(())) } else { Err(format!("{said:#?}\n{foreseen:#?}")) }
+            })
+            .await;
+    }
+    // What exists already needs nobody: the plan is known to the last value.
+    let shown = platform.plan("web", &using(&json!({"type": "service"}))).await;
+    let plan = shown["changes"].as_array().unwrap().iter().find(|change| change["kind"] == "WorkloadPlan");
+    assert_eq!(plan.unwrap().get("note"), None, "{shown:#}");
+    assert!(plan.unwrap().to_string().contains("flags.example.test"), "{shown:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,7 +14,8 @@ use orchestra_api::{
     ConditionStatus, ConditionType, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, crd,
 };
 use orchestra_controllers::{Controllers, Options};
-use orchestra_drivers::static_engine::Static;
+use orchestra_core::provision::Engine;
+use orchestra_drivers::{Provisioner, static_engine::Static};
 use orchestra_server::{AdminOnly, Caller, Server, router};
 use orchestra_testkit::{
     TestEnv,
@@ -37,6 +38,9 @@ spec:
   provisioners:
     - {type: postgres, engine: builtin}
     - {type: redis, engine: builtin}
+    - {type: service, engine: static, outputs: {host: {value: flags.example.test}}}
+    - {type: elasticsearch, engine: helm}
+    - {type: queue, engine: external}
   defaults: {profile: web-service}
 ";
 
@@ -80,10 +84,19 @@ impl Platform {
         platform
     }
 
+    fn provisioners(&self) -> Vec<Arc<dyn Provisioner>> {
+        vec![Arc::new(self.provisioner.clone()), Arc::new(Static)]
+    }
+
+    fn engines(&self) -> BTreeMap<String, Engine> {
+        let engines = self.provisioners().into_iter();
+        engines.map(|engine| (engine.engine().to_owned(), engine.traits())).collect()
+    }
+
     async fn begin(&mut self) {
         let options = Options {
             runtimes: vec![Arc::new(self.runtime.clone())],
-            provisioners: vec![Arc::new(self.provisioner.clone()), Arc::new(Static)],
+            provisioners: self.provisioners(),
             ..Options::default()
         };
         self.controllers = Some(Controllers::start(self.env.client(), options).await.unwrap());
@@ -168,6 +181,7 @@ impl Platform {
             access: Arc::new(AdminOnly),
             metrics: Arc::new(|| "orchestra_up 1\n".to_owned()),
             awaited: Arc::new(Vec::new),
+            engines: Some(self.engines()),
             clock: Timestamp::now,
         }
     }

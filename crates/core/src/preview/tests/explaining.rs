@@ -7,13 +7,66 @@ use super::world::{World, assert_text, ready, with_database};
 use crate::preview::explain;
 
 #[test]
-fn a_workload_that_is_ready_takes_one_paragraph() {
+fn a_workload_that_is_ready_says_what_was_chosen_and_who_provides_what_it_depends_on() {
     assert_text(
-        &explain(&ready().inputs),
+        &ready().explain(),
         r"
 Workload shop/web is ready. It runs on here (process) with the profile web-service. It is reached at http://web.example.test. It depends on db (postgres, default).
+
+Where it runs:
+  profile web-service: the workload was placed under it
+  backend here (process, priority 10): takes the workload
+  backend there (kubernetes, priority 5, version 1.2.0): takes the workload
+  stays on here, where it is
+
+What it depends on:
+  db (postgres, default), provided by the engine `builtin`: Bound: Ready to use.
 ",
     );
+}
+
+#[test]
+fn a_workload_that_is_ready_names_the_policies_and_the_backends_that_were_dropped() {
+    let mut world = World::empty()
+        .with_policy("sizes", json!({"defaults": {"requests": {"memory": "2Gi"}}, "priority": 1}))
+        .with_policy("small", json!({"defaults": {"requests": {"memory": "32Mi"}}}))
+        .with_policy("trial", json!({"mode": "Audit", "allow": {"registries": ["registry.example.org"]}}));
+    world.around.unread_policies = vec!["broken".to_owned()];
+    world.apply(json!({"containers": {"app": {"image": "nginx"}}}));
+    world.run();
+    assert_text(
+        &world.explain(),
+        r"
+Workload shop/web is ready. It runs on there (kubernetes) with the profile web-service. It is reached at http://web.example.test. It depends on nothing.
+
+Where it runs:
+  profile web-service: the workload was placed under it
+  backend here (process, priority 10): dropped: takes at most 1Gi memory, the workload asks for 2Gi
+  backend there (kubernetes, priority 5, version 1.2.0): takes the workload
+  stays on there, where it is
+
+What policies set:
+  /containers/app/resources/requests/memory = 2Gi (policy sizes), not 32Mi (policy small)
+
+Note: The policy `broken` cannot be read, and is left out here: ask the platform team.
+
+Not enforced yet: Policy `trial` allows images from `registry.example.org` only; `/containers/app/image` is `nginx`: use an image from there or ask the platform team.
+",
+    );
+}
+
+#[test]
+fn a_dependency_is_provided_by_whoever_has_taken_charge_of_it() {
+    let mut world = World::empty().with_provisioners("    - {type: queue, engine: external}\n");
+    world.apply(json!({
+        "containers": {"app": {"image": "nginx"}}, "resources": {"db": {"type": "postgres"}, "jobs": {"type": "queue"}},
+    }));
+    let db = world.inputs.claims.iter_mut().find(|claim| claim.spec.key == "db").unwrap();
+    db.metadata.finalizers = Some(vec!["score.dev/provisioner".to_owned()]);
+    db.metadata.annotations = Some([("score.dev/engine".to_owned(), "earlier".to_owned())].into());
+    let text = world.explain().to_string();
+    assert!(text.contains("  db (postgres, default), provided by the engine `earlier`: "), "{text}");
+    assert!(text.contains("  jobs (queue, default), provided by others: "), "{text}");
 }
 
 #[test]
@@ -22,7 +75,7 @@ fn a_late_provisioner_is_named() {
     world.apply(with_database("hello"));
     world.say_of_claim("db", Phase::Binding, None, "It is being made.");
     assert_text(
-        &explain(&world.inputs),
+        &world.explain(),
         r"
 Workload shop/web is not ready.
 
@@ -49,7 +102,7 @@ fn a_provisioner_that_refuses_is_quoted() {
     let mut world = World::empty();
     world.apply(with_database("hello"));
     world.say_of_claim("db", Phase::Failed, Some(Reason::BindingFailed), "There is no version 3.");
-    let text = explain(&world.inputs).to_string();
+    let text = world.explain().to_string();
     let next =
         "Next: Correct the resource `db` as its message says, or ask the platform team about `postgres`.";
     assert!(text.contains("Failed: There is no version 3.") && text.ends_with(next), "{text}");
@@ -63,7 +116,7 @@ fn every_mistake_of_a_document_is_listed() {
     let mut world = ready();
     world.apply(spec);
     assert_text(
-        &explain(&world.inputs),
+        &world.explain(),
         r#"
 Workload shop/web is not ready.
 
@@ -84,7 +137,7 @@ fn a_violation_names_the_policy_and_the_place() {
     );
     world.apply(with_database("hello"));
     assert_text(
-        &explain(&world.inputs),
+        &world.explain(),
         r"
 Workload shop/web is not ready.
 
@@ -108,7 +161,7 @@ fn without_a_place_every_backend_says_why_not() {
     spec["containers"]["app"]["resources"] = json!({"requests": {"memory": "2Gi"}});
     world.apply_annotated(json!({"score.dev/region": "eu"}), spec);
     assert_text(
-        &explain(&world.inputs),
+        &world.explain(),
         r#"
 Workload shop/web is not ready.
 
@@ -130,7 +183,7 @@ fn a_deletion_says_what_it_waits_for() {
     world.delete();
     world.step();
     assert_text(
-        &explain(&world.inputs),
+        &world.explain(),
         r"
 Workload shop/web is being deleted.
 
@@ -146,7 +199,7 @@ fn a_move_away_from_data_is_refused_and_says_how_to_insist() {
     let mut world = ready();
     world.apply_annotated(json!({"score.dev/move": "there"}), with_database("hello"));
     assert_text(
-        &explain(&world.inputs),
+        &world.explain(),
         r#"
 Workload shop/web is not ready.
 
@@ -164,7 +217,7 @@ Next: Change what the workload asks for, as said above, or ask the platform team
 fn a_generation_that_nobody_has_looked_at_is_explained_beforehand() {
     let world = ready();
     let inputs = world.proposing(json!({}), with_database("bye"));
-    let explained = explain(&inputs);
+    let explained = explain(&inputs, &world.around);
     assert!(!explained.observed && !explained.ready);
     let text = explained.to_string();
     assert!(text.contains("The platform has not looked at generation 2 yet"), "{text}");

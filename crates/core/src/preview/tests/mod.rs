@@ -1,5 +1,6 @@
 //! What people read, word for word, and that it is what is done.
 
 mod explaining;
+mod outlooking;
 mod previewing;
 mod world;

@@ -36,11 +36,13 @@ The workload would say:
 }
 
 #[test]
-fn a_changed_variable_is_one_line() {
+fn a_changed_variable_is_one_line_of_the_document_and_one_of_the_plan() {
     let preview = ready().preview(with_database("bye"));
     assert_text(
         &preview,
         r#"
+~ workload web
+    /containers/app/variables/GREETING "hello" -> "bye"
 ~ plan (web-service on here)
     /containers/app/variables/GREETING "hello" -> "bye"
 
@@ -69,7 +71,38 @@ fn a_change_that_reaches_nothing_that_runs_is_not_called_a_change_of_it() {
     let mut spec = with_database("hello");
     spec["metadata"] = json!({"note": "for people"});
     let preview = ready().preview(spec);
-    assert_text(&preview, "No changes to what runs.\n\nThe workload would be ready.");
+    assert_text(
+        &preview,
+        r#"
+~ workload web
+    /metadata/note "for people"
+No changes to what runs.
+
+The workload would be ready.
+"#,
+    );
+}
+
+#[test]
+fn annotations_and_labels_are_fields_of_the_document_and_those_of_other_tools_are_not() {
+    let mut world = ready();
+    let metadata = &mut world.inputs.workload.metadata;
+    metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
+    let annotations =
+        [("note", "old"), ("tool", "x"), ("kubectl.kubernetes.io/last-applied-configuration", "{}")];
+    metadata.annotations = Some(annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    metadata.managed_fields = serde_json::from_value(json!([
+        {"manager": "author", "fieldsV1": {"f:spec": {}, "f:metadata": {
+            "f:labels": {"f:team": {}}, "f:annotations": {"f:note": {}}}}},
+        {"manager": "tool", "fieldsV1": {"f:metadata": {"f:annotations": {"f:tool": {}}}}},
+    ]))
+    .unwrap();
+    let preview = world.preview_annotated(json!({"note": "new"}), with_database("hello"));
+    let fields: Vec<_> = preview.changes[0].fields.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        fields,
+        [r#"/metadata/annotations/note "old" -> "new""#, r#"/metadata/labels/team "a" -> nothing"#]
+    );
 }
 
 #[test]
@@ -79,6 +112,11 @@ fn a_dependency_that_is_dropped_goes_after_the_plan_has_moved_on() {
     assert_text(
         &preview,
         r#"
+~ workload web
+    /containers/app/variables/DB "postgres://u:${resources.db.password}@${resources.db.host}/" -> nothing
+    /containers/app/variables/GREETING "hello" -> nothing
+    /resources/db/type "postgres" -> nothing
+    /service/ports/http/port 80 -> nothing
 ~ plan (web-service on here)
     /containers/app/variables/DB "postgres://u:${resources.db.password}@db.example.test/" -> nothing
     /containers/app/variables/GREETING "hello" -> nothing
@@ -146,6 +184,7 @@ fn a_value_that_will_never_come_is_listed_and_no_plan_is_made_up() {
     assert_eq!(
         actions(&preview.changes),
         [
+            (Action::Update, ObjectKind::Workload),
             (Action::Unchanged, ObjectKind::ResourceClaim),
             (Action::Unchanged, ObjectKind::WorkloadPlan),
             (Action::Unchanged, ObjectKind::WorkloadExposure)
@@ -155,7 +194,7 @@ fn a_value_that_will_never_come_is_listed_and_no_plan_is_made_up() {
 }
 
 #[test]
-fn an_invalid_document_changes_nothing_and_says_where_it_is_wrong() {
+fn an_invalid_document_changes_nothing_that_runs_and_says_where_it_is_wrong() {
     let mut spec = with_database("hello");
     spec["containers"]["app"]["env"] = json!({});
     let preview = ready().preview(spec);
@@ -164,7 +203,9 @@ fn an_invalid_document_changes_nothing_and_says_where_it_is_wrong() {
     assert_text(
         &preview,
         r#"
-No changes.
+~ workload web
+    /containers/app/env {}
+No changes to what runs.
 
 The workload would say:
   InputsValid is False (SpecInvalid): UNKNOWN_FIELD at /containers/app/env: "env" is not a field of a container; environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`.
@@ -250,7 +291,7 @@ fn what_is_shown_is_what_is_done() {
         json!({"containers": {"app": {"image": "caddy", "nonsense": 1}}}),
     ] {
         let inputs = world.proposing(json!({}), spec.clone());
-        let shown = preview(&inputs);
+        let shown = preview(&inputs, &world.around);
         world.apply(spec);
         assert_eq!(world.inputs.workload.status.as_ref(), Some(&shown.status));
         for change in &shown.changes {

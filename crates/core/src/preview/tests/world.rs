@@ -18,7 +18,8 @@ use crate::{
     Inputs, config,
     decision::{DoomedKind, Finalizer},
     inputs::Namespace,
-    preview::{self, Preview},
+    preview::{self, Explained, Preview, Surroundings},
+    provision::Engine,
 };
 
 const DOCUMENT: &str = r"
@@ -39,7 +40,8 @@ spec:
 /// A platform with at most one Workload.
 pub(super) struct World {
     pub(super) inputs: Inputs,
-    live: bool,
+    pub(super) around: Surroundings,
+    pub(super) live: bool,
 }
 
 impl World {
@@ -55,7 +57,7 @@ impl World {
             exposure: None,
             now: Timestamp::UNIX_EPOCH,
         };
-        Self { inputs, live: false }
+        Self { inputs, around: Surroundings::default(), live: false }
     }
 
     pub(super) fn with_policy(mut self, name: &str, spec: Json) -> Self {
@@ -73,7 +75,29 @@ impl World {
     }
 
     pub(super) fn preview(&self, spec: Json) -> Preview {
-        preview::preview(&self.proposing(json!({}), spec))
+        self.preview_annotated(json!({}), spec)
+    }
+
+    pub(super) fn preview_annotated(&self, annotations: Json, spec: Json) -> Preview {
+        let held = self.live.then(|| self.inputs.workload.clone());
+        let around = Surroundings { held, ..self.around.clone() };
+        preview::preview(&self.proposing(annotations, spec), &around)
+    }
+
+    pub(super) fn explain(&self) -> Explained {
+        preview::explain(&self.inputs, &self.around)
+    }
+
+    /// Has the platform's document say this, and the engines `builtin` and `static` be at hand.
+    pub(super) fn with_provisioners(mut self, entries: &str) -> Self {
+        let document = DOCUMENT.replace("  provisioners:\n", &format!("  provisioners:\n{entries}"));
+        self.inputs.config = Arc::new(config::check(&document).unwrap());
+        let engines = [
+            ("builtin".to_owned(), Engine { additive: false, reads_params: true }),
+            ("static".to_owned(), Engine { additive: true, reads_params: false }),
+        ];
+        self.around.engines = Some(engines.into());
+        self
     }
 
     /// Applies a Workload, and carries out one decision.
