@@ -10,6 +10,7 @@ use axum::{
     response::{AppendHeaders, IntoResponse, Response},
 };
 use k8s_openapi::jiff::Timestamp;
+use orchestra_api::Workload;
 use orchestra_core::{
     Inputs,
     preview::{self, Explained, Preview},
@@ -74,14 +75,8 @@ pub(crate) async fn plan(
             return Ok((of_deletion(&server, &namespace, &name).await?, None));
         }
         let proposed = body::read(body, &headers, &namespace, &name)?;
-        let gathered = gather(&server.client, &namespace, &name).await?;
-        if gathered.namespace.is_none() {
-            return Err(no_namespace(&namespace));
-        }
-        let mut around = gathered.surroundings(server.engines.as_ref());
-        let inputs = gathered.proposing(proposed, (server.clock)());
-        around.claims = read_sharers(&server.client, &inputs).await?;
-        let preview = preview::preview(&inputs, &around);
+        // Everything that it rests on is held meanwhile, which is much for a stack.
+        let preview = Box::pin(of_apply(&server, &namespace, &name, proposed)).await?;
         let refusal = preview.refusal();
         Ok((preview, refusal))
     };
@@ -92,6 +87,22 @@ pub(crate) async fn plan(
         }
         Err(failure) => failure.answer(format),
     }
+}
+
+async fn of_apply(
+    server: &Server,
+    namespace: &str,
+    name: &str,
+    proposed: Workload,
+) -> Result<Preview, Failure> {
+    let gathered = gather(&server.client, namespace, name).await?;
+    if gathered.namespace.is_none() {
+        return Err(no_namespace(namespace));
+    }
+    let mut around = gathered.surroundings(server.engines.as_ref());
+    let inputs = gathered.proposing(proposed, (server.clock)());
+    around.claims = read_sharers(&server.client, &inputs).await?;
+    Ok(preview::preview(&inputs, &around))
 }
 
 async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Failure> {
