@@ -57,9 +57,11 @@ impl PolicyController {
     }
 
     /// How many Workloads each policy concerns, by its name: looked at as the workload controller looks at them.
-    fn count(&self) -> BTreeMap<String, Count> {
+    async fn count(&self) -> BTreeMap<String, Count> {
         let mut counts: BTreeMap<String, Count> = BTreeMap::new();
         for workload in self.world.workloads.all() {
+            // Each is a whole decision: others come first.
+            tokio::task::yield_now().await;
             for (policy, is_violated) in judge(&self.world.inputs(workload)) {
                 let count = counts.entry(policy).or_default();
                 count.matched += 1;
@@ -139,7 +141,7 @@ impl Reconcile for PolicyController {
         if policies.is_empty() {
             return Ok(Next::AwaitChange);
         }
-        let counts = self.count();
+        let counts = self.count().await;
         // One that cannot be told does not keep the others from being told.
         let mut failure = None;
         for policy in &policies {

@@ -49,8 +49,10 @@ use crate::{
 const GATHERING: Duration = Duration::from_millis(20);
 /// How long an address that we publish waits for the report that what is behind it runs, which wakes at once.
 const PUBLISHING: Duration = Duration::from_millis(200);
-/// How long changes of Workloads are gathered before policies are counted anew.
+/// How long changes are gathered before policies are counted anew: at least this,
 const COUNTING: Duration = Duration::from_secs(1);
+/// and the longer, the more Workloads there are, so that counting stays a small part of the work.
+const COUNTING_EACH: Duration = Duration::from_micros(500);
 
 /// How the controllers run.
 pub struct Options {
@@ -272,10 +274,16 @@ impl Waker {
         }
     }
 
+    /// Has the policies counted anew, when changes have been gathered.
+    fn count_policies(&self, handles: &Handles) {
+        let workloads = u32::try_from(self.world.workloads.len()).unwrap_or(u32::MAX);
+        handles.policies.wake_in(AllPolicies, COUNTING.max(COUNTING_EACH.saturating_mul(workloads)));
+    }
+
     fn document_changed(&self) {
         let Some(handles) = self.handles.get() else { return };
         wake_all(&self.world.workloads, &handles.workloads);
-        handles.policies.wake_in(AllPolicies, COUNTING);
+        self.count_policies(handles);
         for claim in self.world.claims.all() {
             handles.wake_instance(&claim);
         }
@@ -288,7 +296,7 @@ impl Waker {
             handles.workloads.wake(Key::of(&change.object));
         }
         if is_other(change) {
-            handles.policies.wake_in(AllPolicies, COUNTING);
+            self.count_policies(handles);
         }
     }
 
@@ -308,7 +316,7 @@ impl Waker {
             handles.wake_instance(claim);
         }
         if is_other(change) {
-            handles.policies.wake_in(AllPolicies, COUNTING);
+            self.count_policies(handles);
         }
         handles
             .workloads
@@ -332,7 +340,7 @@ impl Waker {
             handles.workloads.wake(key.clone());
         }
         if is_other(change) {
-            handles.policies.wake_in(AllPolicies, COUNTING);
+            self.count_policies(handles);
         }
         if !is_own_report(change) {
             handles.plans.wake(key);
@@ -354,7 +362,7 @@ impl Waker {
 
     fn namespace(&self, change: &Change<Namespace>) {
         let Some(handles) = self.handles.get() else { return };
-        handles.policies.wake_in(AllPolicies, COUNTING);
+        self.count_policies(handles);
         let name = change.object.name_any();
         for (namespace, workload) in self.world.workloads.keys() {
             if namespace == name {

@@ -72,7 +72,7 @@ pub(crate) async fn plan(
     let previewed = async {
         let (namespace, name) = admit(&server, at, &extensions, "create", "plan").await?;
         if is_deletion(query.as_deref())? {
-            return Ok((of_deletion(&server, &namespace, &name).await?, None));
+            return of_deletion(&server, &namespace, &name).await.map(|preview| (preview, None));
         }
         let proposed = body::read(body, &headers, &namespace, &name)?;
         // Everything that it rests on is held meanwhile, which is much for a stack.
