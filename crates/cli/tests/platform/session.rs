@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::TryStreamExt;
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client, Resource, ResourceExt,
     api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
@@ -110,22 +110,7 @@ impl Session {
 
     /// The plan of a workload, as soon as there is one.
     pub(crate) fn plan_of(&self, name: &str) -> WorkloadPlan {
-        self.talk(async |client| {
-            let plans: Api<WorkloadPlan> = Api::default_namespaced(client);
-            let listed = plans.list(&ListParams::default()).await.unwrap();
-            let version = listed.metadata.resource_version.unwrap_or_default();
-            if let Some(plan) = listed.items.into_iter().find(|plan| plan.name_any() == name) {
-                return plan;
-            }
-            let mut events = pin!(plans.watch(&WatchParams::default(), &version).await.unwrap());
-            while let Some(event) = events.try_next().await.unwrap() {
-                match event {
-                    WatchEvent::Added(plan) if plan.name_any() == name => return plan,
-                    _ => {}
-                }
-            }
-            panic!("the watch ended before there was a plan of {name}");
-        })
+        self.talk(async |client| appearing(&Api::default_namespaced(client), name).await)
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
@@ -137,7 +122,9 @@ impl Session {
         self.talk(async |client| {
             let plans: Api<WorkloadPlan> = Api::default_namespaced(client.clone());
             let exposures: Api<WorkloadExposure> = Api::default_namespaced(client);
-            let revision = plans.get(name).await.unwrap().spec.revision;
+            // An apply is answered before the controllers have acted on it.
+            let revision = appearing(&plans, name).await.spec.revision;
+            appearing(&exposures, name).await;
             let merge = PatchParams::default();
             let published = json!({"status": {"exposures": [{"url": url, "priority": 1}]}});
             exposures.patch_status(name, &merge, &Patch::Merge(published)).await.unwrap();
@@ -175,6 +162,26 @@ impl Session {
             with(Client::try_from(config).unwrap()).await
         })
     }
+}
+
+/// An object, as soon as there is one.
+async fn appearing<K>(api: &Api<K>, name: &str) -> K
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let listed = api.list(&ListParams::default()).await.unwrap();
+    let version = listed.metadata.resource_version.unwrap_or_default();
+    if let Some(found) = listed.items.into_iter().find(|object| object.name_any() == name) {
+        return found;
+    }
+    let mut events = pin!(api.watch(&WatchParams::default(), &version).await.unwrap());
+    while let Some(event) = events.try_next().await.unwrap() {
+        match event {
+            WatchEvent::Added(object) if object.name_any() == name => return object,
+            _ => {}
+        }
+    }
+    panic!("the watch ended before there was a {name}");
 }
 
 fn version(object: &impl ResourceExt) -> String {
