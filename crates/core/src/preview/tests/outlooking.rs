@@ -20,7 +20,7 @@ fn outlook(world: &World, resource: &Json) -> (String, String) {
     let text = world.preview(depending_on(resource)).to_string();
     let find =
         |start: &str| text.lines().find(|line| line.contains(start)).unwrap_or_default().trim().to_owned();
-    (find(" claim it "), find("ClaimsReady is "))
+    (find(" dependency it "), find("ClaimsReady is "))
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn what_nobody_provides_is_said_before_it_is_asked_for() {
     let (line, said) = outlook(&world, &json!({"type": "redis"}));
     assert_eq!(
         line,
-        "+ claim it (redis, default): cannot be had: The platform provides no redis of class \"default\"; of this type there is: class \"small\"; ask for one of these, or ask the platform team for yours."
+        "+ dependency it (redis, default): cannot be had: The platform provides no redis of class \"default\"; of this type there is: class \"small\"; ask for one of these, or ask the platform team for yours."
     );
     assert_eq!(
         said,
@@ -41,7 +41,7 @@ fn what_nobody_provides_is_said_before_it_is_asked_for() {
 fn an_engine_that_is_not_at_hand_is_named() {
     let (line, said) = outlook(&World::empty().with_provisioners(SEARCH), &json!({"type": "elasticsearch"}));
     let why = "The platform's document provides `elasticsearch` with the engine `helm`, which is not at hand: ask the platform team.";
-    assert_eq!(line, format!("+ claim it (elasticsearch, default): cannot be had: {why}"));
+    assert_eq!(line, format!("+ dependency it (elasticsearch, default): cannot be had: {why}"));
     assert_eq!(said, format!("ClaimsReady is False (BindingFailed): Resource `it`: {why}"));
 }
 
@@ -50,14 +50,14 @@ fn where_the_engines_are_not_known_nothing_is_said_of_them() {
     let mut world = World::empty().with_provisioners(SEARCH);
     world.around.engines = None;
     let (line, said) = outlook(&world, &json!({"type": "elasticsearch"}));
-    assert_eq!(line, "+ claim it (elasticsearch, default)");
+    assert_eq!(line, "+ dependency it (elasticsearch, default)");
     assert!(said.starts_with("ClaimsReady is False (BindingPending): "), "{said}");
 }
 
 #[test]
 fn what_others_provide_is_said_to_be_theirs() {
     let (line, said) = outlook(&World::empty().with_provisioners(QUEUE), &json!({"type": "queue"}));
-    assert_eq!(line, "+ claim it (queue, default): provided by others (engine `external`)");
+    assert_eq!(line, "+ dependency it (queue, default): provided by others (engine `external`)");
     assert!(said.starts_with("ClaimsReady is False (BindingPending): "), "{said}");
 }
 
@@ -67,11 +67,11 @@ fn parameters_that_are_not_used_are_named_and_refused_where_the_platform_says_so
     let (line, _) = outlook(&world, &json!({"type": "service", "params": {"size": 3}}));
     assert_eq!(
         line,
-        "+ claim it (service, default): provided by the engine `static`; The parameters `size` are not used here."
+        "+ dependency it (service, default): provided by the engine `static`; The parameters `size` are not used here."
     );
     let (line, said) = outlook(&world, &json!({"type": "vault", "params": {"size": 3}}));
     let why = "The parameters `size` are not known here: remove them from `params`.";
-    assert_eq!(line, format!("+ claim it (vault, default): cannot be had: {why}"));
+    assert_eq!(line, format!("+ dependency it (vault, default): cannot be had: {why}"));
     assert_eq!(said, format!("ClaimsReady is False (BindingFailed): Resource `it`: {why}"));
 }
 
@@ -99,10 +99,13 @@ fn a_conflict_over_something_shared_names_who_holds_it_with_what() {
     world.inputs.now = "2026-01-01T00:00:00Z".parse().unwrap();
     let (line, said) = outlook(&world, &shared(2));
     let why = "The shared resource `orders` is held by workload `other` with another `size` in its params: use the same, or another id.";
-    assert_eq!(line, format!("+ claim it (postgres, default, shared as orders): cannot be had: {why}"));
+    assert_eq!(line, format!("+ dependency it (postgres, default, shared as orders): cannot be had: {why}"));
     assert_eq!(said, format!("ClaimsReady is False (BindingFailed): Resource `it`: {why}"));
     let (line, _) = outlook(&world, &shared(1));
-    assert_eq!(line, "+ claim it (postgres, default, shared as orders): provided by the engine `builtin`");
+    assert_eq!(
+        line,
+        "+ dependency it (postgres, default, shared as orders): provided by the engine `builtin`"
+    );
 }
 
 #[test]
@@ -119,8 +122,8 @@ fn what_exists_already_is_in_the_plan_at_once_with_its_values() {
         &preview,
         r#"
 + workload web
-+ claim flags (service, default): provided by the engine `static`
-+ claim name (dns, default): provided by the engine `builtin`
++ dependency flags (service, default): provided by the engine `static`
++ dependency name (dns, default): provided by the engine `builtin`
     /params/for "flags.example.test"
 + plan (web-service on here)
     /containers/app/image "nginx"
@@ -148,7 +151,7 @@ fn secrets_of_what_exists_already_stay_references_and_are_waited_for() {
         &world.preview(with("${resources.vault.token}@${resources.vault.host}")),
         r#"
 + workload web
-+ claim vault (vault, default): provided by the engine `static`
++ dependency vault (vault, default): provided by the engine `static`
 + plan (web-service on here): once its dependencies are ready
     /containers/app/image "nginx"
     /containers/app/variables/VAULT "${resources.vault.token}@vault.example.test"
