@@ -2,14 +2,15 @@
 //! each takes in memory, and how much is written.
 //!
 //! The runtime and the provisioner are instant, so that only our own time is measured. On the embedded API the store
-//! is the durable one. With a kubeconfig the API is a real server, and the memory of this process is that of the
-//! controllers alone.
+//! is the durable one. With a kubeconfig the API is a real server; then the memory is that of a process of its own, in
+//! which there are the controllers alone.
 
 #![allow(clippy::cast_precision_loss, reason = "figures are printed with one digit")]
 
 use std::{
     fs,
     path::Path,
+    process::Command,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -63,13 +64,49 @@ pub(crate) fn run(server: Option<&Path>, held: usize) -> Result<(), String> {
     runtime.block_on(measure(server, held)).map_err(|error| error.to_string())
 }
 
+/// Prints the memory of controllers that begin on what a server holds.
+pub(crate) fn hold(server: &Path) -> Result<(), String> {
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let holding = async {
+        let client = connect(server).await?;
+        let controllers = Controllers::start(client.clone(), options(&client)).await?;
+        controllers.idle().await;
+        println!("{}", resident()?);
+        controllers.stop().await;
+        Ok::<(), Failure>(())
+    };
+    runtime.block_on(holding).map_err(|error| error.to_string())
+}
+
+/// The memory of controllers alone, in bytes.
+fn held_alone(server: &Path) -> Result<usize, Failure> {
+    let program = std::env::current_exe()?;
+    let said = Command::new(program).arg("hold-controllers").arg("--server").arg(server).output()?;
+    let text = String::from_utf8_lossy(&said.stdout);
+    text.trim().parse().map_err(|_| String::from_utf8_lossy(&said.stderr).into_owned().into())
+}
+
+async fn connect(kubeconfig: &Path) -> Result<Client, Failure> {
+    let config = Kubeconfig::read_from(kubeconfig)?;
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
+}
+
+/// Controllers with an instant runtime and an instant provisioner.
+fn options(client: &Client) -> Options {
+    Options {
+        runtimes: vec![Arc::new(ScriptedRuntime::new("scripted"))],
+        provisioners: vec![Arc::new(ScriptedProvisioner::new("builtin", "secret", client.clone()))],
+        ..Options::default()
+    }
+}
+
 async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let writes = Arc::new(AtomicUsize::new(0));
     let (client, counted) = if let Some(kubeconfig) = server {
-        let config = Kubeconfig::read_from(kubeconfig)?;
-        let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-        (Client::try_from(config.clone())?, Client::try_from(config)?)
+        let client = connect(kubeconfig).await?;
+        (client.clone(), client)
     } else {
         let store = Redb::open(Folder::hold(folder.path())?)?;
         let api = Embedded::open(store, ServerOptions::default()).await?;
@@ -86,16 +123,10 @@ async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
         (Client::new(router, NAMESPACE), Client::new(counting, NAMESPACE))
     };
     prepare(&client).await?;
-    let runtime = ScriptedRuntime::new("scripted");
-    let provisioner = ScriptedProvisioner::new("builtin", "secret", client.clone());
-    let options = || Options {
-        runtimes: vec![Arc::new(runtime.clone())],
-        provisioners: vec![Arc::new(provisioner.clone())],
-        ..Options::default()
-    };
-    let controllers = Controllers::start(counted.clone(), options()).await?;
+    let memory = || server.map_or_else(resident, held_alone);
+    let empty = memory()?;
+    let controllers = Controllers::start(counted.clone(), options(&client)).await?;
     let workloads: Api<Workload> = Api::namespaced(client.clone(), NAMESPACE);
-    let empty = resident()?;
     println!("resident with nothing: {:.1} MiB", mebibytes(empty));
 
     let mut times = Vec::new();
@@ -121,24 +152,21 @@ async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
     );
 
     if held > SINGLE + MANY {
-        let before = (resident()?, SINGLE + MANY);
         let started = Instant::now();
         apply_many(&workloads, "held", held - SINGLE - MANY, without_claim()).await?;
         until_ready(&workloads, held).await?;
         println!("{} more, all Ready: {:.1} s", held - SINGLE - MANY, started.elapsed().as_secs_f64());
         controllers.idle().await;
-        let now = resident()?;
+        let now = memory()?;
         println!(
-            "resident with {held}: {:.1} MiB; ({now} − {empty}) / {held} = {:.1} KiB each (at {}: {:.1} MiB)",
+            "resident with {held}: {:.1} MiB; ({now} − {empty}) / {held} = {:.1} KiB each",
             mebibytes(now),
             (now - empty) as f64 / held as f64 / 1024.0,
-            before.1,
-            mebibytes(before.0)
         );
         controllers.stop().await;
         writes.store(0, Ordering::Relaxed);
         let started = Instant::now();
-        let controllers = Controllers::start(counted, options()).await?;
+        let controllers = Controllers::start(counted, options(&client)).await?;
         controllers.idle().await;
         println!(
             "a second pass over {held}: {} writes, {:.2} s",

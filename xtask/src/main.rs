@@ -56,6 +56,13 @@ enum Command {
         #[arg(long, default_value_t = 10_000)]
         held: usize,
     },
+    /// The part of that measurement which needs a process of its own
+    #[command(hide = true)]
+    HoldControllers {
+        /// The server
+        #[arg(long, value_name = "KUBECONFIG")]
+        server: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -67,6 +74,7 @@ fn main() -> ExitCode {
             bench_api::run(program, reference.as_deref(), Duration::from_secs(seconds))
         }
         Command::BenchControllers { server, held } => bench_controllers::run(server.as_deref(), held),
+        Command::HoldControllers { server } => bench_controllers::hold(&server),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
