@@ -137,11 +137,12 @@ impl Reconcile for PolicyController {
     }
 
     async fn reconcile(&self, _: &AllPolicies) -> Result<Next, Failure> {
-        let policies = self.world.policies.all();
-        if policies.is_empty() {
+        if self.world.policies.is_empty() {
             return Ok(Next::AwaitChange);
         }
         let counts = self.count().await;
+        // Counting takes its time: what is said is said of the policies as they are then.
+        let policies = self.world.policies.all();
         // One that cannot be told does not keep the others from being told.
         let mut failure = None;
         for policy in &policies {

@@ -9,7 +9,7 @@
 //!
 //! Policies count Workloads at leisure, after any change of what is decided about these.
 //!
-//! Nothing is polled: each wakes what its change can concern.
+//! Nothing is polled but the Secrets behind what is bound, now and then: each wakes what its change can concern.
 
 use std::{
     fmt,
@@ -357,6 +357,7 @@ impl Waker {
         }
         if is_other(change) {
             handles.plans.wake(key);
+            self.count_policies(handles);
         }
     }
 

@@ -139,7 +139,9 @@ impl Keeper {
                 self.metrics.config_valid(true);
                 let changed = *self.settings.config() != config;
                 self.settings.set(config);
-                if let (Some(map), true) = (map, self.refused.swap(false, Ordering::Relaxed)) {
+                if let Some(map) = map
+                    && self.refused.swap(false, Ordering::Relaxed)
+                {
                     let note = "The document is in force: what was wrong with it is mended.";
                     self.tell(map, Severity::Normal, "ConfigTaken", note.to_owned());
                 }

@@ -77,7 +77,7 @@ pub(crate) fn existing_classes(
             claim.spec.key == *key
                 && claim.spec.type_ == resource.type_
                 && claim.spec.id == resource.id
-                && claim.metadata.deletion_timestamp.is_none()
+                && (!is_going(claim) || live.is_kept(claim))
         });
         let (_, claim) = fits.max_by_key(|(name, _)| in_force(name))?;
         resource.class.is_none().then(|| (key.clone(), claim.spec.class.clone()))
@@ -130,7 +130,7 @@ pub(crate) fn claim(
                     depends_on: references(resource.params.as_ref()),
                 };
                 let desired = object(inputs, &name, spec);
-                let outdated = existing.is_some_and(|existing| existing.spec != desired.spec);
+                let outdated = existing.is_some_and(|existing| asks_otherwise(existing, &desired));
                 let blocked = existing.filter(|existing| outdated && is_going(existing)).map(|_| {
                     "It was deleted, and cannot be changed: remove the resource from the document, and add it again once it is gone."
                         .to_owned()
@@ -143,6 +143,16 @@ pub(crate) fn claim(
         wanted.insert(key.clone(), entry);
     }
     Claims { wanted }
+}
+
+/// Whether a claim is asked for otherwise than it is. Of one that was deleted, only what it gives counts: it stays where
+/// it is, and its removal is decided.
+fn asks_otherwise(existing: &ResourceClaim, desired: &ResourceClaim) -> bool {
+    if is_going(existing) {
+        return existing.spec.params != desired.spec.params
+            || existing.spec.metadata != desired.spec.metadata;
+    }
+    existing.spec != desired.spec
 }
 
 /// Whether somebody has deleted a claim.
@@ -278,12 +288,16 @@ pub(crate) fn removable<'a>(
 }
 
 /// The line of a claim in the status of its Workload. One that is kept gives what it gave, although it was deleted.
-pub(crate) fn summary(claim: &ResourceClaim, is_kept: bool) -> ClaimSummary {
+pub(crate) fn summary(claim: &ResourceClaim, is_kept: bool, is_wanted: bool) -> ClaimSummary {
     let key = claim.spec.key.clone();
     let status = claim.status.clone().unwrap_or_default();
     let outputs_available = is_provided(claim) && (is_kept || !is_going(claim));
     let (phase, reason, message) = if is_going(claim) && outputs_available {
-        let message = "It was deleted, and is kept while the running version uses it; to let it go, remove the resource from the document.";
+        let message = if is_wanted {
+            "It was deleted, and is kept while the running version uses it; to let it go, remove the resource from the document."
+        } else {
+            "No longer wanted; kept until the running version does without it."
+        };
         (status.phase, Reason::Succeeded, message.to_owned())
     } else if is_going(claim) {
         // What was said while all was well is not said of its removal.

@@ -95,15 +95,18 @@ impl Basis {
         {
             runtime = denied.into();
         }
+        let mut awaited = self.awaited.clone();
         if let Some(trouble) = applied.trouble.as_ref().filter(|_| !runtime.holds()) {
-            let message = format!(
-                "{} The platform could not carry it out, and tries again: {trouble}",
-                runtime.message
-            );
-            runtime.message = sentence(&message, 0);
+            for finding in awaited.iter_mut().chain([&mut runtime]) {
+                let message = format!(
+                    "{} The platform could not carry it out, and tries again: {trouble}",
+                    finding.message
+                );
+                finding.message = sentence(&message, 0);
+            }
         }
         let findings = [self.inputs.clone(), claims, runtime];
-        let failing = self.awaited.as_ref().or_else(|| findings.iter().find(|finding| !finding.holds()));
+        let failing = awaited.as_ref().or_else(|| findings.iter().find(|finding| !finding.holds()));
         let ready = failing.cloned().unwrap_or_else(|| Finding::good("Everything is ready."));
         let [inputs, claims, runtime] = findings;
         let now = Time(self.now);
@@ -133,8 +136,8 @@ impl Basis {
         let is_kept = self.kept.contains(&line.claim);
         match (applied.claims.get(&line.claim), self.live_claims.get(&line.claim)) {
             (Some(Err(Denied { reason, message })), _) => pending(*reason, message),
-            (Some(Ok(claim)), _) => claims::summary(claim, is_kept),
-            (None, Some(claim)) if line.blocked.is_none() => claims::summary(claim, is_kept),
+            (Some(Ok(claim)), _) => claims::summary(claim, is_kept, line.wanted),
+            (None, Some(claim)) if line.blocked.is_none() => claims::summary(claim, is_kept, line.wanted),
             (None, _) => {
                 pending(Reason::BindingPending, line.blocked.as_deref().unwrap_or("Being asked for."))
             }

@@ -82,6 +82,14 @@ fn workload(verdict: Verdict, path: &Path, allow_outside: bool) -> Result<Worklo
     Ok(Workload::of_document(&document))
 }
 
+/// Whether two versions say the same, apart from what the platform writes meanwhile.
+fn is_same(before: &Workload, after: &Workload) -> bool {
+    before.uid() == after.uid()
+        && before.metadata.generation == after.metadata.generation
+        && before.metadata.labels == after.metadata.labels
+        && before.metadata.annotations == after.metadata.annotations
+}
+
 async fn apply(args: &Apply, platform: &Platform, workloads: Vec<Workload>) -> Result<Exit, Trouble> {
     let api = platform.workloads();
     let mut params = PatchParams::apply(MANAGER);
@@ -107,7 +115,7 @@ async fn apply(args: &Apply, platform: &Platform, workloads: Vec<Workload>) -> R
         })?;
         let what = match before {
             None => "created",
-            Some(before) if before.resource_version() == after.resource_version() => "unchanged",
+            Some(before) if is_same(&before, &after) => "unchanged",
             Some(_) => "configured",
         };
         if args.output == Format::Human {

@@ -37,6 +37,7 @@ fn a_workload_is_applied_followed_explained_and_deleted() {
     assert_eq!((applied.code, applied.out.as_str()), (0, "workload hello-web created\n"), "{applied:?}");
     assert_eq!(session.run(&["apply"]).out, "workload hello-web unchanged\n");
 
+    session.until_planned("hello-web");
     let waited = session.run(&["wait", "hello-web", "--timeout", "1s"]);
     assert_eq!(waited.code, 1);
     assert!(waited.err.contains("whether the runtime `process` is at work"), "{}", waited.err);

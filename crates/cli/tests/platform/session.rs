@@ -108,6 +108,17 @@ impl Session {
         });
     }
 
+    /// Waits until the platform has said of a workload what it waits for.
+    pub(crate) fn until_planned(&self, name: &str) {
+        self.talk(async |client| {
+            let is_told = |workload: &Workload| {
+                let status = workload.status.clone().unwrap_or_default();
+                status.conditions.iter().any(|condition| condition.message.contains("is being started"))
+            };
+            until(&Api::default_namespaced(client), name, is_told).await
+        });
+    }
+
     /// The plan of a workload, as soon as there is one.
     pub(crate) fn plan_of(&self, name: &str) -> WorkloadPlan {
         self.talk(async |client| appearing(&Api::default_namespaced(client), name).await)
@@ -129,6 +140,12 @@ impl Session {
             let published = json!({"status": {"exposures": [{"url": url, "priority": 1}]}});
             exposures.patch_status(name, &merge, &Patch::Merge(published)).await.unwrap();
             let ready = json!({"status": {"phase": "Ready", "observedRevision": revision}});
+            let workloads: Api<Workload> = Api::default_namespaced(plans.clone().into_client());
+            // Both reach the controllers each on its own way: the address is to be there when it is ready.
+            let is_told = |workload: &Workload| {
+                workload.status.as_ref().is_some_and(|status| status.endpoint.as_deref() == Some(url))
+            };
+            until(&workloads, name, is_told).await;
             plans.patch_status(name, &merge, &Patch::Merge(ready)).await.unwrap();
         });
     }
@@ -169,19 +186,28 @@ async fn appearing<K>(api: &Api<K>, name: &str) -> K
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
+    until(api, name, |_| true).await
+}
+
+/// An object, as soon as it is as wanted.
+async fn until<K>(api: &Api<K>, name: &str, is_so: impl Fn(&K) -> bool) -> K
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    let is_it = |object: &K| object.name_any() == name && is_so(object);
     let listed = api.list(&ListParams::default()).await.unwrap();
     let version = listed.metadata.resource_version.unwrap_or_default();
-    if let Some(found) = listed.items.into_iter().find(|object| object.name_any() == name) {
+    if let Some(found) = listed.items.into_iter().find(is_it) {
         return found;
     }
     let mut events = pin!(api.watch(&WatchParams::default(), &version).await.unwrap());
     while let Some(event) = events.try_next().await.unwrap() {
         match event {
-            WatchEvent::Added(object) if object.name_any() == name => return object,
+            WatchEvent::Added(object) | WatchEvent::Modified(object) if is_it(&object) => return object,
             _ => {}
         }
     }
-    panic!("the watch ended before there was a {name}");
+    panic!("the watch ended before {name} was as wanted");
 }
 
 fn version(object: &impl ResourceExt) -> String {

@@ -5,7 +5,7 @@ use kube::{
     Api,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
 };
-use orchestra_api::crd;
+use orchestra_api::{ConditionType, crd};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -101,7 +101,7 @@ async fn what_cannot_be_read_and_is_held_is_named_while_a_workload_goes() {
     let said = async || {
         let workload = platform.workloads().get("shop").await.unwrap();
         let conditions = workload.status.unwrap().conditions;
-        conditions.iter().any(|condition| {
+        conditions.iter().filter(|condition| condition.type_ == ConditionType::Ready).any(|condition| {
             condition.message.contains("`shop-strange` cannot be read, and `example.org/keeper` holds it")
         })
     };

@@ -11,9 +11,7 @@ use super::{
     fault::{Fault, Faults},
     words,
 };
-
-/// The engine of what controllers of others provide.
-const EXTERNAL: &str = "external";
+use crate::provision::EXTERNAL;
 
 /// What a binary contains, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

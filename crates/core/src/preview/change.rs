@@ -97,11 +97,13 @@ impl Change {
     /// The removal of a claim, under its policy.
     pub(super) fn of_release(claim: &ResourceClaim) -> Self {
         let begun = claim.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ENGINE));
+        // A provisioner of somebody else notes itself with its finalizer.
+        let is_held = claim.metadata.finalizers.as_ref().is_some_and(|holders| !holders.is_empty());
         let (how, is_made) = match claim.spec.deprovision_policy {
             _ if begun.is_some_and(|engine| engine == provisioner::STATIC) => {
                 ("let go; it was there before, and stays", false)
             }
-            _ if !was_bound(claim) && begun.is_none() => ("nothing was made for it", false),
+            _ if !was_bound(claim) && begun.is_none() && !is_held => ("nothing was made for it", false),
             _ if !was_bound(claim) => ("it was never ready; what was begun for it is given up", true),
             DeprovisionPolicy::Delete => ("removed with its data", true),
             DeprovisionPolicy::Retain => ("stopped; data and passwords are kept", true),

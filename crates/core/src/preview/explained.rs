@@ -166,7 +166,7 @@ pub fn explain(inputs: &Inputs, around: &Surroundings) -> Explained {
 }
 
 fn dependency(inputs: &Inputs, claim: &ResourceClaim) -> Dependency {
-    let summary = claims::summary(claim, inputs.live().is_kept(claim));
+    let summary = claims::summary(claim, inputs.live().is_kept(claim), true);
     let selected = provisioner::select(&inputs.config, &Wanted::by(&claim.spec));
     let provider = match (provision::keeper(claim), selected) {
         (Some(keeper), _) => Provider::Engine(keeper.clone()),
