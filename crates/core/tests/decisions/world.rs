@@ -417,7 +417,8 @@ impl World {
     }
 
     fn is_used(&self, claim: &ResourceClaim) -> bool {
-        self.plan.as_ref().is_some_and(|plan| provision::is_in_use(claim, plan))
+        let plan = self.plan.as_ref().filter(|plan| plan.spec.workload_ref == claim.spec.workload_ref);
+        plan.is_some_and(|plan| plan.spec.claims.iter().any(|used| used.name == name_of(claim)))
     }
 
     /// One pass of the runtime; tells whether anything changed.
