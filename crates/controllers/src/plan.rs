@@ -155,6 +155,7 @@ impl PlanController {
             Ok(()) => in_time(runtime.observe(&target)).await,
             Err(error) => Err(error),
         };
+        let mut next = Next::AwaitChange;
         let (status, exposures, failure) = match observed {
             Ok(observation) => {
                 let exposures = observation.exposures.clone();
@@ -164,6 +165,7 @@ impl PlanController {
                 let stale: Vec<_> = noted.iter().filter(|item| !wanted.contains(item)).cloned().collect();
                 let is_clean = stale.is_empty()
                     || settled && matches!(in_time(runtime.remove(&target, &stale)).await, Ok(Removed::Gone));
+                next = if settled && !is_clean { Next::After(LOOK_AGAIN) } else { Next::AwaitChange };
                 let inventory = if settled && is_clean { wanted } else { noted };
                 (found(observation, here, inventory), Some(exposures), None)
             }
@@ -180,7 +182,7 @@ impl PlanController {
             self.publish(plan, exposures).await?;
         }
         self.say(plan, status).await?;
-        failure.map_or(Ok(Next::AwaitChange), Err)
+        failure.map_or(Ok(next), Err)
     }
 
     async fn say(&self, plan: &WorkloadPlan, status: WorkloadPlanStatus) -> Result<(), Failure> {

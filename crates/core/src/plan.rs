@@ -365,7 +365,7 @@ impl Steps<'_> {
         for (name, claim) in &self.live.claims {
             if !wanted.contains(name) {
                 let message = "No longer wanted; kept until the running version does without it.".to_owned();
-                let is_going = claim.metadata.deletion_timestamp.is_some();
+                let is_going = claims::is_going(claim);
                 decision.basis.claims.push(Line {
                     key: claim.spec.key.clone(),
                     claim: (*name).to_owned(),

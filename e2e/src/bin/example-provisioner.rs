@@ -23,6 +23,7 @@ use kube::{
 use orchestra_api::{
     ResourceClaim, WorkloadPlan,
     claim::{DeprovisionPolicy, ResourceClaimStatus},
+    plan::Phase,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
@@ -103,9 +104,10 @@ fn is_used(claim: &ResourceClaim, plans: &[WorkloadPlan]) -> bool {
         plan.namespace() == claim.namespace() && plan.spec.workload_ref == claim.spec.workload_ref
     });
     plan.is_some_and(|plan| {
-        let observed = plan.status.as_ref().and_then(|status| status.observed_revision.as_ref());
-        plan.spec.claims.iter().any(|used| used.name == claim.name_any())
-            || observed.is_some_and(|observed| *observed != plan.spec.revision)
+        let may_run_older = plan.status.as_ref().is_some_and(|status| {
+            status.phase != Phase::Ready || status.observed_revision.as_ref() != Some(&plan.spec.revision)
+        });
+        may_run_older || plan.spec.claims.iter().any(|used| used.name == claim.name_any())
     })
 }
 

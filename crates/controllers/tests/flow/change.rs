@@ -146,3 +146,18 @@ async fn a_claim_that_somebody_deletes_is_kept_while_it_is_used() {
     platform.env.eventually("it is released", async || platform.provisioner.released().len() == 1).await;
     platform.until_ready("shop").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_only_an_older_version_needed_is_taken_down_until_it_is_gone() {
+    let platform = Platform::start().await;
+    let helped = json!({"containers": {"app": {"image": "nginx"}, "helper": {"image": "nginx"}}});
+    platform.apply("shop", helped).await;
+    platform.until_ready("shop").await;
+    platform.runtime.script("default", "shop", RunScript::Linger(2));
+    platform.apply("shop", json!({"containers": {"app": {"image": "nginx"}}})).await;
+    let noted = async || {
+        let plan = platform.plans().get("shop").await.unwrap();
+        plan.status.unwrap().inventory.into_iter().map(|item| item.name).collect::<Vec<_>>()
+    };
+    platform.env.eventually("it is noted no longer", async || noted().await == ["app", "shop"]).await;
+}

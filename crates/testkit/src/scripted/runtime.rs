@@ -12,6 +12,9 @@ use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Secrets, Tar
 
 use super::{Outside, Place};
 
+/// The kind of what runs as a whole.
+const THING: &str = "Thing";
+
 /// What a runtime does with the plans of one Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunScript {
@@ -30,6 +33,8 @@ pub enum RunScript {
     Lack(String),
     /// It runs, and does not stop.
     Cling,
+    /// It runs, and what only an older revision needed is gone after so many looks.
+    Linger(usize),
 }
 
 /// What runs of a Workload.
@@ -105,6 +110,17 @@ impl ScriptedRuntime {
         self.outside.lock().scripts.get(&place).cloned().unwrap_or_default()
     }
 
+    fn remove_parts(&self, target: &Target) -> Removed {
+        let place = (target.namespace.clone(), target.name.clone());
+        match self.outside.lock().scripts.get_mut(&place) {
+            Some(RunScript::Linger(looks)) if *looks > 0 => {
+                *looks -= 1;
+                Removed::Stopping("It is still stopping.".to_owned())
+            }
+            _ => Removed::Gone,
+        }
+    }
+
     async fn compose(text: &[Segment], secrets: &dyn Secrets) -> Result<String, DriverError> {
         let mut value = String::new();
         for segment in text {
@@ -170,7 +186,10 @@ impl Runtime for ScriptedRuntime {
     }
 
     fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
-        vec![InventoryItem { kind: "Thing".to_owned(), name: target.name.clone(), id: None }]
+        let item =
+            |kind: &str, name: &str| InventoryItem { kind: kind.to_owned(), name: name.to_owned(), id: None };
+        let parts = target.plan.containers.keys().map(|container| item("Part", container));
+        parts.chain([item(THING, &target.name)]).collect()
     }
 
     fn apply<'a>(
@@ -235,8 +254,12 @@ impl Runtime for ScriptedRuntime {
     fn remove<'a>(
         &'a self,
         target: &'a Target,
-        _: &'a [InventoryItem],
+        inventory: &'a [InventoryItem],
     ) -> BoxFuture<'a, Result<Removed, DriverError>> {
+        if inventory.iter().all(|item| item.kind != THING) {
+            let removed = self.remove_parts(target);
+            return Box::pin(async move { Ok(removed) });
+        }
         let clings = self.script_of(target) == RunScript::Cling;
         let thing = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
         let mut state = self.outside.lock();
