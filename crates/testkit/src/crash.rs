@@ -99,7 +99,7 @@ impl Crash {
         Mortal { crash: self.clone(), driver }
     }
 
-    /// Spares the process, if it lives: it does not die any more.
+    /// Spares the process, if it lives: it does not die any more, also not of what is under way.
     pub fn spare(&self) {
         *self.chosen() = None;
     }
@@ -117,8 +117,13 @@ impl Crash {
         *self.0.dead.borrow()
     }
 
-    fn die(&self) {
-        self.0.dead.send_replace(true);
+    /// Dies, unless it was spared meanwhile. Tells whether it is dead.
+    fn die(&self) -> bool {
+        let chosen = self.chosen();
+        if chosen.is_some() {
+            self.0.dead.send_replace(true);
+        }
+        self.is_dead()
     }
 
     /// Counts a point, and tells what happens there.
@@ -151,23 +156,17 @@ impl Crash {
         if self.is_dead() {
             std::future::pending::<()>().await;
         }
-        match self.reach(what) {
-            None => call.await,
-            Some(Cut::Before) => {
-                self.die();
-                std::future::pending().await
-            }
-            Some(Cut::After | Cut::Unheard) => {
-                let _ = call.await;
-                self.die();
-                std::future::pending().await
-            }
-            Some(Cut::Lost) => {
-                call.await?;
-                let (reason, message) = (Reason::NetworkUnavailable, "The answer was lost.".to_owned());
-                Err(DriverError::Transient { reason, message })
-            }
+        let cut = self.reach(what);
+        match cut {
+            None => return call.await,
+            Some(Cut::Before) => {}
+            Some(Cut::After | Cut::Unheard | Cut::Lost) => drop(call.await?),
         }
+        if cut != Some(Cut::Lost) && self.die() {
+            std::future::pending::<()>().await;
+        }
+        let (reason, message) = (Reason::NetworkUnavailable, "The answer was lost.".to_owned());
+        Err(DriverError::Transient { reason, message })
     }
 }
 

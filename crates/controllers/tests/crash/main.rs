@@ -175,8 +175,8 @@ async fn clear(platform: &Platform, title: &str) {
     platform
         .env
         .eventually(format!("{title}: the namespace goes"), async || {
-            let gone = namespaces.get_opt(&platform.namespace).await?.is_none();
-            Ok::<_, kube::Error>(gone)
+            let is_gone = namespaces.get_opt(&platform.namespace).await.unwrap().is_none();
+            if is_gone { Ok(Some(())) } else { Err(format!("{:#}", snapshot(platform).await)) }
         })
         .await;
     assert_eq!(platform.left().await, Vec::<String>::new(), "{title}: left behind after the end");
