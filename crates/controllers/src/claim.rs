@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use kube::ResourceExt;
 use orchestra_api::{
-    ResourceClaim, annotation, claim::ResourceClaimStatus, condition::Reason, finalizer, label, plan::Phase,
+    ResourceClaim, annotation, claim::ResourceClaimStatus, condition::Reason, finalizer, label,
 };
 use orchestra_core::provision::{self, Inputs, Instance, Provision, Release, Work};
 use orchestra_drivers::{DriverError, Provisioner, Released};
@@ -73,16 +73,11 @@ impl ClaimController {
         }
     }
 
-    /// Whether something that runs may be using a claim: its plan names it, or has not taken the place of one that did.
+    /// Whether something that runs may be using a claim.
     fn is_used(&self, claim: &ResourceClaim) -> bool {
-        let owner = &claim.spec.workload_ref;
-        let plan = self.world.plans.get(&claim.namespace().unwrap_or_default(), &owner.name);
-        plan.filter(|plan| plan.spec.workload_ref == *owner).is_some_and(|plan| {
-            let may_run_older = plan.status.as_ref().is_some_and(|status| {
-                status.phase != Phase::Ready || status.observed_revision.as_ref() != Some(&plan.spec.revision)
-            });
-            may_run_older || plan.spec.claims.iter().any(|used| used.name == claim.name_any())
-        })
+        let namespace = claim.namespace().unwrap_or_default();
+        let plan = self.world.plans.get(&namespace, &claim.spec.workload_ref.name);
+        plan.is_some_and(|plan| provision::is_in_use(claim, &plan))
     }
 
     async fn ensure(&self, inputs: &Inputs, instance: &Instance) -> Result<Next, Failure> {

@@ -8,7 +8,7 @@ use k8s_openapi::{
 };
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef};
 
-use crate::config::Config;
+use crate::{config::Config, provision};
 
 /// Everything that a decision about one Workload rests on.
 #[derive(Clone, Debug)]
@@ -86,9 +86,7 @@ impl Live<'_> {
     /// nothing does, so until then it gives what it gave.
     pub(crate) fn is_kept(&self, claim: &ResourceClaim) -> bool {
         let plan = self.plan.ours().filter(|plan| plan.metadata.deletion_timestamp.is_none());
-        plan.is_some_and(|plan| {
-            plan.spec.claims.iter().any(|used| Some(&used.name) == claim.metadata.name.as_ref())
-        })
+        !provision::is_releasing(claim) && plan.is_some_and(|plan| provision::is_in_use(claim, plan))
     }
 }
 

@@ -160,7 +160,8 @@ impl Crash {
         match cut {
             None => return call.await,
             Some(Cut::Before) => {}
-            Some(Cut::After | Cut::Unheard | Cut::Lost) => drop(call.await?),
+            Some(Cut::Lost) => drop(call.await?),
+            Some(Cut::After | Cut::Unheard) => drop(call.await),
         }
         if cut != Some(Cut::Lost) && self.die() {
             std::future::pending::<()>().await;

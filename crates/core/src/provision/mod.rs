@@ -8,11 +8,11 @@ mod sharing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use orchestra_api::{
-    ResourceClaim, annotation,
+    ResourceClaim, WorkloadPlan, annotation,
     claim::{DeprovisionPolicy, Output, Phase, ResourceClaimStatus},
     condition::Reason,
     config::{Provisioner, UnknownParams},
-    finalizer, name,
+    finalizer, name, plan,
 };
 use serde_json::{Map, Value as Json};
 
@@ -118,8 +118,14 @@ pub struct Release {
 /// Decides about one instance.
 pub fn decide(inputs: &Inputs) -> Decision {
     let mut decision = Decision::default();
-    let (dying, mut living): (Vec<_>, Vec<_>) =
-        inputs.claims.iter().partition(|claim| claim.metadata.deletion_timestamp.is_some());
+    // What something that runs still uses is provided as before, although somebody deleted it.
+    let is_kept = |claim: &ResourceClaim| {
+        inputs.in_use.contains(&name_of(claim)) && is_ours(claim) && !release::is_begun(claim)
+    };
+    let (dying, mut living): (Vec<_>, Vec<_>) = inputs
+        .claims
+        .iter()
+        .partition(|claim| claim.metadata.deletion_timestamp.is_some() && !is_kept(claim));
     living.sort_by_key(|claim| sharing::seniority(claim));
     if dying.iter().any(|claim| release::is_begun(claim)) {
         // What is being taken down is provided anew only once it is gone.
@@ -203,11 +209,31 @@ fn nobody_provides(claims: &[&ResourceClaim], message: &str, decision: &mut Deci
     }
 }
 
-/// Whether a claim is bound as it is asked for now.
+/// Whether a claim is bound as it is asked for now. A deletion counts as a generation, and asks for nothing else.
 pub fn is_served(claim: &ResourceClaim) -> bool {
+    let generation = claim.metadata.generation;
+    let before_deletion = claim.metadata.deletion_timestamp.as_ref().and(generation.map(|all| all - 1));
     claim.status.as_ref().is_some_and(|status| {
-        status.phase == Phase::Bound && status.observed_generation == claim.metadata.generation
+        let observed = status.observed_generation;
+        status.phase == Phase::Bound
+            && (observed == generation || observed.is_some() && observed == before_deletion)
     })
+}
+
+/// Whether something that runs may be using a claim: the plan of its Workload names it, or has not taken the place of
+/// one that did.
+pub fn is_in_use(claim: &ResourceClaim, plan: &WorkloadPlan) -> bool {
+    let may_run_older = plan.status.as_ref().is_some_and(|status| {
+        status.phase != plan::Phase::Ready || status.observed_revision.as_ref() != Some(&plan.spec.revision)
+    });
+    plan.spec.workload_ref == claim.spec.workload_ref
+        && (may_run_older
+            || plan.spec.claims.iter().any(|used| Some(&used.name) == claim.metadata.name.as_ref()))
+}
+
+/// Whether a claim is being taken down, from which there is no way back.
+pub fn is_releasing(claim: &ResourceClaim) -> bool {
+    release::is_begun(claim)
 }
 
 /// The engine of provisioners that others write.

@@ -31,12 +31,22 @@ fn claims(sharers: &[(&str, &str)]) -> Vec<ResourceClaim> {
 }
 
 fn decide(claims: Vec<ResourceClaim>, document: &str, engines: &[&str]) -> provision::Decision {
+    decide_using(claims, &[], document, engines)
+}
+
+/// Decides, while something that runs uses these claims.
+fn decide_using(
+    claims: Vec<ResourceClaim>,
+    in_use: &[&str],
+    document: &str,
+    engines: &[&str],
+) -> provision::Decision {
     let engine = |name: &&str| ((*name).to_owned(), Engine { additive: false, reads_params: true });
     provision::decide(&Inputs {
         namespace: "default".to_owned(),
         instance: "instance".to_owned(),
         claims,
-        in_use: std::collections::BTreeSet::new(),
+        in_use: in_use.iter().map(|name| (*name).to_owned()).collect(),
         config: Arc::new(config::check(document).unwrap()),
         engines: engines.iter().map(engine).collect::<BTreeMap<_, _>>(),
     })
@@ -112,6 +122,31 @@ fn a_release_that_has_begun_comes_to_its_end_before_anything_is_made_anew() {
     );
     assert!(decision.take.is_empty(), "{decision:?}");
     assert!(decision.statuses["coming"].message.as_ref().unwrap().contains("taken down first"));
+}
+
+#[test]
+fn what_is_used_is_provided_on_although_it_was_deleted_and_newcomers_must_agree_with_it() {
+    let mut claims = claims(&[("kept", "Delete"), ("newcomer", "Delete")]);
+    let kept = &mut claims[0].metadata;
+    kept.deletion_timestamp.clone_from(&kept.creation_timestamp);
+    claims[0].spec.params = json!({"size": "small"}).as_object().cloned();
+    claims[1].spec.params = json!({"size": "large"}).as_object().cloned();
+    claims[1].status = None;
+    let decision = decide_using(claims.clone(), &["kept"], DOCUMENT, &["builtin"]);
+    assert!(
+        matches!(&decision.work, Some(Work::Ensure(instance)) if instance.claims == ["kept"]),
+        "{decision:#?}"
+    );
+    assert_eq!(decision.statuses["newcomer"].phase, Phase::Failed);
+    assert_eq!(decision.let_go, Vec::<String>::new());
+    // What has begun to go is not kept, whoever uses it.
+    let notes = claims[0].metadata.annotations.get_or_insert_default();
+    notes.insert("score.dev/releasing".to_owned(), "true".to_owned());
+    let decision = decide_using(claims, &["kept"], DOCUMENT, &["builtin"]);
+    assert!(
+        matches!(&decision.work, Some(Work::Release(release)) if release.claims == ["kept"]),
+        "{decision:#?}"
+    );
 }
 
 #[test]

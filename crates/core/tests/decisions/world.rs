@@ -417,8 +417,7 @@ impl World {
     }
 
     fn is_used(&self, claim: &ResourceClaim) -> bool {
-        let plan = self.plan.as_ref().filter(|plan| plan.spec.workload_ref == claim.spec.workload_ref);
-        plan.is_some_and(|plan| plan.spec.claims.iter().any(|used| used.name == name_of(claim)))
+        self.plan.as_ref().is_some_and(|plan| provision::is_in_use(claim, plan))
     }
 
     /// One pass of the runtime; tells whether anything changed.
