@@ -4,6 +4,8 @@
 //! implementations there are. Neither trait reads or writes objects of the API: what they need is handed to them,
 //! what they find they hand back, and the controllers report it.
 
+#[cfg(all(feature = "process", target_os = "linux"))]
+pub mod process;
 pub mod provisioner;
 pub mod runtime;
 pub mod secret;

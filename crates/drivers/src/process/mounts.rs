@@ -1,0 +1,391 @@
+//! Puts files and folders where a program expects them, without leaving a trace on the machine.
+//!
+//! The program gets a mount namespace of its own: what is mounted there nobody else sees, and it goes with the last
+//! process of the run. Root may make one; others may in a user namespace in which they stay who they are, unless the
+//! machine forbids it ([`super::Launcher::permitted`] tries).
+//!
+//! A target that exists is covered. One that does not needs a place in its folder, and a folder of the machine must
+//! not be changed: so that folder is **mirrored** first, by a folder in memory in which every entry is mounted from the
+//! original. `/` itself is mirrored by a new root. Consequences, as in any container: what a program adds to a mirrored
+//! folder itself (not to folders in it) goes away with the run. Within a mount of the order nothing is mirrored, since
+//! that would hide what the program writes there: an empty entry is made in its source.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, chown, symlink},
+    },
+    path::{Component, Path, PathBuf},
+    process::ExitCode,
+};
+
+use rustix::{
+    fd::OwnedFd,
+    fs::{CWD, StatVfsMountFlags, statvfs},
+    io::Errno,
+    mount::{
+        MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
+        mount_bind_recursive, mount_change, mount_move, mount_remount, move_mount, open_tree, unmount,
+    },
+    process::{chroot, getegid, geteuid, pivot_root},
+    thread::UnshareFlags,
+};
+
+use super::{Misplaced, Mount, NotStarted, PlacedFile};
+
+/// Gives this process a view of its own with the files and mounts at their targets; nothing, if there are none.
+/// `staging` is any folder that exists; it is covered for moments.
+pub(super) fn place(files: &[PlacedFile], mounts: &[Mount], staging: &Path) -> Result<(), NotStarted> {
+    let mut targets = BTreeSet::new();
+    for target in files.iter().map(|file| &file.target).chain(mounts.iter().map(|mount| &mount.target)) {
+        check(target).map_err(|why| not_placed(target, why))?;
+        if !targets.insert(target) {
+            return Err(not_placed(target, Misplaced::Twice));
+        }
+    }
+    let Some(first) = targets.first() else { return Ok(()) };
+    let staging = staging.canonicalize().map_err(|error| not_placed(first, refused(error)))?;
+    enter().map_err(|_| not_placed(first, Misplaced::NotPermitted))?;
+    let mut view = View { staging: &staging, memory: BTreeSet::new(), volumes: Vec::new() };
+    let things = view.gather(files, mounts)?;
+    for (target, thing) in &things {
+        view.attach(target, thing).map_err(|why| not_placed(target, why))?;
+    }
+    for (target, _) in things.iter().filter(|(_, thing)| thing.read_only) {
+        protect(target).map_err(|error| not_placed(target, refused(error)))?;
+    }
+    Ok(())
+}
+
+/// The hidden command `orchestra __probe FOLDER`: whether this machine lets us. Really tries, with the hardest case: a
+/// file in a folder that does not exist below `/`.
+pub fn probe(staging: &Path) -> ExitCode {
+    let target = PathBuf::from(format!("/orchestra-probe-{}/folder/file", std::process::id()));
+    let file = PlacedFile { target: target.clone(), content: b"seen".to_vec(), mode: 0o400 };
+    let placed = place(&[file], &[], staging).is_ok();
+    if placed && fs::read(target).is_ok_and(|seen| seen == b"seen") {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// A target is a place below `/`, said plainly.
+fn check(target: &Path) -> Result<(), Misplaced> {
+    let mut components = target.components();
+    let plain = components.next() == Some(Component::RootDir)
+        && target.file_name().is_some()
+        && components.all(|component| matches!(component, Component::Normal(_)));
+    if plain { Ok(()) } else { Err(Misplaced::NoPlace) }
+}
+
+/// Enters a mount namespace of its own, from which nothing gets out.
+fn enter() -> io::Result<()> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    if unshare(UnshareFlags::NEWNS).is_err() {
+        unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS)?;
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+        fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+    }
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    Ok(())
+}
+
+/// Namespaces of mounts and users leave descriptors alone, and only those make this call unsafe.
+#[allow(deprecated)]
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    Ok(rustix::thread::unshare(flags)?)
+}
+
+/// Something that is going to be at a target: a mount that is nowhere yet.
+struct Thing {
+    tree: OwnedFd,
+    folder: bool,
+    /// Whether it is a folder of the order, in which a program may write for good.
+    volume: bool,
+    read_only: bool,
+}
+
+/// The view of the program, as it is being made.
+struct View<'a> {
+    staging: &'a Path,
+    /// The devices of folders in memory that were made for this view.
+    memory: BTreeSet<u64>,
+    /// Where folders of the order are.
+    volumes: Vec<PathBuf>,
+}
+
+impl View<'_> {
+    /// Everything that is going to be somewhere, by its place, outer places first. Taken before anything is mounted,
+    /// since a target may hide a source.
+    fn gather(
+        &mut self,
+        files: &[PlacedFile],
+        mounts: &[Mount],
+    ) -> Result<BTreeMap<PathBuf, Thing>, NotStarted> {
+        let mut things = BTreeMap::new();
+        for wanted in mounts {
+            let Mount { source, target, read_only } = wanted;
+            let said = |why| not_placed(target, why);
+            let folder = fs::metadata(source)
+                .map_err(|_| said(Misplaced::NoSource { wanted: source.clone() }))?
+                .is_dir();
+            let tree = clone_tree(source).map_err(|error| said(refused(error)))?;
+            let thing = Thing { tree, folder, volume: folder, read_only: *read_only };
+            insert(&mut things, target, thing)?;
+        }
+        if files.is_empty() {
+            return Ok(things);
+        }
+        self.cover_staging().map_err(|error| not_placed(&files[0].target, refused(error)))?;
+        for (index, file) in files.iter().enumerate() {
+            let tree = self.write(index, file).map_err(|error| not_placed(&file.target, refused(error)))?;
+            insert(
+                &mut things,
+                &file.target,
+                Thing { tree, folder: false, volume: false, read_only: false },
+            )?;
+        }
+        self.uncover_staging();
+        Ok(things)
+    }
+
+    /// Writes a file into memory; its mount.
+    fn write(&self, index: usize, file: &PlacedFile) -> io::Result<OwnedFd> {
+        let path = self.staging.join(index.to_string());
+        OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path)?.write_all(&file.content)?;
+        fs::set_permissions(&path, Permissions::from_mode(file.mode))?;
+        clone_tree(&path)
+    }
+
+    /// Puts something at its target.
+    fn attach(&mut self, target: &Path, thing: &Thing) -> Result<(), Misplaced> {
+        let point = self.point(target, thing.folder)?;
+        attach_tree(&thing.tree, &point).map_err(refused)?;
+        if thing.volume {
+            self.volumes.push(point);
+        }
+        Ok(())
+    }
+
+    /// A folder or a file, as is needed, at the target; where it really is.
+    fn point(&mut self, target: &Path, folder: bool) -> Result<PathBuf, Misplaced> {
+        let (there, missing) = resolve(target).map_err(refused)?;
+        let is_folder = fs::metadata(&there).map_err(refused)?.is_dir();
+        match (missing.as_os_str().is_empty(), is_folder) {
+            (true, true) if !folder => return Err(Misplaced::FolderThere),
+            (true, false) if folder => return Err(Misplaced::FileThere),
+            (true, _) => return Ok(there),
+            (false, false) => return Err(Misplaced::FileThere),
+            (false, true) => {}
+        }
+        if !self.volumes.iter().any(|volume| there.starts_with(volume)) && !self.in_memory(&there) {
+            self.mirror(&there).map_err(refused)?;
+        }
+        let point = there.join(missing);
+        make(&point, folder).map_err(refused)?;
+        Ok(point)
+    }
+
+    /// Covers a folder by one in memory that has the same entries.
+    fn mirror(&mut self, folder: &Path) -> io::Result<()> {
+        let original = fs::metadata(folder)?;
+        // The staging folder may itself be one of the entries, and cannot be copied once it is covered.
+        let staging = clone_tree(self.staging)?;
+        self.cover_staging()?;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let mirrored = self.staging.join(entry.file_name());
+            if entry.path() == self.staging {
+                fs::create_dir(&mirrored)?;
+                attach_tree(&staging, &mirrored)?;
+            } else {
+                mirror_entry(&entry, &mirrored)?;
+            }
+        }
+        // In a user namespace only the own user can be named; the rights are what matters.
+        chown(self.staging, Some(original.uid()), Some(original.gid())).ok();
+        fs::set_permissions(self.staging, Permissions::from_mode(original.mode() & 0o7777))?;
+        if folder == Path::new("/") {
+            self.become_root()?;
+        } else {
+            mount_move(self.staging, folder)?;
+        }
+        // The entries brought copies of the staging folder with them.
+        self.uncover_staging();
+        Ok(())
+    }
+
+    /// Makes the staging folder the root. Where the root cannot be exchanged (it is that of a first ram disk, or was
+    /// itself made by changing the root) the old one stays behind, out of reach.
+    fn become_root(&self) -> io::Result<()> {
+        env::set_current_dir(self.staging)?;
+        match pivot_root(".", ".") {
+            Ok(()) => unmount(".", UnmountFlags::DETACH)?,
+            Err(Errno::INVAL) => chroot(".")?,
+            Err(error) => return Err(error.into()),
+        }
+        env::set_current_dir("/")
+    }
+
+    fn cover_staging(&mut self) -> io::Result<()> {
+        mount("tmpfs", self.staging, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0700")?;
+        self.memory.insert(fs::metadata(self.staging)?.dev());
+        Ok(())
+    }
+
+    fn uncover_staging(&self) {
+        while self.in_memory(self.staging) && unmount(self.staging, UnmountFlags::DETACH).is_ok() {}
+    }
+
+    fn in_memory(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|found| self.memory.contains(&found.dev()))
+    }
+}
+
+/// Notes something by where its target really is.
+fn insert(things: &mut BTreeMap<PathBuf, Thing>, target: &Path, thing: Thing) -> Result<(), NotStarted> {
+    let (there, missing) = resolve(target).map_err(|error| not_placed(target, refused(error)))?;
+    // Joining with nothing would add a slash.
+    let place = if missing.as_os_str().is_empty() { there } else { there.join(missing) };
+    match things.insert(place, thing) {
+        None => Ok(()),
+        Some(_) => Err(not_placed(target, Misplaced::Twice)),
+    }
+}
+
+/// How much of a path is there, without links, and what is missing behind it.
+fn resolve(target: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    for ancestor in target.ancestors() {
+        match ancestor.canonicalize() {
+            Ok(there) => {
+                return Ok((there, target.strip_prefix(ancestor).unwrap_or(Path::new("")).to_owned()));
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// Makes an empty folder or file, and the folders on the way.
+fn make(point: &Path, folder: bool) -> io::Result<()> {
+    if folder {
+        return fs::create_dir_all(point);
+    }
+    if let Some(parent) = point.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    // A link that leads nowhere is no file, and is in the way.
+    if point.is_symlink() {
+        fs::remove_file(point)?;
+    }
+    File::create_new(point).map(drop)
+}
+
+fn mirror_entry(entry: &fs::DirEntry, mirrored: &Path) -> io::Result<()> {
+    let original = entry.path();
+    let kind = entry.file_type()?;
+    if kind.is_symlink() {
+        return symlink(fs::read_link(original)?, mirrored);
+    }
+    if kind.is_dir() {
+        fs::create_dir(mirrored)?;
+    } else {
+        File::create_new(mirrored)?;
+    }
+    match mount_bind_recursive(&original, mirrored) {
+        Ok(()) => Ok(()),
+        // It went away meanwhile.
+        Err(Errno::NOENT) if kind.is_dir() => fs::remove_dir(mirrored),
+        Err(Errno::NOENT) => fs::remove_file(mirrored),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A mount of something and all that is mounted below it, that is nowhere yet.
+fn clone_tree(source: &Path) -> io::Result<OwnedFd> {
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    Ok(open_tree(CWD, source, flags)?)
+}
+
+/// Puts a mount that is nowhere yet somewhere.
+fn attach_tree(tree: &OwnedFd, point: &Path) -> io::Result<()> {
+    Ok(move_mount(tree, "", CWD, point, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+}
+
+/// Lets a mount, and all that is mounted below it, only be read. What the machine has forbidden there stays forbidden.
+fn protect(target: &Path) -> io::Result<()> {
+    let mut points: BTreeSet<PathBuf> = mount_points()?;
+    points.retain(|point| point.starts_with(target));
+    for point in points {
+        let has = statvfs(&point)?.f_flag;
+        let kept = [
+            (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+            (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+            (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+            (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+            (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+            (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+        ]
+        .into_iter()
+        .filter(|(flag, _)| has.contains(*flag))
+        .fold(MountFlags::BIND | MountFlags::RDONLY, |flags, (_, flag)| flags | flag);
+        mount_remount(&point, kept, "")?;
+    }
+    Ok(())
+}
+
+/// Where something is mounted in this process' view.
+fn mount_points() -> io::Result<BTreeSet<PathBuf>> {
+    let table = fs::read("/proc/self/mountinfo")?;
+    let lines = table.split(|byte| *byte == b'\n');
+    Ok(lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescape).collect())
+}
+
+/// The table writes a blank, a tab, an end of line and a backslash as `\` and three octal digits.
+fn unescape(field: &[u8]) -> PathBuf {
+    let mut path = Vec::new();
+    let mut rest = field;
+    while let Some((first, after)) = rest.split_first() {
+        let code = (*first == b'\\')
+            .then(|| after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok()))
+            .flatten()
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        path.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&path))
+}
+
+fn not_placed(target: &Path, why: Misplaced) -> NotStarted {
+    NotStarted::NotPlaced { target: target.to_owned(), why }
+}
+
+fn refused(error: impl Into<io::Error>) -> Misplaced {
+    Misplaced::Refused { why: error.into().to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_an_absolute_path_below_the_root() {
+        assert_eq!(check(Path::new("/a/b")), Ok(()));
+        for bad in ["a/b", "/", "/a/../b", ""] {
+            assert_eq!(check(Path::new(bad)), Err(Misplaced::NoPlace), "{bad}");
+        }
+    }
+
+    #[test]
+    fn blanks_in_the_table_of_mounts_are_read() {
+        assert_eq!(unescape(br"/a\040b\134c"), Path::new(r"/a b\c"));
+    }
+}

@@ -1,0 +1,99 @@
+//! What happens when the platform, or a shim, is killed.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    path::PathBuf,
+    process::{Command, ExitCode, Stdio},
+};
+
+use orchestra_drivers::process::{self, End, Order, State};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::support::{Place, block_on, code, launcher, left, script, tests};
+
+tests![
+    a_run_outlives_the_platform_and_is_found_again_with_log_and_exit_code,
+    a_program_dies_with_its_shim_and_the_strays_are_swept,
+    a_sweep_leaves_alone_what_is_not_lost,
+];
+
+/// The command by which the test program plays a platform that launches and then does nothing.
+pub(crate) const LAUNCH: &str = "__launch";
+
+pub(crate) fn launch() -> ExitCode {
+    let folder = PathBuf::from(std::env::args_os().nth(2).unwrap());
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).unwrap();
+    let order: Order = serde_json::from_str(&line).unwrap();
+    block_on(launcher().launch(&folder, &order)).unwrap();
+    println!("launched");
+    std::io::stdin().lock().read_to_end(&mut Vec::new()).unwrap();
+    ExitCode::SUCCESS
+}
+
+fn a_run_outlives_the_platform_and_is_found_again_with_log_and_exit_code() {
+    let place = Place::new();
+    let gate = place.path("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let order = script(&format!("echo before; read x < {}; echo after $x; exit 5", gate.display()));
+    let mut platform = Command::new(std::env::current_exe().unwrap())
+        .arg(LAUNCH)
+        .arg(&place.folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = platform.stdin.take().unwrap();
+    stdin.write_all(format!("{}\n", serde_json::to_string(&order).unwrap()).as_bytes()).unwrap();
+    let said = BufReader::new(platform.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    assert_eq!(said, "launched");
+    platform.kill().unwrap();
+    platform.wait().unwrap();
+
+    block_on(async {
+        place.until("before").await;
+        let State::Running(run) = place.find() else { panic!("{:?}", place.find()) };
+        assert_eq!(run.run, order.run);
+        std::fs::write(&gate, "the crash\n").unwrap();
+        assert_eq!(code(&place.end().await), 5);
+    });
+    assert_eq!(place.log(), ["before", "after the crash"]);
+}
+
+fn a_program_dies_with_its_shim_and_the_strays_are_swept() {
+    block_on(async {
+        let place = Place::new();
+        let order = script("setsid sleep 1000 & sleep 1000 & echo $$ ready; exec sleep 1000");
+        place.launch(&order).await;
+        let State::Running(run) = place.find() else { panic!("{:?}", place.find()) };
+        let mut lines = place.follow();
+        let line = futures_util::StreamExt::next(&mut lines).await.unwrap().unwrap().text;
+        let program: i32 = line.strip_suffix(" ready").unwrap().parse().unwrap();
+        let held = pidfd_open(Pid::from_raw(program).unwrap(), PidfdFlags::empty()).unwrap();
+        let shim = pidfd_open(Pid::from_raw(run.shim).unwrap(), PidfdFlags::empty()).unwrap();
+        pidfd_send_signal(&shim, Signal::KILL).unwrap();
+
+        let lost = process::ended(&place.folder).await.unwrap();
+        assert!(matches!(&lost, State::Lost(lost) if lost.run == order.run), "{lost:?}");
+        let mut waited = [rustix::event::PollFd::new(&held, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut waited, None).unwrap();
+        assert_eq!(left(&order).len(), 2, "the program is gone, its strays are not");
+        assert_eq!(process::sweep(&place.folder).await.unwrap(), 2);
+        assert_eq!(left(&order), [0; 0]);
+        // Nobody follows for ever what nobody writes.
+        assert!(futures_util::StreamExt::next(&mut lines).await.is_none());
+    });
+}
+
+fn a_sweep_leaves_alone_what_is_not_lost() {
+    block_on(async {
+        let place = Place::new();
+        let order = script("echo ready; exec sleep 1000");
+        place.launch(&order).await;
+        place.until("ready").await;
+        assert_eq!(process::sweep(&place.folder).await.unwrap(), 0);
+        assert_eq!(left(&order).len(), 1);
+        process::stop(&place.folder).unwrap();
+        assert_eq!(place.end().await.end, End::Signal(15));
+    });
+}
