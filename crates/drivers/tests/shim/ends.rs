@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
     process::{Command, Stdio},
 };
 
@@ -37,14 +36,16 @@ fn the_signal_that_ended_a_program_is_recorded() {
 
 fn a_program_that_cannot_start_is_told_in_a_sentence() {
     let place = Place::new();
-    let file = |name: &str, text: &str, mode| {
-        let path = place.path(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        path.to_str().unwrap().to_owned()
+    // Written by another process: what this one has open for writing a child of another test may have too, and then it
+    // cannot be executed.
+    let file = |name: &str, interpreter: &str, mode: &str| {
+        let path = place.path(name).to_str().unwrap().to_owned();
+        let write = format!("echo '#!{interpreter}' > '{path}'; chmod {mode} '{path}'");
+        assert!(Command::new("sh").args(["-c", &write]).status().unwrap().success());
+        path
     };
-    let plain = file("plain", "#!/bin/sh\n", 0o644);
-    let orphan = file("orphan", "#!/no/such/interpreter\n", 0o755);
+    let plain = file("plain", "/bin/sh", "644");
+    let orphan = file("orphan", "/no/such/interpreter", "755");
     let nothing = "no-such-program".to_owned();
     for (program, why) in [
         (&nothing, NotStarted::NotFound { program: nothing.clone() }),
@@ -65,7 +66,7 @@ fn a_program_gets_exactly_its_environment_and_directory_and_no_input() {
     let place = Place::new();
     let mut order = order("/bin/sh", &["-c", "env | sort | grep -v '^_='; pwd; cat; echo end"]);
     order.environment.insert("GREETING".to_owned(), "hello world".to_owned());
-    order.directory = place.folder.clone();
+    order.directory.clone_from(&place.folder);
     assert_eq!(code(&block_on(place.run(&order))), 0);
     let here = place.folder.to_str().unwrap();
     let mut expected = vec![

@@ -58,15 +58,16 @@ fn a_log_can_be_followed_through_every_rotation_to_the_end() {
 
 fn a_log_is_read_from_a_time_on_and_from_its_end() {
     let place = Place::new();
-    block_on(place.run(&script("echo one; sleep 0.01; echo two; sleep 0.01; echo three")));
-    let lines = log::read(&place.folder, None, None).unwrap();
-    let since = log::read(&place.folder, Some(lines[1].time), None).unwrap();
-    assert_eq!(texts(since), ["two", "three"]);
-    assert_eq!(texts(log::read(&place.folder, None, Some(1)).unwrap()), ["three"]);
-    let followed = block_on(
-        log::follow(&place.folder, None, Some(2)).map(|line| line.unwrap().text).collect::<Vec<_>>(),
-    );
-    assert_eq!(followed, ["two", "three"]);
+    let write =
+        |number: u32, lines: &str| fs::write(place.folder.join(format!("log.{number}")), lines).unwrap();
+    write(9, "2026-03-01T10:00:01.000000000Z stdout F one\n2026-03-01T10:00:02.000000000Z stderr F two\n");
+    write(10, "cut off\n2026-03-01T10:00:03.000000000Z stdout F three\n");
+    assert_eq!(place.log(), ["one", "two", "three"]);
+    let since = Some("2026-03-01T10:00:02Z".parse().unwrap());
+    assert_eq!(texts(log::read(&place.folder, since, None).unwrap()), ["two", "three"]);
+    assert_eq!(texts(log::read(&place.folder, since, Some(1)).unwrap()), ["three"]);
+    let followed = log::follow(&place.folder, None, Some(2)).map(|line| line.unwrap().text);
+    assert_eq!(block_on(followed.collect::<Vec<_>>()), ["two", "three"]);
 }
 
 fn a_line_without_an_end_and_one_that_is_too_long_are_kept() {

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -190,14 +190,18 @@ fn it_works_for_users_without_privileges_too() {
         return;
     }
     let place = Place::new();
-    // Where the program was built others may not look.
+    // Where the program was built others may not look. Written by another process: what this one has open for writing
+    // a child of another test may have too, and then it cannot be executed.
     let program = place.path("tests");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut copy = Command::new("install");
+    assert!(
+        copy.arg("-m755").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap().success()
+    );
     let tried = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(&program)
         .output()
         .unwrap();
-    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stdout));
+    let said = [tried.stdout, tried.stderr].concat();
+    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&said));
 }

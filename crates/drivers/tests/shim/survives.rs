@@ -6,13 +6,15 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use orchestra_drivers::process::{self, End, Order, State};
+use orchestra_drivers::process::{self, End, Order, Run, State};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::support::{Place, block_on, code, launcher, left, script, tests};
 
 tests![
     a_run_outlives_the_platform_and_is_found_again_with_log_and_exit_code,
+    a_shim_does_not_mind_what_happens_to_the_terminal,
+    nothing_that_the_platform_has_open_reaches_what_it_runs,
     a_program_dies_with_its_shim_and_the_strays_are_swept,
     a_sweep_leaves_alone_what_is_not_lost,
 ];
@@ -31,33 +33,87 @@ pub(crate) fn launch() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn a_run_outlives_the_platform_and_is_found_again_with_log_and_exit_code() {
-    let place = Place::new();
-    let gate = place.path("gate");
-    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    let order = script(&format!("echo before; read x < {}; echo after $x; exit 5", gate.display()));
-    let mut platform = Command::new(std::env::current_exe().unwrap())
-        .arg(LAUNCH)
-        .arg(&place.folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// Launches an order by a platform that is killed when it has.
+fn launch_and_crash(mut platform: Command, order: &Order) {
+    let mut platform = platform.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = platform.stdin.take().unwrap();
-    stdin.write_all(format!("{}\n", serde_json::to_string(&order).unwrap()).as_bytes()).unwrap();
+    stdin.write_all(format!("{}\n", serde_json::to_string(order).unwrap()).as_bytes()).unwrap();
     let said = BufReader::new(platform.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     assert_eq!(said, "launched");
     platform.kill().unwrap();
     platform.wait().unwrap();
+}
 
+/// A program that says `before`, waits for a word in a file, and says it.
+fn waiting(place: &Place) -> (Order, PathBuf) {
+    let gate = place.path("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    (script(&format!("echo before; read x < {}; echo after $x; exit 5", gate.display())), gate)
+}
+
+fn running(place: &Place) -> Run {
+    match place.find() {
+        State::Running(run) => run,
+        other => panic!("not running: {other:?}"),
+    }
+}
+
+fn a_run_outlives_the_platform_and_is_found_again_with_log_and_exit_code() {
+    let place = Place::new();
+    let (order, gate) = waiting(&place);
+    let mut platform = Command::new(std::env::current_exe().unwrap());
+    platform.arg(LAUNCH).arg(&place.folder);
+    launch_and_crash(platform, &order);
     block_on(async {
         place.until("before").await;
-        let State::Running(run) = place.find() else { panic!("{:?}", place.find()) };
-        assert_eq!(run.run, order.run);
+        assert_eq!(running(&place).run, order.run);
         std::fs::write(&gate, "the crash\n").unwrap();
         assert_eq!(code(&place.end().await), 5);
     });
     assert_eq!(place.log(), ["before", "after the crash"]);
+}
+
+fn a_shim_does_not_mind_what_happens_to_the_terminal() {
+    block_on(async {
+        let place = Place::new();
+        let (order, gate) = waiting(&place);
+        place.launch(&order).await;
+        place.until("before").await;
+        let run = running(&place);
+        let shim = Pid::from_raw(run.shim).unwrap();
+        assert_eq!(rustix::process::getsid(Some(shim)).unwrap(), shim, "it has a session of its own");
+        let held = pidfd_open(shim, PidfdFlags::empty()).unwrap();
+        for signal in [Signal::HUP, Signal::INT, Signal::QUIT] {
+            pidfd_send_signal(&held, signal).unwrap();
+        }
+        std::fs::write(&gate, "all\n").unwrap();
+        assert_eq!(code(&place.end().await), 5);
+    });
+}
+
+fn nothing_that_the_platform_has_open_reaches_what_it_runs() {
+    let place = Place::new();
+    let leak = place.path("leak");
+    std::fs::write(&leak, "").unwrap();
+    let (order, gate) = waiting(&place);
+    let mut platform = Command::new("sh");
+    platform
+        .args(["-c", "exec 9<\"$3\"; exec \"$0\" \"$1\" \"$2\""])
+        .arg(std::env::current_exe().unwrap())
+        .args([LAUNCH.as_ref(), place.folder.as_os_str(), leak.as_os_str()]);
+    launch_and_crash(platform, &order);
+    block_on(async {
+        place.until("before").await;
+        let run = running(&place);
+        for pid in [Some(run.shim), run.program].into_iter().flatten() {
+            for open in std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap() {
+                let path = open.unwrap().path();
+                assert_ne!(std::fs::read_link(&path).ok().as_ref(), Some(&leak), "{}", path.display());
+            }
+        }
+        std::fs::write(&gate, "all\n").unwrap();
+        assert_eq!(code(&place.end().await), 5);
+    });
 }
 
 fn a_program_dies_with_its_shim_and_the_strays_are_swept() {
@@ -65,7 +121,7 @@ fn a_program_dies_with_its_shim_and_the_strays_are_swept() {
         let place = Place::new();
         let order = script("setsid sleep 1000 & sleep 1000 & echo $$ ready; exec sleep 1000");
         place.launch(&order).await;
-        let State::Running(run) = place.find() else { panic!("{:?}", place.find()) };
+        let run = running(&place);
         let mut lines = place.follow();
         let line = futures_util::StreamExt::next(&mut lines).await.unwrap().unwrap().text;
         let program: i32 = line.strip_suffix(" ready").unwrap().parse().unwrap();

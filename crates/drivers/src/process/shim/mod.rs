@@ -16,13 +16,19 @@ mod output;
 mod supervise;
 
 use std::{
+    fs::OpenOptions,
     io::{self, Read as _, Write as _},
     path::Path,
     process::ExitCode,
 };
 
 use jiff::Timestamp;
-use rustix::process::{getpid, set_child_subreaper, setsid};
+use rustix::{
+    process::{getpid, set_child_subreaper, setsid},
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
+};
+
+use self::{output::Log, supervise::Signals};
 
 use super::{Exit, Files, Order, Run, identity, lock::Lock};
 
@@ -47,7 +53,7 @@ pub fn main(folder: &Path) -> ExitCode {
     if Files(folder).run().exists() || Files(folder).exit().exists() {
         return ExitCode::from(USED);
     }
-    match begin(folder).and_then(|(order, run)| supervise::supervise(folder, order, run)) {
+    match begin(folder).and_then(|begun| supervise::supervise(folder, begun)) {
         Ok(exit) => {
             // Nobody is left to be told of a failure: without the note the run counts as lost.
             let noted = Exit::write(&exit, folder);
@@ -58,8 +64,16 @@ pub fn main(folder: &Path) -> ExitCode {
     }
 }
 
-/// Leaves the session of the platform, reads the order and says who runs here.
-fn begin(folder: &Path) -> io::Result<(Order, Run)> {
+/// A shim that is ready to start its program.
+struct Begun {
+    order: Order,
+    run: Run,
+    signals: Signals,
+    log: Log,
+}
+
+/// Leaves the session of the platform, reads the order and, when nothing can fail any more, says who runs here.
+fn begin(folder: &Path) -> io::Result<Begun> {
     // Fails for the leader of a group, which only somebody is who starts a shim by hand.
     setsid().ok();
     let mut text = Vec::new();
@@ -68,34 +82,39 @@ fn begin(folder: &Path) -> io::Result<(Order, Run)> {
         io::Error::new(io::ErrorKind::InvalidInput, format!("the order is not readable: {error}"))
     })?;
     set_child_subreaper(Some(getpid()))?;
+    let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    let (signals, log) = (Signals::catch()?, Log::create(folder, order.logs)?);
+    let run = introduce(&order)?;
+    run.write(folder)?;
+    // The platform may be gone.
+    say(NOTED);
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
+    Ok(Begun { order, run, signals, log })
+}
+
+/// Who this shim is.
+fn introduce(order: &Order) -> io::Result<Run> {
     let shim = getpid().as_raw_nonzero().get();
     let stat = identity::Stat::of(shim)?
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "`/proc` does not show this process"))?;
-    let run = Run {
+    Ok(Run {
         run: order.run.clone(),
         shim,
         shim_started: stat.started,
         boot: identity::boot()?,
         at: Timestamp::now(),
         program: None,
-    };
-    run.write(folder)?;
-    Ok((order, run))
-}
-
-/// Tells the platform, which may be gone, that the shim runs, and lets go of what it was started with.
-fn answer() -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(NOTED.as_bytes()).and_then(|()| out.flush()).ok();
-    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(&null)?;
-    rustix::stdio::dup2_stderr(&null)?;
-    Ok(())
+    })
 }
 
 fn fail(error: &io::Error) -> ExitCode {
-    let mut out = io::stdout().lock();
-    out.write_all(error.to_string().as_bytes()).and_then(|()| out.flush()).ok();
+    say(&error.to_string());
     ExitCode::from(FAILED)
+}
+
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }

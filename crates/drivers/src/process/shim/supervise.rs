@@ -21,7 +21,7 @@ use rustix::{
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::{
-    family,
+    Begun, family,
     output::{Cutter, Log},
 };
 use crate::process::{End, Exit, MARKER, NotStarted, Order, Run, Stream};
@@ -29,12 +29,13 @@ use crate::process::{End, Exit, MARKER, NotStarted, Order, Run, Stream};
 /// How soon those who do not go are told again.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// More than anybody waits, and less than clocks can say.
+const LONGEST_GRACE: Duration = Duration::from_hours(24 * 365);
+
 /// Starts the program of an order, and returns when nothing of it is left.
-pub(super) fn supervise(folder: &Path, order: Order, run: Run) -> io::Result<Exit> {
-    let signals = Signals::catch()?;
-    let mut log = Log::create(folder, order.logs)?;
-    super::answer()?;
-    let grace = order.grace;
+pub(super) fn supervise(folder: &Path, begun: Begun) -> io::Result<Exit> {
+    let Begun { order, run, signals, mut log } = begun;
+    let grace = order.grace.min(LONGEST_GRACE);
     let started = start(folder, &order);
     // From here on only the program knows its secrets.
     drop(order);
@@ -51,13 +52,13 @@ pub(super) fn supervise(folder: &Path, order: Order, run: Run) -> io::Result<Exi
 }
 
 /// Signals, as bytes that can be waited for.
-struct Signals {
+pub(super) struct Signals {
     stop: UnixStream,
     child: UnixStream,
 }
 
 impl Signals {
-    fn catch() -> io::Result<Self> {
+    pub(super) fn catch() -> io::Result<Self> {
         let caught = |signal| {
             let (read, write) = UnixStream::pair()?;
             read.set_nonblocking(true)?;
