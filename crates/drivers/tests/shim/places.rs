@@ -20,6 +20,7 @@ tests![
     without_files_and_mounts_there_is_no_namespace,
     a_program_stays_who_it_is_in_its_own_view,
     a_machine_that_permits_it_is_known,
+    what_is_mounted_for_a_program_reaches_nobody_else,
     it_works_for_users_without_privileges_too,
 ];
 
@@ -182,6 +183,25 @@ fn a_machine_that_permits_it_is_known() {
     order.files = vec![file(place.path("new/file"), "x", 0o644)];
     let started = block_on(place.run(&order)).end == End::Code(0);
     assert_eq!(permitted, started);
+}
+
+/// Most machines hand mounts on to whoever shares them, which only root can set up here.
+fn what_is_mounted_for_a_program_reaches_nobody_else() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let tried = Command::new("unshare")
+        .args(["--mount", "sh", "-c"])
+        .arg(
+            "mount --make-rshared / && before=$(cat /proc/self/mountinfo) \
+             && \"$0\" --exact a_mount_is_written_to_for_good_unless_it_is_only_to_be_read \
+             && [ \"$before\" = \"$(cat /proc/self/mountinfo)\" ]",
+        )
+        .arg(std::env::current_exe().unwrap())
+        .output()
+        .unwrap();
+    let said = [tried.stdout, tried.stderr].concat();
+    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&said));
 }
 
 /// The same tests once more, as somebody who may do nothing; only root can become somebody else.

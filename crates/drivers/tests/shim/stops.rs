@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::StreamExt as _;
 use orchestra_drivers::process::{self, End, Run, State, Stopped};
 use rustix::fs::{FlockOperation, flock};
 
@@ -14,6 +15,7 @@ use crate::support::{Place, block_on, code, left, script, tests};
 
 tests![
     a_program_that_stops_when_asked_ends_with_its_own_code,
+    a_stop_asks_the_whole_group,
     a_stop_lets_those_that_the_program_started_end_in_time,
     a_stop_ends_all_that_do_not_want_to_also_outside_the_group,
     a_stop_of_what_does_not_run_says_so,
@@ -32,6 +34,23 @@ fn a_program_that_stops_when_asked_ends_with_its_own_code() {
     });
 }
 
+fn a_stop_asks_the_whole_group() {
+    block_on(async {
+        let place = Place::new();
+        // The program itself goes only when the other has.
+        let other = "exec 2>/dev/null; trap \"echo saved; exit\" TERM; echo up; while :; do sleep 0.02; done";
+        place
+            .launch(&script(&format!(
+                "trap : TERM; sh -c '{other}' & while kill -0 $! 2>/dev/null; do wait $!; done; exit 4"
+            )))
+            .await;
+        place.until("up").await;
+        process::stop(&place.folder).unwrap();
+        assert_eq!(code(&place.end().await), 4);
+        assert_eq!(place.log(), ["up", "saved"]);
+    });
+}
+
 fn a_stop_lets_those_that_the_program_started_end_in_time() {
     block_on(async {
         let place = Place::new();
@@ -41,7 +60,7 @@ fn a_stop_lets_those_that_the_program_started_end_in_time() {
         place.launch(&order).await;
         let mut lines = place.follow();
         for _ in 0..2 {
-            assert_eq!(futures_util::StreamExt::next(&mut lines).await.unwrap().unwrap().text, "up");
+            assert_eq!(lines.next().await.unwrap().unwrap().text, "up");
         }
         process::stop(&place.folder).unwrap();
         assert_eq!(place.end().await.end, End::Signal(15));
@@ -53,7 +72,7 @@ fn a_stop_lets_those_that_the_program_started_end_in_time() {
 fn a_stop_ends_all_that_do_not_want_to_also_outside_the_group() {
     block_on(async {
         let place = Place::new();
-        let stubborn = "trap \"\" TERM; echo up; exec sleep 1000";
+        let stubborn = "trap \"\" TERM; echo up; while :; do sleep 1; done";
         let mut order = script(&format!(
             "trap '' TERM; sh -c '{stubborn}' & setsid sh -c '{stubborn}' & (setsid sh -c '{stubborn}' &); wait"
         ));
@@ -61,7 +80,7 @@ fn a_stop_ends_all_that_do_not_want_to_also_outside_the_group() {
         place.launch(&order).await;
         let mut lines = place.follow();
         for _ in 0..3 {
-            assert_eq!(futures_util::StreamExt::next(&mut lines).await.unwrap().unwrap().text, "up");
+            assert_eq!(lines.next().await.unwrap().unwrap().text, "up");
         }
         assert!(left(&order).len() >= 4);
         process::stop(&place.folder).unwrap();

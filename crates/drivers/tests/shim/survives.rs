@@ -6,8 +6,12 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
+use futures_util::StreamExt as _;
 use orchestra_drivers::process::{self, End, Order, Run, State};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
 
 use crate::support::{Place, block_on, code, launcher, left, script, tests};
 
@@ -119,25 +123,29 @@ fn nothing_that_the_platform_has_open_reaches_what_it_runs() {
 fn a_program_dies_with_its_shim_and_the_strays_are_swept() {
     block_on(async {
         let place = Place::new();
-        let order = script("setsid sleep 1000 & sleep 1000 & echo $$ ready; exec sleep 1000");
+        let (_, gate) = waiting(&place);
+        let wait = format!("echo up; read x < {}", gate.display());
+        let order = script(&format!("setsid sh -c '{wait}' & sh -c '{wait}' & {wait}"));
         place.launch(&order).await;
-        let run = running(&place);
         let mut lines = place.follow();
-        let line = futures_util::StreamExt::next(&mut lines).await.unwrap().unwrap().text;
-        let program: i32 = line.strip_suffix(" ready").unwrap().parse().unwrap();
-        let held = pidfd_open(Pid::from_raw(program).unwrap(), PidfdFlags::empty()).unwrap();
+        for _ in 0..3 {
+            assert_eq!(lines.next().await.unwrap().unwrap().text, "up");
+        }
+        let run = running(&place);
+        let program = pidfd_open(Pid::from_raw(run.program.unwrap()).unwrap(), PidfdFlags::empty()).unwrap();
         let shim = pidfd_open(Pid::from_raw(run.shim).unwrap(), PidfdFlags::empty()).unwrap();
         pidfd_send_signal(&shim, Signal::KILL).unwrap();
 
         let lost = process::ended(&place.folder).await.unwrap();
         assert!(matches!(&lost, State::Lost(lost) if lost.run == order.run), "{lost:?}");
-        let mut waited = [rustix::event::PollFd::new(&held, rustix::event::PollFlags::IN)];
-        rustix::event::poll(&mut waited, None).unwrap();
-        assert_eq!(left(&order).len(), 2, "the program is gone, its strays are not");
+        let mut ends = [PollFd::new(&program, PollFlags::IN)];
+        let patience = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert_eq!(poll(&mut ends, Some(&patience)).unwrap(), 1, "the program dies with its shim");
+        assert_eq!(left(&order).len(), 2, "its strays do not");
         assert_eq!(process::sweep(&place.folder).await.unwrap(), 2);
         assert_eq!(left(&order), [0; 0]);
         // Nobody follows for ever what nobody writes.
-        assert!(futures_util::StreamExt::next(&mut lines).await.is_none());
+        assert!(lines.next().await.is_none());
     });
 }
 
