@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `lock` | held exclusively by the shim for as long as it lives: whether somebody runs here |
 //! | `run.json` | [`Run`]: who the shim is, so that no signal ever hits a process that merely got its number |
-//! | `log.1`, `log.2`, … | the output, the highest number last; see [`line`] for the form of a line |
+//! | `log.1`, `log.2`, … | the output, the highest number last; see [`mod@line`] for the form of a line |
 //! | `exit.json` | [`Exit`]: how it ended, written when nothing of the run is left |
 //!
 //! Nothing here is secret: the [`Order`], which is, goes from process to process through pipes, and the files in it

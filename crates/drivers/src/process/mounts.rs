@@ -185,6 +185,10 @@ impl View<'_> {
             (false, true) => {}
         }
         if !self.volumes.iter().any(|volume| there.starts_with(volume)) && !self.in_memory(&there) {
+            // A copy of what the kernel shows there would not change with it.
+            if ["/proc", "/sys"].iter().any(|kernel| there.starts_with(kernel)) {
+                return Err(Misplaced::Refused { why: "the folder belongs to the kernel".to_owned() });
+            }
             self.mirror(&there).map_err(refused)?;
         }
         let point = there.join(missing);

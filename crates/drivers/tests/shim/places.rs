@@ -16,7 +16,7 @@ tests![
     files_and_mounts_cover_what_exists,
     a_mount_is_written_to_for_good_unless_it_is_only_to_be_read,
     a_target_behind_a_link_is_found,
-    a_file_never_hides_a_folder,
+    what_cannot_be_put_somewhere_is_told_and_a_file_never_hides_a_folder,
     without_files_and_mounts_there_is_no_namespace,
     a_program_stays_who_it_is_in_its_own_view,
     a_machine_that_permits_it_is_known,
@@ -139,7 +139,7 @@ fn a_target_behind_a_link_is_found() {
     assert_eq!(fs::read_link(place.path("real/dangling")).unwrap(), Path::new("nowhere"));
 }
 
-fn a_file_never_hides_a_folder() {
+fn what_cannot_be_put_somewhere_is_told_and_a_file_never_hides_a_folder() {
     let place = Place::new();
     let folder = place.path("folder");
     fs::create_dir(&folder).unwrap();
@@ -157,6 +157,8 @@ fn a_file_never_hides_a_folder() {
     assert_eq!(refusal(&order), Misplaced::NoPlace);
     order.files = vec![file(place.path("new"), "x", 0o644), file(place.path("new"), "y", 0o644)];
     assert_eq!(refusal(&order), Misplaced::Twice);
+    order.files = vec![file("/proc/new", "x", 0o644)];
+    assert!(matches!(refusal(&order), Misplaced::Refused { .. }));
     order.files.clear();
     order.mounts = vec![mount(place.path("missing"), place.path("new"), false)];
     assert_eq!(refusal(&order), Misplaced::NoSource { wanted: place.path("missing") });
