@@ -14,10 +14,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score", &[]),
     ("orchestra-api", &["orchestra-score"]),
     ("orchestra-core", &["orchestra-api", "orchestra-score"]),
-    ("orchestra-drivers", &["orchestra-api", "orchestra-core"]),
+    ("orchestra-drivers", &["orchestra-api", "orchestra-core", "orchestra-score"]),
     ("orchestra-controllers", &["orchestra-api", "orchestra-core", "orchestra-drivers"]),
     ("orchestra-apiserver", &[]),
-    ("orchestra-server", &["orchestra-api", "orchestra-core", "orchestra-score"]),
+    ("orchestra-server", &["orchestra-api", "orchestra-core", "orchestra-drivers", "orchestra-score"]),
     (
         "orchestra",
         &[

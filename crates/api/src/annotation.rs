@@ -17,6 +17,8 @@ pub const MOVE: &str = "score.dev/move";
 pub const MOVE_TO_BEST: &str = "best";
 /// `true` lets a Workload move although data stays behind.
 pub const ABANDON_DATA: &str = "score.dev/abandon-data";
+/// `true` stops a Workload for now, with everything that it depends on kept.
+pub const SUSPEND: &str = "score.dev/suspend";
 /// On a resource: what becomes of it when it is no longer wanted: `Delete`, `Retain` or `Orphan`.
 pub const DEPROVISION: &str = "score.dev/deprovision";
 
@@ -27,7 +29,7 @@ pub const ENGINE: &str = "score.dev/engine";
 pub const RELEASING: &str = "score.dev/releasing";
 
 /// Those that the platform reads on a Workload.
-const OF_WORKLOADS: &[&str] = &[ABANDON_DATA, MOVE, PROFILE, REGION, REQUIREMENTS];
+const OF_WORKLOADS: &[&str] = &[ABANDON_DATA, MOVE, PROFILE, REGION, REQUIREMENTS, SUSPEND];
 /// Those that the platform reads on a resource.
 const OF_RESOURCES: &[&str] = &[DEPROVISION];
 

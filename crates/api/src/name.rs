@@ -29,6 +29,11 @@ pub fn instance(
     }
 }
 
+/// The name of the Secret in which what is secret about an instance is kept. A type may be written with capitals.
+pub fn secret(type_: &str, instance: &str) -> String {
+    derived(&[&type_.to_lowercase()], &["secret", instance])
+}
+
 /// A name that people recognise and that no other inputs can lead to.
 pub fn derived(shown: &[&str], identity: &[&str]) -> String {
     let mut name = shown.join("-");
@@ -70,6 +75,12 @@ mod tests {
         let name = claim(&long, &long, "postgres", "default", None);
         assert_eq!(name.len(), MAX);
         assert!(name.ends_with(|c: char| c.is_ascii_alphanumeric()));
+    }
+
+    #[test]
+    fn every_instance_has_a_secret_of_its_own() {
+        assert_ne!(secret("postgres", "a"), secret("postgres", "b"));
+        assert!(secret("Postgres", "a").starts_with("postgres-"));
     }
 
     #[test]

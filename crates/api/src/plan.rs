@@ -326,6 +326,9 @@ impl Lifecycle {
     }
 }
 
+/// What a runtime says of a plan that is stopped for now, once nothing of it runs.
+pub const SUSPENDED: &str = "It is stopped for now; apply it again to go on.";
+
 /// How a new revision replaces the old one.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,

@@ -10,12 +10,13 @@ use orchestra_api::{
     ResourceClaim, annotation, claim::ResourceClaimStatus, condition::Reason, finalizer, label,
 };
 use orchestra_core::provision::{self, Inputs, Instance, Provision, Release, Work};
-use orchestra_drivers::{DriverError, Provisioner, Released};
+use orchestra_drivers::{DriverError, Neighbourhood, Provisioner, Released};
 use serde_json::json;
 
 use crate::{
     deadline::in_time,
     key::Key,
+    neighbourhood::Surrounding,
     secrets::NamespaceSecrets,
     work::{Failure, Next, Reconcile},
     world::{World, by_instance},
@@ -80,10 +81,14 @@ impl ClaimController {
         plan.is_some_and(|plan| provision::is_in_use(claim, &plan))
     }
 
+    fn neighbourhood(&self, namespace: &str, type_: &str, instance: &str) -> impl Neighbourhood + use<> {
+        Surrounding::new(&self.secrets, &self.world.workloads, namespace, type_, instance)
+    }
+
     async fn ensure(&self, inputs: &Inputs, instance: &Instance) -> Result<Next, Failure> {
         let Some(engine) = self.engines.get(&instance.entry.engine) else { return Ok(Next::AwaitChange) };
-        let secrets = self.secrets.of(&instance.namespace);
-        let (answer, failure) = match in_time(engine.ensure(instance, &secrets)).await {
+        let around = self.neighbourhood(&instance.namespace, &instance.type_, &instance.id);
+        let (answer, failure) = match in_time(engine.ensure(instance, &around)).await {
             Ok(answer) => (answer, None),
             Err(DriverError::Refused { reason, message }) => (Provision::Failed(reason, message), None),
             Err(DriverError::Transient { message, .. }) => {
@@ -115,8 +120,9 @@ impl ClaimController {
                 self.writer.hold(&self.world.claims, claim, finalizer::PROVISIONER, &noted).await?;
             }
         }
+        let around = self.neighbourhood(&release.namespace, &release.type_, &release.id);
         let answer = match self.engines.get(&release.engine) {
-            Some(engine) => in_time(engine.release(release)).await,
+            Some(engine) => in_time(engine.release(release, &around)).await,
             None => Ok(Released::Waiting(format!(
                 "The engine `{}`, which made it, is not at hand: the platform team has to bring it back, or remove the finalizer `{}` from this claim.",
                 release.engine,

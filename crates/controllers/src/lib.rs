@@ -28,6 +28,7 @@ mod known;
 pub mod lead;
 pub mod lease;
 pub mod metrics;
+mod neighbourhood;
 pub mod plan;
 pub mod policy;
 pub mod queue;

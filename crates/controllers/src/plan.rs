@@ -109,9 +109,11 @@ impl PlanController {
             inventory,
             ..WorkloadPlanStatus::default()
         };
-        if let Some(lack) = runtime.lacks(&plan.spec).first() {
+        let lacks = runtime.lacks(&plan.spec);
+        if !lacks.is_empty() {
             // What runs is left alone: it is the last revision that this runtime could run.
-            let message = format!("The place `{}` cannot run this: {lack}", plan.spec.backend_id);
+            let message =
+                format!("The place `{}` cannot run this: {}", plan.spec.backend_id, lacks.join(" "));
             let status =
                 said(Phase::Failed, Reason::RuntimeSelecting, Some(message), before.inventory.clone());
             self.say(plan, WorkloadPlanStatus { placement: before.placement, ..status }).await?;

@@ -7,6 +7,7 @@
 //! the document ─────► workload, claim   runtimes ► plan, provisioners ► claim
 //! ```
 //!
+//! A Workload also wakes the claims of its namespace that are about Workloads, if it comes, goes, or offers other ports.
 //! Policies count Workloads at leisure, after any change of what is decided about these.
 //!
 //! Nothing is polled but the Secrets behind what is bound, now and then: each wakes what its change can concern.
@@ -22,6 +23,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{Api, Client, Resource, ResourceExt, core::DeserializeGuard};
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
+use orchestra_core::provision::neighbour;
 use orchestra_drivers::{Provisioner, Runtime};
 use tokio::task::JoinHandle;
 
@@ -40,7 +42,7 @@ use crate::{
     tally::Tally,
     work::{self, Handle, Worker},
     workload::WorkloadController,
-    world::{World, by_workload},
+    world::{World, about_workloads, by_workload},
     write::Writer,
 };
 
@@ -297,6 +299,19 @@ impl Waker {
         }
         if is_other(change) {
             self.count_policies(handles);
+            self.neighbour(change, handles);
+        }
+    }
+
+    /// Claims that are about Workloads are looked at again, if another one can be found here than before.
+    fn neighbour(&self, change: &Change<Workload>, handles: &Handles) {
+        let was = change.previous.as_ref().and_then(neighbour::ports);
+        let is = neighbour::ports(&change.object).filter(|_| !change.gone);
+        if was != is || change.gone {
+            let namespace = change.object.namespace().unwrap_or_default();
+            for claim in self.world.claims.indexed(&about_workloads(&namespace)) {
+                handles.wake_instance(&claim);
+            }
         }
     }
 

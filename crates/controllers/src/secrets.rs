@@ -24,9 +24,14 @@ impl NamespaceSecrets {
         Self(client)
     }
 
+    /// The API of the Secrets of one namespace.
+    pub(crate) fn api(&self, namespace: &str) -> Api<Secret> {
+        Api::namespaced(self.0.clone(), namespace)
+    }
+
     /// The Secrets of one namespace.
     pub fn of(&self, namespace: &str) -> impl Secrets + use<> {
-        One(Api::namespaced(self.0.clone(), namespace))
+        One(self.api(namespace))
     }
 }
 
@@ -34,26 +39,31 @@ struct One(Api<Secret>);
 
 impl Secrets for One {
     fn read<'a>(&'a self, secret: &'a SecretKeyRef) -> BoxFuture<'a, Result<Option<Read>, DriverError>> {
-        Box::pin(async move {
-            let found = self.0.get_opt(&secret.name).await.map_err(|error| refusal(&error))?;
-            Ok(found.and_then(|found| {
-                let version = found.resource_version().unwrap_or_default();
-                let value = found.data?.remove(&secret.key)?;
-                Some(Read { value: SecretText::new(value.0), version })
-            }))
-        })
+        Box::pin(read(&self.0, secret))
     }
 }
 
+/// The value of one key of a Secret.
+pub(crate) async fn read(api: &Api<Secret>, secret: &SecretKeyRef) -> Result<Option<Read>, DriverError> {
+    let found = api.get_opt(&secret.name).await.map_err(|error| refusal(&error, "read"))?;
+    Ok(found.and_then(|found| {
+        let version = found.resource_version().unwrap_or_default();
+        let value = found.data?.remove(&secret.key)?;
+        Some(Read { value: SecretText::new(value.0), version })
+    }))
+}
+
 /// What went wrong, without a word of what was read.
-fn refusal(error: &kube::Error) -> DriverError {
+pub(crate) fn refusal(error: &kube::Error, wish: &str) -> DriverError {
     match error {
         kube::Error::Api(status) if status.code == 403 => DriverError::Transient {
             reason: Reason::PermissionDenied,
-            message:
-                "The platform may not read the secrets of this namespace: the platform team has to allow it."
-                    .to_owned(),
+            message: format!(
+                "The platform may not {wish} the secrets of this namespace: the platform team has to allow it."
+            ),
         },
-        _ => DriverError::unreachable("The platform cannot read secrets at the moment; it tries again."),
+        _ => DriverError::unreachable(format!(
+            "The platform cannot {wish} secrets at the moment; it tries again."
+        )),
     }
 }

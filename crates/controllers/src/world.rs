@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use orchestra_api::{
     PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, annotation, label,
 };
-use orchestra_core::{Inputs, inputs};
+use orchestra_core::{Inputs, inputs, provision::neighbour};
 
 use crate::{
     cache::{self, Cache},
@@ -79,6 +79,11 @@ pub fn by_workload(namespace: &str, workload: &str) -> String {
     format!("workload/{namespace}/{workload}")
 }
 
+/// The key of all claims of a namespace that are about its Workloads.
+pub fn about_workloads(namespace: &str) -> String {
+    format!("about-workloads/{namespace}")
+}
+
 /// The key of all claims of an instance.
 pub fn by_instance(namespace: &str, instance: &str) -> String {
     format!("instance/{namespace}/{instance}")
@@ -87,7 +92,9 @@ pub fn by_instance(namespace: &str, instance: &str) -> String {
 fn claim_keys(claim: &ResourceClaim) -> Vec<String> {
     let namespace = claim.namespace().unwrap_or_default();
     let instance = claim.labels().get(label::INSTANCE).map(|instance| by_instance(&namespace, instance));
-    instance.into_iter().chain([by_workload(&namespace, &claim.spec.workload_ref.name)]).collect()
+    let about = neighbour::is_about_workloads(&claim.spec.type_).then(|| about_workloads(&namespace));
+    let own = by_workload(&namespace, &claim.spec.workload_ref.name);
+    instance.into_iter().chain(about).chain([own]).collect()
 }
 
 /// Who wrote which annotation is told by the managed fields, which are then of no more use.

@@ -28,7 +28,7 @@ use crate::{
     place::{Placed, ProfileReason, Refusal, Terms},
     policy::{self, Effective, Subject, Violation},
     project::Projection,
-    request,
+    request, revision,
     sentence::sentence,
     status::{Basis, Line, Runtime},
     teardown::{doom, tear_down, unique_keys},
@@ -41,9 +41,10 @@ pub fn plan(inputs: &Inputs) -> Decision {
         return tear_down(inputs);
     }
     let mut steps = Steps { inputs, live: inputs.live(), explanation: Explanation::default() };
-    match steps.decide() {
-        Ok(decision) | Err(decision) => *decision,
-    }
+    let (Ok(decision) | Err(decision)) = steps.decide();
+    let mut decision = *decision;
+    steps.heed_suspension(&mut decision);
+    decision
 }
 
 /// The policies that select a Workload, by name, and whether it violates them. It is looked at as [`plan`] looks at
@@ -273,6 +274,23 @@ impl Steps<'_> {
                 let plan = self.live.plan.ours().map(|plan| (plan.spec.kind, plan.spec.values.clone()));
                 plan.unwrap_or_default()
             }
+        }
+    }
+
+    /// What runs on because nothing newer can be planned, stops and goes on as it is asked to all the same.
+    fn heed_suspension(&self, decision: &mut Decision) {
+        let in_force = self.live.plan.ours().filter(|plan| plan.metadata.deletion_timestamp.is_none());
+        let Some(live) = in_force.filter(|_| !matches!(decision.basis.runtime, Runtime::Planned(..))) else {
+            return;
+        };
+        let annotations = self.inputs.workload.metadata.annotations.as_ref();
+        let suspend =
+            annotations.and_then(|all| all.get(annotation::SUSPEND)).is_some_and(|said| said == "true");
+        if live.spec.lifecycle.suspend != suspend {
+            let mut spec = live.spec.clone();
+            spec.lifecycle.suspend = suspend;
+            spec.revision = revision::of(&spec);
+            decision.plan = Some(WorkloadPlan { metadata: self.metadata_of_child(), spec, status: None });
         }
     }
 

@@ -88,7 +88,7 @@ impl Projection<'_> {
             requirements: self.requirements.iter().cloned().collect(),
             region: self.effective.annotations.get(annotation::REGION).cloned(),
             kind: self.kind,
-            lifecycle: lifecycle(&containers),
+            lifecycle: self.lifecycle(&containers),
             containers,
             ports,
             exposures,
@@ -100,6 +100,16 @@ impl Projection<'_> {
         spec.claims = self.used(&spec);
         spec.revision = revision::of(&spec);
         Ok(spec)
+    }
+
+    /// Two revisions must not write to one volume at the same time.
+    fn lifecycle(&self, containers: &BTreeMap<String, Container>) -> Lifecycle {
+        let volumes = containers.values().flat_map(|container| container.volumes.values());
+        let strategy =
+            if volumes.into_iter().any(|v| !v.read_only) { Strategy::Recreate } else { Strategy::Rolling };
+        let annotations = &self.effective.annotations;
+        let suspend = annotations.get(annotation::SUSPEND).is_some_and(|value| value == "true");
+        Lifecycle { strategy, suspend, ..Lifecycle::default() }
     }
 
     fn gaps(&self, unexpanded: &Unexpanded) -> Vec<Gap> {
@@ -309,11 +319,4 @@ fn probe(given: &model::Probe) -> Probe {
         }),
         exec: given.exec.as_ref().map(|exec| exec.command.clone()).unwrap_or_default(),
     }
-}
-
-/// Two revisions must not write to one volume at the same time.
-fn lifecycle(containers: &BTreeMap<String, Container>) -> Lifecycle {
-    let writes = containers.values().flat_map(|container| container.volumes.values()).any(|v| !v.read_only);
-    let strategy = if writes { Strategy::Recreate } else { Strategy::Rolling };
-    Lifecycle { strategy, ..Lifecycle::default() }
 }

@@ -21,7 +21,9 @@ use orchestra_api::{
     plan::{InventoryItem, WorkloadPlanSpec},
 };
 use orchestra_core::provision::{Engine, Instance, Provision, Release};
-use orchestra_drivers::{DriverError, Observation, Provisioner, Released, Removed, Runtime, Secrets, Target};
+use orchestra_drivers::{
+    DriverError, Neighbourhood, Observation, Provisioner, Released, Removed, Runtime, Secrets, Target,
+};
 use tokio::sync::watch;
 use tower::{BoxError, Layer, Service};
 
@@ -288,15 +290,19 @@ impl<P: Provisioner> Provisioner for Mortal<P> {
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        secrets: &'a dyn Secrets,
+        around: &'a dyn Neighbourhood,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         let what = format!("ensure {}", instance.type_);
-        Box::pin(self.crash.call(what, self.driver.ensure(instance, secrets)))
+        Box::pin(self.crash.call(what, self.driver.ensure(instance, around)))
     }
 
-    fn release<'a>(&'a self, release: &'a Release) -> BoxFuture<'a, Result<Released, DriverError>> {
+    fn release<'a>(
+        &'a self,
+        release: &'a Release,
+        around: &'a dyn Neighbourhood,
+    ) -> BoxFuture<'a, Result<Released, DriverError>> {
         let what = format!("release {}", release.type_);
-        Box::pin(self.crash.call(what, self.driver.release(release)))
+        Box::pin(self.crash.call(what, self.driver.release(release, around)))
     }
 
     fn changes(&self) -> BoxStream<'static, (String, String)> {

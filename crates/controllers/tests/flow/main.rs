@@ -14,6 +14,7 @@ mod foreign;
 mod idle;
 mod leading;
 mod malformed;
+mod neighbours;
 mod observing;
 mod placement;
 mod policy;

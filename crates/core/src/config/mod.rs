@@ -4,6 +4,7 @@
 //! it makes sense: names are unique, ranges and selectors are read, every profile that is named exists and has a
 //! backend. Everything that is wrong with a text is said at once; nothing in it is ignored.
 
+pub mod builtin;
 mod contained;
 mod document;
 mod fault;
@@ -96,7 +97,7 @@ impl Config {
         &self.default_profile
     }
 
-    /// Who provides what Workloads depend on.
+    /// Who provides what Workloads depend on, as the document says. What is [`builtin`] comes after these.
     pub fn provisioners(&self) -> &[Provisioner] {
         &self.document.spec.provisioners
     }

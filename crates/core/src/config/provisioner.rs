@@ -9,7 +9,7 @@ use orchestra_api::{claim::ResourceClaimSpec, config::Provisioner};
 use orchestra_score::Pointer;
 use serde_json::{Map, Value as Json};
 
-use super::{Config, fault::Faults, words};
+use super::{Config, builtin, fault::Faults, words};
 
 /// How things can be provided.
 const ENGINES: &[&str] =
@@ -87,13 +87,22 @@ impl fmt::Display for NoMatch {
 
 impl std::error::Error for NoMatch {}
 
-/// The entry that provides a dependency: the most specific of those that fit.
-pub fn select<'c>(config: &'c Config, wanted: &Wanted<'_>) -> Result<&'c Provisioner, NoMatch> {
-    let entries = config.provisioners();
-    let fitting = entries.iter().filter(|entry| fits(entry, wanted));
-    fitting.max_by_key(|entry| specificity(entry)).ok_or_else(|| {
-        let of_this_type = entries.iter().filter(|entry| entry.type_ == wanted.type_).map(describe);
-        let types: BTreeSet<String> = entries.iter().map(|entry| entry.type_.clone()).collect();
+/// The entry that provides a dependency: the most specific of those of the document that fit, or else one that is
+/// built in. Of these, only those count whose engine is at hand.
+pub fn select<'c>(
+    config: &'c Config,
+    wanted: &Wanted<'_>,
+    is_at_hand: impl Fn(&str) -> bool,
+) -> Result<&'c Provisioner, NoMatch> {
+    let configured = config.provisioners().iter();
+    let built_in = builtin::entries(wanted, is_at_hand);
+    let fitting =
+        configured.clone().filter(|entry| fits(entry, wanted)).max_by_key(|entry| specificity(entry));
+    let built_in: Vec<&'static Provisioner> = built_in.collect();
+    fitting.or_else(|| built_in.iter().copied().find(|entry| fits(entry, wanted))).ok_or_else(|| {
+        let entries = configured.chain(built_in.iter().copied());
+        let of_this_type = entries.clone().filter(|entry| entry.type_ == wanted.type_).map(describe);
+        let types: BTreeSet<String> = entries.map(|entry| entry.type_.clone()).collect();
         let id = wanted.id.map(|id| format!(" with id {id:?}")).unwrap_or_default();
         NoMatch {
             wanted: format!("{} of class {:?}{id}", wanted.type_, wanted.class),
@@ -112,7 +121,7 @@ pub fn is_stateful(entry: &Provisioner) -> bool {
 /// Whether a dependency keeps data that does not move with the Workload. Of one that nobody provides any more it is
 /// told by its type alone: it may still be there.
 pub fn stateful(config: &Config, wanted: &Wanted<'_>) -> bool {
-    select(config, wanted).map_or(!WITHOUT_DATA.contains(&wanted.type_), is_stateful)
+    select(config, wanted, |_| false).map_or(!WITHOUT_DATA.contains(&wanted.type_), is_stateful)
 }
 
 fn fits(entry: &Provisioner, wanted: &Wanted<'_>) -> bool {

@@ -425,7 +425,8 @@ fn the_most_specific_provisioner_wins() {
         ] {
             let params = params.as_object();
             let found =
-                select(&config, &Wanted { type_: "redis", class, id, params, runtime_class }).unwrap();
+                select(&config, &Wanted { type_: "redis", class, id, params, runtime_class }, |_| true)
+                    .unwrap();
             assert_eq!(found.description.as_deref(), Some(description));
         }
     }
@@ -438,7 +439,8 @@ fn without_a_match_the_answer_says_what_there_is() {
     )
     .unwrap();
     let none = Map::new();
-    let message = |config: &Config, wanted: &Wanted<'_>| select(config, wanted).unwrap_err().to_string();
+    let message =
+        |config: &Config, wanted: &Wanted<'_>| select(config, wanted, |_| false).unwrap_err().to_string();
     assert_eq!(
         message(&config, &wanted("postgres", "large", &none)),
         "the platform provides no postgres of class \"large\"; of this type there is: class \"small\"; id \"shared.db\", param tier=1, where workloads run on ecs; ask for one of these, or ask the platform team for yours"
@@ -455,6 +457,40 @@ fn without_a_match_the_answer_says_what_there_is() {
         message(&Config::builtin(), &wanted("s3", "default", &none)),
         "the platform provides no s3 of class \"default\"; it provides nothing yet, ask the platform team to add a provisioner"
     );
+}
+
+#[test]
+fn an_empty_document_provides_what_the_machine_itself_has() {
+    let (config, none) = (Config::builtin(), Map::new());
+    let here = wanted("postgres", "small", &none);
+    let found = select(&config, &here, |engine| engine == "process").unwrap();
+    assert_eq!((found.engine.as_str(), found.type_.as_str()), ("process", "postgres"));
+    let message = |wanted: &Wanted<'_>, engine: &str| {
+        select(&config, wanted, |at_hand| at_hand == engine).unwrap_err().to_string()
+    };
+    let nothing = "the platform provides no postgres of class \"small\"; it provides nothing yet, ask the platform team to add a provisioner";
+    assert_eq!(message(&here, "static"), nothing, "the engine is not at hand");
+    assert_eq!(
+        message(&Wanted { runtime_class: "kubernetes", ..here }, "process"),
+        nothing,
+        "it runs elsewhere"
+    );
+    assert_eq!(
+        message(&wanted("queue", "default", &none), "process"),
+        "the platform provides no queue of class \"default\"; it provides `dns`, `environment`, `postgres`, `redis`, `route`, `secret`, `service`, `service-port` and `volume`; use one of these types, or ask the platform team to add yours"
+    );
+}
+
+#[test]
+fn an_entry_of_the_document_comes_before_what_is_built_in() {
+    let config = with_provisioners("{type: redis, class: small, engine: builtin}").unwrap();
+    let none = Map::new();
+    let engine = |class| {
+        let found = select(&config, &wanted("redis", class, &none), |_| true).unwrap();
+        found.engine.clone()
+    };
+    assert_eq!(engine("small"), "builtin");
+    assert_eq!(engine("large"), "process");
 }
 
 #[test]

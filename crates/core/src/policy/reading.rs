@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
             let remedy = match key.as_str() {
                 annotation::PROFILE => "has a field of its own: write `defaults.profile`",
                 annotation::DEPROVISION => "has a field of its own: write `defaults.deprovision`",
-                annotation::MOVE | annotation::ABANDON_DATA => {
+                annotation::MOVE | annotation::ABANDON_DATA | annotation::SUSPEND => {
                     "is for one Workload at a time: leave it to its author"
                 }
                 key if is_key(key) => continue,

@@ -154,7 +154,7 @@ pub fn explain(inputs: &Inputs, around: &Surroundings) -> Explained {
             phase: plan.status.as_ref().map(|status| status.phase).unwrap_or_default(),
             generation: plan.spec.observed_workload_generation,
         }),
-        dependencies: live.claims.values().map(|claim| dependency(inputs, claim)).collect(),
+        dependencies: live.claims.values().map(|claim| dependency(inputs, around, claim)).collect(),
         explanation,
         next: None,
         status,
@@ -165,9 +165,10 @@ pub fn explain(inputs: &Inputs, around: &Surroundings) -> Explained {
     explained
 }
 
-fn dependency(inputs: &Inputs, claim: &ResourceClaim) -> Dependency {
+fn dependency(inputs: &Inputs, around: &Surroundings, claim: &ResourceClaim) -> Dependency {
     let summary = claims::summary(claim, inputs.live().is_kept(claim), true);
-    let selected = provisioner::select(&inputs.config, &Wanted::by(&claim.spec));
+    let is_at_hand = |engine: &str| around.engines.as_ref().is_some_and(|known| known.contains_key(engine));
+    let selected = provisioner::select(&inputs.config, &Wanted::by(&claim.spec), is_at_hand);
     let provider = match (provision::keeper(claim), selected) {
         (Some(keeper), _) => Provider::Engine(keeper.clone()),
         (None, Ok(entry)) if entry.engine == provision::EXTERNAL => Provider::Others,

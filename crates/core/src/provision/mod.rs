@@ -2,6 +2,7 @@
 //! id. It is decided over all its claims at once, so that sharers see one thing, and the last to leave takes it down.
 
 pub mod existing;
+pub mod neighbour;
 mod release;
 mod sharing;
 
@@ -94,8 +95,25 @@ pub struct Instance {
     pub entry: Provisioner,
     /// The names of the claims it is provided to.
     pub claims: Vec<String>,
+    /// Who asks for it with these claims, in the same order.
+    pub dependents: Vec<Dependent>,
     /// What is said of parameters that are not used.
     pub warning: Option<String>,
+}
+
+/// A Workload that depends on an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependent {
+    /// Its name.
+    pub workload: String,
+    /// What it calls the dependency.
+    pub key: String,
+}
+
+impl From<&ResourceClaim> for Dependent {
+    fn from(claim: &ResourceClaim) -> Self {
+        Self { workload: claim.spec.workload_ref.name.clone(), key: claim.spec.key.clone() }
+    }
 }
 
 /// An instance to take down.
@@ -149,7 +167,9 @@ pub fn decide(inputs: &Inputs) -> Decision {
 fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) -> Option<Instance> {
     let holder = living.first()?;
 
-    let entry = match select(&inputs.config, holder) {
+    let is_at_hand = |engine: &str| inputs.engines.contains_key(engine);
+    let selected = provisioner::select(&inputs.config, &Wanted::by(&holder.spec), is_at_hand);
+    let entry = match selected.map_err(|none| sentence(&none.to_string(), 0)) {
         Ok(entry) => entry,
         Err(message) => {
             nobody_provides(living, &message, decision);
@@ -198,6 +218,7 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
         params,
         entry: entry.clone(),
         claims: sharers.iter().map(|claim| name_of(claim)).collect(),
+        dependents: sharers.iter().map(|claim| Dependent::from(*claim)).collect(),
         warning,
     })
 }
@@ -238,10 +259,6 @@ pub fn is_releasing(claim: &ResourceClaim) -> bool {
 
 /// The engine of provisioners that others write.
 pub const EXTERNAL: &str = "external";
-
-fn select<'c>(config: &'c Config, claim: &ResourceClaim) -> Result<&'c Provisioner, String> {
-    provisioner::select(config, &Wanted::by(&claim.spec)).map_err(|none| sentence(&none.to_string(), 0))
-}
 
 fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
     let unused: Vec<_> = unused.iter().filter(|key| !entry.matching.contains_key(*key)).collect();

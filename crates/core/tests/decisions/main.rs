@@ -10,5 +10,6 @@ mod judging;
 mod random;
 mod revisions;
 mod sharing;
+mod suspension;
 mod table;
 mod world;

@@ -168,3 +168,23 @@ fn a_claim_that_is_kept_keeps_the_class_that_policy_gave_it() {
     assert_eq!(classes, ["small"], "{status:#?}");
     assert!(status.claims[0].message.contains("is kept"), "{status:#?}");
 }
+
+#[test]
+fn what_a_machine_has_is_provided_without_a_document_and_to_whoever_asks() {
+    let mut claims = claims(&[("second", "Delete"), ("first", "Delete")]);
+    for claim in &mut claims {
+        "process".clone_into(&mut claim.spec.placement.runtime_class);
+        // Nobody has looked after it so far.
+        (claim.status, claim.metadata.finalizers, claim.metadata.annotations) = (None, None, None);
+    }
+    let decision = decide(claims.clone(), "", &["process"]);
+    let Some(Work::Ensure(instance)) = decision.work else { panic!("{decision:#?}") };
+    assert_eq!(instance.entry.engine, "process");
+    let dependents: Vec<_> =
+        instance.dependents.iter().map(|by| (by.workload.as_str(), by.key.as_str())).collect();
+    assert_eq!(dependents, [("first", "db"), ("second", "db")], "in the order of its claims");
+    assert_eq!(instance.claims, ["first", "second"]);
+    let nobody = decide(claims, "", &["static"]);
+    assert_eq!(nobody.work, None, "the engine is not at hand");
+    assert!(nobody.statuses["first"].message.as_ref().unwrap().contains("provides nothing yet"));
+}

@@ -15,7 +15,7 @@ use orchestra_api::{
     reference::SecretKeyRef,
 };
 use orchestra_core::provision::{Bound, Engine, Instance, Provision, Release};
-use orchestra_drivers::{DriverError, Provisioner, Released, Secrets};
+use orchestra_drivers::{DriverError, Neighbourhood, Provisioner, Released};
 use serde_json::json;
 
 use super::{Outside, Place};
@@ -149,7 +149,7 @@ impl Provisioner for ScriptedProvisioner {
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        _: &'a dyn Secrets,
+        _: &'a dyn Neighbourhood,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         Box::pin(async move {
             let place = (instance.namespace.clone(), instance.id.clone());
@@ -190,7 +190,11 @@ impl Provisioner for ScriptedProvisioner {
         })
     }
 
-    fn release<'a>(&'a self, release: &'a Release) -> BoxFuture<'a, Result<Released, DriverError>> {
+    fn release<'a>(
+        &'a self,
+        release: &'a Release,
+        _: &'a dyn Neighbourhood,
+    ) -> BoxFuture<'a, Result<Released, DriverError>> {
         Box::pin(async move {
             if self.script_of(&release.type_) == ProvisionScript::Cling {
                 return Ok(Released::Waiting("It is still being taken down.".to_owned()));

@@ -1,14 +1,17 @@
 //! A runtime that runs nothing, as told.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io};
 
-use futures_util::{future::BoxFuture, stream::BoxStream};
+use futures_util::{
+    future::BoxFuture,
+    stream::{self, BoxStream, StreamExt as _},
+};
 use orchestra_api::{
     condition::Reason,
     exposure::{Exposure, Scope},
     plan::{ExposureTarget, FileContent, InventoryItem, Phase, Segment, WorkloadPlanSpec},
 };
-use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Secrets, Target};
+use orchestra_drivers::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target};
 
 use super::{Outside, Place};
 
@@ -70,6 +73,8 @@ struct State {
     running: BTreeMap<(Place, String), Running>,
     /// How often something was started or replaced, also what is gone by now.
     rollouts: BTreeMap<Place, usize>,
+    /// What was written.
+    lines: BTreeMap<Place, Vec<LogLine>>,
 }
 
 impl ScriptedRuntime {
@@ -103,6 +108,12 @@ impl ScriptedRuntime {
     /// How often something was started or replaced, also what is gone by now.
     pub fn rollouts(&self) -> BTreeMap<Place, usize> {
         self.outside.lock().rollouts.clone()
+    }
+
+    /// Lets a Workload write a line.
+    pub fn write(&self, namespace: &str, name: &str, line: LogLine) {
+        let place = (namespace.to_owned(), name.to_owned());
+        self.outside.lock().lines.entry(place).or_default().push(line);
     }
 
     fn script_of(&self, target: &Target) -> RunScript {
@@ -274,6 +285,17 @@ impl Runtime for ScriptedRuntime {
             Removed::Gone
         };
         Box::pin(async move { Ok(removed) })
+    }
+
+    fn logs(&self, namespace: &str, name: &str, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
+        let place = (namespace.to_owned(), name.to_owned());
+        let mut lines = self.outside.lock().lines.get(&place).cloned().unwrap_or_default();
+        lines.retain(|line| {
+            wish.container.as_ref().is_none_or(|container| line.container == *container)
+                && wish.since.is_none_or(|since| line.time >= since)
+        });
+        let skipped = wish.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
+        stream::iter(lines.split_off(skipped).into_iter().map(Ok)).boxed()
     }
 
     fn changes(&self) -> BoxStream<'static, Place> {

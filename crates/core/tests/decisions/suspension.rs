@@ -1,0 +1,39 @@
+//! Workloads that are stopped for now.
+
+use orchestra_api::{ConditionType, Reason};
+use serde_json::{Value as Json, json};
+
+use crate::world::{Answer, World};
+
+fn document(resources: &Json) -> Json {
+    json!({"containers": {"app": {"image": "nginx", "variables": {"HOST": "${resources.db.host}"}}}, "resources": resources})
+}
+
+#[test]
+fn a_workload_that_is_stopped_for_now_keeps_its_dependencies_and_goes_on_as_it_was() {
+    let spec = document(&json!({"db": {"type": "postgres"}}));
+    let mut world = World::with(spec.clone());
+    world.settle();
+    let (revision, claims) = (world.plan.clone().unwrap().spec.revision, world.claims.clone());
+    world.write(json!({}), json!({"score.dev/suspend": "true"}), spec.clone());
+    world.settle();
+    let suspended = world.plan.clone().unwrap().spec;
+    assert!(suspended.lifecycle.suspend && suspended.revision != revision);
+    assert_eq!(world.claims.keys().collect::<Vec<_>>(), claims.keys().collect::<Vec<_>>());
+    world.write(json!({}), json!({}), spec);
+    world.settle();
+    assert_eq!(world.plan.unwrap().spec.revision, revision);
+}
+
+#[test]
+fn what_runs_on_because_the_next_version_waits_is_stopped_all_the_same() {
+    let mut world = World::with(document(&json!({"db": {"type": "postgres"}})));
+    world.settle();
+    world.answer("redis", Answer::Wait);
+    let next = document(&json!({"db": {"type": "redis"}}));
+    world.write(json!({}), json!({"score.dev/suspend": "true"}), next);
+    let status = world.settle();
+    let runtime = status.conditions.iter().find(|condition| condition.type_ == ConditionType::RuntimeReady);
+    assert_eq!(runtime.unwrap().reason, Reason::ProjectionError);
+    assert!(world.plan.unwrap().spec.lifecycle.suspend);
+}
