@@ -4,6 +4,7 @@
 //! implementations there are. Neither trait reads or writes objects of the API: what they need is handed to them,
 //! what they find they hand back, and the controllers report it.
 
+pub mod neighbourhood;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub mod process;
 pub mod provisioner;
@@ -12,8 +13,9 @@ pub mod secret;
 #[cfg(feature = "static")]
 pub mod static_engine;
 
+pub use neighbourhood::Neighbourhood;
 pub use provisioner::{Provisioner, Released};
-pub use runtime::{Observation, Removed, Runtime, Target};
+pub use runtime::{LogLine, LogWish, Observation, Removed, Runtime, Target};
 pub use secret::{SecretText, Secrets};
 
 use orchestra_api::Reason;

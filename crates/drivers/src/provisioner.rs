@@ -3,7 +3,7 @@
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use orchestra_core::provision::{Engine, Instance, Provision, Release};
 
-use crate::{DriverError, Secrets};
+use crate::{DriverError, Neighbourhood};
 
 /// Provides instances, with one engine.
 pub trait Provisioner: Send + Sync + 'static {
@@ -18,11 +18,15 @@ pub trait Provisioner: Send + Sync + 'static {
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        secrets: &'a dyn Secrets,
+        around: &'a dyn Neighbourhood,
     ) -> BoxFuture<'a, Result<Provision, DriverError>>;
 
     /// Takes an instance down. Idempotent, and from what it made itself: the document may say something else by now.
-    fn release<'a>(&'a self, release: &'a Release) -> BoxFuture<'a, Result<Released, DriverError>>;
+    fn release<'a>(
+        &'a self,
+        release: &'a Release,
+        around: &'a dyn Neighbourhood,
+    ) -> BoxFuture<'a, Result<Released, DriverError>>;
 
     /// The namespaces and identities of instances about which there is something new.
     fn changes(&self) -> BoxStream<'static, (String, String)>;

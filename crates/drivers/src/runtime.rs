@@ -1,6 +1,12 @@
 //! What runs plans.
 
-use futures_util::{future::BoxFuture, stream::BoxStream};
+use std::io;
+
+use futures_util::{
+    future::BoxFuture,
+    stream::{self, BoxStream, StreamExt as _},
+};
+use jiff::Timestamp;
 use orchestra_api::{
     condition::Reason,
     exposure::Exposure,
@@ -41,6 +47,12 @@ pub trait Runtime: Send + Sync + 'static {
         inventory: &'a [InventoryItem],
     ) -> BoxFuture<'a, Result<Removed, DriverError>>;
 
+    /// What the containers of a Workload wrote. A runtime that keeps nothing of it has nothing to tell.
+    fn logs(&self, namespace: &str, name: &str, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
+        let _ = (namespace, name, wish);
+        stream::empty().boxed()
+    }
+
     /// The namespaces and names of plans about which there is something new to observe.
     fn changes(&self) -> BoxStream<'static, (String, String)>;
 }
@@ -71,6 +83,30 @@ pub struct Observation {
     pub exposures: Vec<Exposure>,
     /// Where exactly it runs.
     pub placed_on: Option<String>,
+}
+
+/// What is wanted of the logs of a Workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogWish {
+    /// Only that of this container.
+    pub container: Option<String>,
+    /// Only what was written from then on.
+    pub since: Option<Timestamp>,
+    /// Only so many of the last lines.
+    pub tail: Option<usize>,
+    /// Whether to wait for more.
+    pub follow: bool,
+}
+
+/// A line that a container wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// The container.
+    pub container: String,
+    /// When.
+    pub time: Timestamp,
+    /// What, without the end of the line.
+    pub text: String,
 }
 
 /// How far a removal is.

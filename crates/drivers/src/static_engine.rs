@@ -14,7 +14,7 @@ use orchestra_core::{
     provision::{Engine, Instance, Provision, Release, existing},
 };
 
-use crate::{DriverError, Provisioner, Released, Secrets};
+use crate::{DriverError, Neighbourhood, Provisioner, Released};
 
 /// The engine `static`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,12 +32,12 @@ impl Provisioner for Static {
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        secrets: &'a dyn Secrets,
+        around: &'a dyn Neighbourhood,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         Box::pin(async move {
             let mut versions = BTreeMap::new();
             for (name, secret) in existing::secrets(&instance.entry) {
-                let Some(read) = secrets.read(secret).await? else {
+                let Some(read) = around.read(secret).await? else {
                     return Ok(Provision::Pending(format!(
                         "Waiting for the secret `{}` with the key `{}`, which holds the output `{name}`: whoever keeps it has to put it into this namespace.",
                         secret.name, secret.key
@@ -49,7 +49,11 @@ impl Provisioner for Static {
         })
     }
 
-    fn release<'a>(&'a self, _: &'a Release) -> BoxFuture<'a, Result<Released, DriverError>> {
+    fn release<'a>(
+        &'a self,
+        _: &'a Release,
+        _: &'a dyn Neighbourhood,
+    ) -> BoxFuture<'a, Result<Released, DriverError>> {
         Box::pin(async { Ok(Released::Done) })
     }
 

@@ -1,4 +1,4 @@
-//! Supervised processes of this machine: the lowest layer of the runtime `process`.
+//! The runtime `process`: supervised processes of this machine.
 //!
 //! What runs must survive the platform: after a crash of the platform it is found again, with its log and its exit
 //! code, and it neither runs twice nor is it left behind. So the platform never is the parent of a program. Between
@@ -29,9 +29,28 @@ pub mod record;
 pub mod run;
 pub mod shim;
 
+pub mod engine;
+pub mod folders;
+pub mod proxy;
+pub mod runtime;
+pub mod servers;
+
+mod enter;
+mod forward;
 mod identity;
+mod keeper;
 mod lock;
+mod memory;
+mod output;
+mod ports;
+mod prepare;
+mod probe;
+mod runs;
+mod supervise;
 mod sweep;
+mod things;
+mod tls;
+mod unprivileged;
 
 use std::{
     ffi::OsString,
@@ -39,10 +58,13 @@ use std::{
     process::ExitCode,
 };
 
+pub use engine::Engine;
+pub use folders::Home;
 pub use line::{Line, Stream};
 pub use order::{LogLimits, Mount, Order, PlacedFile};
 pub use record::{End, Exit, Misplaced, NotStarted, Run};
 pub use run::{LaunchError, Launcher, State, Stopped, ended, find, stop};
+pub use runtime::Process;
 pub use sweep::sweep;
 
 /// The variable by which a process that is left of a run is known. Its value is the id of the run.
@@ -57,6 +79,8 @@ pub fn hidden(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode>
     match command.to_str()? {
         "__shim" => Some(shim::main(&folder(arguments.next()))),
         "__exec" => Some(shim::exec::main(&folder(arguments.next()), arguments.next().as_deref())),
+        "__enter" => Some(enter::main(&folder(arguments.next()), arguments)),
+        "__unprivileged" => Some(unprivileged::main(arguments)),
         "__probe" => Some(mounts::probe(&folder(arguments.next()))),
         _ => None,
     }

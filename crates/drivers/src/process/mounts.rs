@@ -98,7 +98,7 @@ fn enter() -> io::Result<()> {
 
 /// Namespaces of mounts and users leave descriptors alone, and only those make this call unsafe.
 #[allow(deprecated)]
-fn unshare(flags: UnshareFlags) -> io::Result<()> {
+pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(rustix::thread::unshare(flags)?)
 }
 

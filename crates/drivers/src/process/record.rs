@@ -163,7 +163,8 @@ impl Exit {
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+/// What is written in a file; `None` if it is not there.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     match fs::read(path) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -171,7 +172,8 @@ fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     }
 }
 
-fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
+/// Writes a file, as a whole or not at all.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let aside = path.with_extension("new");
     let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&aside)?;
     file.write_all(&serde_json::to_vec(value)?)?;

@@ -1,0 +1,38 @@
+//! Values that nobody can guess.
+
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::params::broken;
+use crate::DriverError;
+
+const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/// How many letters: about 190 bits.
+const LENGTH: usize = 32;
+
+/// A new one. It has letters and digits only, so that it needs no escape in an address or a shell.
+pub(super) fn generate() -> Result<Vec<u8>, DriverError> {
+    let random = SystemRandom::new();
+    let mut text = Vec::with_capacity(LENGTH);
+    let mut bytes = [0; LENGTH];
+    while text.len() < LENGTH {
+        random.fill(&mut bytes).map_err(|_| broken("it has no random numbers"))?;
+        // Bytes beyond the last full round would make some letters more likely.
+        let fair = bytes.iter().filter(|byte| usize::from(**byte) < 256 / LETTERS.len() * LETTERS.len());
+        text.extend(fair.map(|byte| LETTERS[usize::from(*byte) % LETTERS.len()]));
+    }
+    text.truncate(LENGTH);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_another_and_needs_no_escape() {
+        let (one, other) = (generate().unwrap(), generate().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(one.len(), LENGTH);
+        assert!(one.iter().all(u8::is_ascii_alphanumeric));
+    }
+}

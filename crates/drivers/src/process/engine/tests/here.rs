@@ -1,0 +1,93 @@
+//! Folders and parameters.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+};
+
+use orchestra_api::{claim::DeprovisionPolicy, config::UnknownParams};
+use orchestra_core::provision::Provision;
+use serde_json::json;
+
+use super::world::{INSTANCE, NAMESPACE, World, instance, values};
+use crate::{
+    Provisioner, Released,
+    process::things::{self, Thing},
+};
+
+#[tokio::test]
+async fn a_volume_is_a_folder_of_its_user_alone_that_can_be_mounted() {
+    let world = World::new();
+    let bound = world.bound("volume", json!({"size": "10Gi"})).await;
+    let source = values(&bound)["source"].as_str().unwrap().to_owned();
+    assert_eq!(fs::metadata(&source).unwrap().permissions().mode() & 0o777, 0o700);
+    let thing = things::find(world.data.path(), NAMESPACE, "shop-it").unwrap();
+    assert_eq!(thing, Some(Thing::Folder(source.into())));
+    assert!(bound.message.contains("not limited to 10Gi"), "{}", bound.message);
+}
+
+#[tokio::test]
+async fn a_volume_is_kept_until_its_data_is_to_go() {
+    let world = World::new();
+    let source = |bound| values(&bound)["source"].as_str().unwrap().to_owned();
+    let folder = source(world.bound("volume", json!({})).await);
+    fs::write(format!("{folder}/note"), "kept").unwrap();
+    for policy in [DeprovisionPolicy::Retain, DeprovisionPolicy::Orphan] {
+        assert_eq!(world.release("volume", policy).await, Released::Done);
+        assert_eq!(things::find(world.data.path(), NAMESPACE, "shop-it").unwrap(), None);
+        assert_eq!(source(world.bound("volume", json!({})).await), folder);
+        assert_eq!(fs::read_to_string(format!("{folder}/note")).unwrap(), "kept");
+    }
+    for _ in 0..2 {
+        assert_eq!(world.release("volume", DeprovisionPolicy::Delete).await, Released::Done);
+        assert!(!fs::exists(world.data.path().join("instances").join(NAMESPACE).join(INSTANCE)).unwrap());
+    }
+    world.bound("volume", json!({})).await;
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "a new one is empty");
+}
+
+#[tokio::test]
+async fn what_a_volume_points_to_stays_when_the_volume_goes() {
+    let world = World::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("mine"), "").unwrap();
+    let bound = world.bound("volume", json!({})).await;
+    let folder = values(&bound)["source"].as_str().unwrap().to_owned();
+    symlink(outside.path(), format!("{folder}/link")).unwrap();
+    fs::create_dir(format!("{folder}/closed")).unwrap();
+    fs::write(format!("{folder}/closed/file"), "").unwrap();
+    fs::set_permissions(format!("{folder}/closed"), fs::Permissions::from_mode(0o500)).unwrap();
+    let removed = world.data.path().join("instances/.removed");
+    super::super::volume::remove(world.data.path(), &(NAMESPACE.to_owned(), INSTANCE.to_owned())).unwrap();
+    while fs::read_dir(&removed).unwrap().count() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(outside.path().join("mine").exists());
+}
+
+#[tokio::test]
+async fn parameters_that_are_not_known_are_named_beside_those_that_are() {
+    let world = World::new();
+    let refused = world.told("postgres", json!({"version": "15", "colour": "red", "size": 3})).await;
+    assert_eq!(
+        refused,
+        "The parameters `colour`, `size` of `postgres` are not known here: remove them from `params`; it knows `version`."
+    );
+    assert!(world.told("dns", json!({"host": "x"})).await.contains("there are none that it knows"));
+    let mut lenient = instance("volume", json!({"colour": "red"}));
+    lenient.entry.unknown_params = UnknownParams::Warn;
+    let Provision::Bound(bound) = world.engine.ensure(&lenient, &world.around).await.unwrap() else {
+        panic!()
+    };
+    assert!(
+        bound.message.ends_with("The parameters `colour` are not used here; it knows `accessMode`, `size`.")
+    );
+    let secret = world.told("postgres", json!({"version": {"$segments": []}})).await;
+    assert_eq!(secret, "The parameter `version` has to be a text without secrets in it.");
+}
+
+#[tokio::test]
+async fn a_type_that_this_machine_does_not_have_is_refused_with_those_that_it_has() {
+    let told = World::new().told("mainframe", json!({})).await;
+    assert!(told.starts_with("This machine itself provides no `mainframe`, but `dns`, "), "{told}");
+}

@@ -1,0 +1,188 @@
+//! From a plan to what is started: every text with its secrets, every file, every folder. What comes out lives in memory
+//! only, since it holds secrets.
+
+use std::{
+    collections::BTreeMap,
+    env, io,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use orchestra_api::{
+    condition::Reason,
+    plan::{Container, FileContent, Segment, Text, Volume, WorkloadPlanSpec},
+    reference::SecretKeyRef,
+};
+
+use super::{
+    folders,
+    order::{Mount, PlacedFile},
+    things::{self, Thing},
+};
+use crate::{DriverError, Secrets, Target};
+
+/// The access mode of files for which nothing is said.
+const MODE: u32 = 0o644;
+/// The variables of the platform's own environment that every program gets.
+const INHERITED: [&str; 6] = ["HOME", "LANG", "LOGNAME", "TMPDIR", "TZ", "USER"];
+
+/// What is started for one container.
+#[derive(Clone, PartialEq)]
+pub(super) struct Prepared {
+    pub(super) command: Vec<String>,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) folder: PathBuf,
+    pub(super) files: Vec<PlacedFile>,
+    pub(super) mounts: Vec<Mount>,
+}
+
+/// What is started for a plan, by container.
+pub(super) type Blueprint = BTreeMap<String, Prepared>;
+
+/// Prepares a plan.
+pub(super) struct Preparation<'a> {
+    pub(super) data: &'a Path,
+    pub(super) target: &'a Target,
+    pub(super) secrets: &'a dyn Secrets,
+}
+
+impl Preparation<'_> {
+    /// Everything that is started for a plan of the target.
+    pub(super) async fn prepare(&self, plan: &WorkloadPlanSpec) -> Result<Blueprint, DriverError> {
+        let Target { namespace, name, .. } = self.target;
+        let home = folders::find(self.data, namespace, name).map_err(|error| unreadable(&error))?;
+        let home = home.ok_or_else(|| DriverError::Refused {
+            reason: Reason::SpecInvalid,
+            message: "The folder that `image: .` stands for is not known on this machine: apply the file with `orchestra up` or `orchestra apply`.".to_owned(),
+        })?;
+        let mut blueprint = Blueprint::new();
+        for (name, container) in &plan.containers {
+            let prepared = self.container(plan, container, &home.folder).await?;
+            blueprint.insert(name.clone(), prepared);
+        }
+        Ok(blueprint)
+    }
+
+    async fn container(
+        &self,
+        plan: &WorkloadPlanSpec,
+        container: &Container,
+        folder: &Path,
+    ) -> Result<Prepared, DriverError> {
+        let mut environment = surroundings();
+        for (name, text) in &container.variables {
+            let value = String::from_utf8(self.text(text).await?).map_err(|_| DriverError::Refused {
+                reason: Reason::ProjectionError,
+                message: format!("The variable `{name}` would hold a secret that is not text."),
+            })?;
+            environment.insert(name.clone(), value);
+        }
+        let mut files = Vec::new();
+        for (target, file) in &container.files {
+            let content = match &file.content {
+                FileContent::Text(text) => self.text(text).await?,
+                FileContent::Binary(text) => {
+                    BASE64_STANDARD.decode(text).map_err(|_| DriverError::Refused {
+                        reason: Reason::SpecInvalid,
+                        message: format!("The content of the file `{target}` is not base64."),
+                    })?
+                }
+            };
+            let mode =
+                file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok()).unwrap_or(MODE);
+            files.push(PlacedFile { target: target.into(), content, mode });
+        }
+        let mut mounts = Vec::new();
+        for (target, volume) in &container.volumes {
+            self.volume(plan, target, volume, &mut files, &mut mounts).await?;
+        }
+        let command = container.command.iter().chain(&container.args).flatten().cloned().collect();
+        Ok(Prepared { command, environment, folder: folder.to_owned(), files, mounts })
+    }
+
+    async fn volume(
+        &self,
+        plan: &WorkloadPlanSpec,
+        target: &str,
+        volume: &Volume,
+        files: &mut Vec<PlacedFile>,
+        mounts: &mut Vec<Mount>,
+    ) -> Result<(), DriverError> {
+        let key = volume.claim.as_deref().unwrap_or_default();
+        let claim = plan.claims.iter().find(|claim| claim.key == key);
+        let thing = match claim {
+            Some(claim) => things::find(self.data, &self.target.namespace, &claim.name)
+                .map_err(|error| unreadable(&error))?,
+            None => None,
+        };
+        let inside = |root: &Path| match &volume.path {
+            Some(path) => root.join(path.trim_start_matches('/')),
+            None => root.to_owned(),
+        };
+        match thing {
+            Some(Thing::Folder(source)) => {
+                mounts.push(Mount {
+                    source: inside(&source),
+                    target: target.into(),
+                    read_only: volume.read_only,
+                });
+                Ok(())
+            }
+            Some(Thing::Secret { name, keys }) => {
+                for key in keys {
+                    let secret = SecretKeyRef { name: name.clone(), key: key.clone() };
+                    let content = self.secret(&secret).await?;
+                    files.push(PlacedFile { target: Path::new(target).join(key), content, mode: 0o400 });
+                }
+                Ok(())
+            }
+            Some(Thing::Route(_)) | None => Err(DriverError::Refused {
+                reason: Reason::ProjectionError,
+                message: format!(
+                    "The resource `{key}` cannot be mounted at `{target}` on this machine: only folders and secrets that this machine keeps can."
+                ),
+            }),
+        }
+    }
+
+    async fn text(&self, text: &Text) -> Result<Vec<u8>, DriverError> {
+        let mut whole = Vec::new();
+        for segment in text {
+            match segment {
+                Segment::Literal(text) => whole.extend_from_slice(text.as_bytes()),
+                Segment::ClaimOutput(output) => whole.extend(self.secret(&output.secret_key_ref).await?),
+            }
+        }
+        Ok(whole)
+    }
+
+    async fn secret(&self, secret: &SecretKeyRef) -> Result<Vec<u8>, DriverError> {
+        match self.secrets.read(secret).await? {
+            Some(read) => Ok(read.value.expose().to_vec()),
+            None => Err(DriverError::Transient {
+                reason: Reason::ProjectionError,
+                message: format!("The secret `{}` with the key `{}` is not there.", secret.name, secret.key),
+            }),
+        }
+    }
+}
+
+fn unreadable(error: &io::Error) -> DriverError {
+    DriverError::Transient {
+        reason: Reason::RuntimeDegraded,
+        message: format!("The platform cannot read its own data: {error}."),
+    }
+}
+
+/// What every program finds in its environment: the way to programs, this one among them, and the user's own.
+fn surroundings() -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, String> =
+        INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?))).collect();
+    let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let all = own.into_iter().chain(env::split_paths(&path));
+    if let Some(path) = env::join_paths(all).ok().and_then(|path| path.into_string().ok()) {
+        found.insert("PATH".to_owned(), path);
+    }
+    found
+}

@@ -1,0 +1,125 @@
+//! One reverse proxy for all routes of this machine: it listens on the loopback addresses, and carries requests by host
+//! and path to the programs that serve them.
+//!
+//! Its port is told to others, so it keeps the one it had. Its rules live in memory: whoever set them sets them again.
+
+mod carry;
+mod rules;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::sleep,
+};
+
+pub use self::rules::Rule;
+use self::rules::Rules;
+use super::record;
+
+/// The port that is tried first.
+const FIRST: u16 = 8088;
+/// How long a machine that has too much open is given.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// The proxy; it serves for as long as this is held.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    rules: Arc<RwLock<Rules>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Proxy {
+    /// Begins to serve: on the port it had, which is noted in the platform's folder, or on another that is free.
+    pub async fn open(data: &Path) -> io::Result<Self> {
+        let file = data.join("proxy.json");
+        let kept = record::read(&file).ok().flatten();
+        let (port, listeners) = listen([kept, Some(FIRST), Some(0)]).await?;
+        if kept != Some(port) {
+            record::write(&file, &port)?;
+        }
+        let rules = Arc::new(RwLock::new(Rules::default()));
+        let mut tasks = JoinSet::new();
+        for listener in listeners {
+            tasks.spawn(serve(listener, Arc::clone(&rules)));
+        }
+        Ok(Self { port, rules, _tasks: tasks })
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Replaces the rules of an instance; or names who holds the same host and path, and changes nothing.
+    pub fn set(&self, id: &(String, String), rules: Vec<Rule>) -> Result<(), (String, String)> {
+        self.rules.write().unwrap_or_else(PoisonError::into_inner).set(id, rules)
+    }
+
+    /// Removes the rules of an instance.
+    pub fn remove(&self, id: &(String, String)) {
+        self.rules.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+/// Listens on the first of these ports that is free; 0 stands for any.
+async fn listen(ports: [Option<u16>; 3]) -> io::Result<(u16, Vec<TcpListener>)> {
+    let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
+    for port in ports.into_iter().flatten() {
+        match listen_on(port).await {
+            Ok(listening) => return Ok(listening),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+/// Listens on a port of both loopback addresses. A machine without the newer protocol is reached by the older one; if
+/// somebody else has the port there, browsers would find them instead.
+async fn listen_on(port: u16) -> io::Result<(u16, Vec<TcpListener>)> {
+    let older = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let port = older.local_addr()?.port();
+    match TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
+        Ok(newer) => Ok((port, vec![older, newer])),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+        Err(_) => Ok((port, vec![older])),
+    }
+}
+
+async fn serve(listener: TcpListener, rules: Arc<RwLock<Rules>>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, from)) => {
+                    connections.spawn(converse(stream, from.ip(), Arc::clone(&rules)));
+                }
+                Err(_) => sleep(BREATH).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, from: IpAddr, rules: Arc<RwLock<Rules>>) {
+    let service = service_fn(|request| carry::answer(&rules, from, request));
+    // Whoever asks sees the end of the connection; there is nobody else to tell.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
+        .await;
+}

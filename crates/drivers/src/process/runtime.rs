@@ -1,0 +1,264 @@
+//! The runtime `process`: programs of this machine, for whoever has no container engine.
+//!
+//! What cannot be honoured is refused before anything starts. It runs commands for anyone who may create Workloads, so
+//! the binary offers it only where that is the user of the machine.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::{
+    future::BoxFuture,
+    stream::{self, BoxStream, StreamExt},
+};
+use orchestra_api::{
+    condition::Reason,
+    plan::{InventoryItem, WorkloadPlanSpec},
+};
+use orchestra_score::model::Protocol;
+use tokio::sync::mpsc;
+
+use super::{
+    Launcher,
+    folders::{self, Home},
+    keeper::{Keeper, Site, Version, Wanted},
+    memory::Memory,
+    output,
+    ports::{Holder, Ports},
+    prepare::Preparation,
+    runs::Runs,
+};
+use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target};
+
+/// The class of plans that are run as processes.
+pub const CLASS: &str = "process";
+/// The kind of inventory that stands for a Workload as a whole.
+const WORKLOAD: &str = "Workload";
+/// The kind of inventory that stands for a program.
+const PROCESS: &str = "Process";
+
+/// The runtime `process`.
+#[derive(Debug)]
+pub struct Process {
+    data: PathBuf,
+    launcher: Launcher,
+    ports: Ports,
+    keepers: Mutex<BTreeMap<Holder, Keeper>>,
+    listeners: Listeners,
+    /// Whether files and folders can be put where a program expects them.
+    can_place: bool,
+}
+
+/// Who wants to know what is new.
+type Listeners = Arc<Mutex<Vec<mpsc::UnboundedSender<Holder>>>>;
+
+impl Process {
+    /// The runtime of this machine, with its data in a folder that exists. `program` is the binary that plays the shim.
+    pub async fn open(data: PathBuf, program: PathBuf) -> Self {
+        let ports = Ports::default();
+        for (holder, folder) in known(&data) {
+            // Of two that claim a port, the first read keeps it; there cannot be two.
+            let _ = ports.take(&holder, &Memory::read(&folder).ports);
+        }
+        let launcher = Launcher { program };
+        let can_place = launcher.permitted(&data).await;
+        Self { data, launcher, ports, keepers: Mutex::default(), listeners: Listeners::default(), can_place }
+    }
+
+    /// Notes where a Workload comes from.
+    pub fn note(&self, namespace: &str, name: &str, home: Home) -> io::Result<()> {
+        if folders::note(&self.data, namespace, name, home)? {
+            tell(&self.listeners, &(namespace.to_owned(), name.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn folder(&self, holder: &Holder) -> PathBuf {
+        root(&self.data).join(&holder.0).join(&holder.1)
+    }
+
+    fn keepers(&self) -> std::sync::MutexGuard<'_, BTreeMap<Holder, Keeper>> {
+        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells a keeper what is wanted; makes one if there is none.
+    fn order(&self, holder: &Holder, wanted: Option<Wanted>) {
+        let mut keepers = self.keepers();
+        if let Some(keeper) = keepers.get(holder).filter(|keeper| !keeper.is_gone()) {
+            keeper.order(wanted);
+            return;
+        }
+        let (causes, causing) = mpsc::unbounded_channel();
+        let folder = self.folder(holder);
+        let runs = Runs::new(folder.clone(), self.launcher.clone(), causes);
+        let site = Site { data: self.data.clone(), holder: holder.clone(), folder };
+        let (listeners, told) = (Arc::clone(&self.listeners), holder.clone());
+        let keeper = Keeper::begin(site, runs, causing, wanted, move || tell(&listeners, &told));
+        keepers.insert(holder.clone(), keeper);
+    }
+
+    fn take_ports(&self, holder: &Holder, plan: &WorkloadPlanSpec) -> Result<(), DriverError> {
+        let ports: BTreeSet<u16> =
+            plan.ports.values().flat_map(|port| [port.port, port.target_port]).collect();
+        self.ports.take(holder, &ports).map_err(|(port, (namespace, name))| DriverError::Refused {
+            reason: Reason::NetworkUnavailable,
+            message: format!(
+                "The port {port} of this machine is held by the workload `{name}` of the namespace `{namespace}`: choose another port, or delete that workload."
+            ),
+        })?;
+        let folder = self.folder(holder);
+        let mut memory = Memory::read(&folder);
+        if memory.ports != ports || memory.workload != plan.workload_ref.uid {
+            if memory.workload != plan.workload_ref.uid {
+                memory = Memory { workload: plan.workload_ref.uid.clone(), ..Memory::default() };
+            }
+            memory.ports = ports;
+            memory.write(&folder).map_err(|error| unwritable(&folder, &error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Runtime for Process {
+    fn class(&self) -> &str {
+        CLASS
+    }
+
+    fn lacks(&self, plan: &WorkloadPlanSpec) -> Vec<String> {
+        let mut lacks = Vec::new();
+        for (name, container) in &plan.containers {
+            if container.image != "." {
+                lacks.push(format!(
+                    "`containers.{name}.image` must be `.`, the folder of the Score file, where there is no container engine."
+                ));
+            }
+            if container.command.as_ref().is_none_or(Vec::is_empty) {
+                lacks.push(format!(
+                    "`containers.{name}.command` is needed, since a folder does not say what to run."
+                ));
+            }
+            let placed = container.files.keys().chain(container.volumes.keys()).next();
+            if let Some(target) = placed.filter(|_| !self.can_place) {
+                lacks.push(format!(
+                    "`containers.{name}` wants something at `{target}`, and this machine does not let programs have a view of their own on its files."
+                ));
+            }
+        }
+        for (name, port) in &plan.ports {
+            if port.protocol == Protocol::Udp && port.port != port.target_port {
+                lacks.push(format!(
+                    "`service.ports.{name}` must have equal `port` and `targetPort`: datagrams are not forwarded here."
+                ));
+            }
+        }
+        lacks
+    }
+
+    fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
+        let item = |kind: &str, name: String| InventoryItem { kind: kind.to_owned(), name, id: None };
+        let whole = item(WORKLOAD, format!("{}/{}", target.namespace, target.name));
+        let parts = target.plan.containers.keys().map(|name| item(PROCESS, name.clone()));
+        let mut all: Vec<_> = [whole].into_iter().chain(parts).collect();
+        all.sort();
+        all
+    }
+
+    fn apply<'a>(
+        &'a self,
+        target: &'a Target,
+        secrets: &'a dyn Secrets,
+    ) -> BoxFuture<'a, Result<(), DriverError>> {
+        Box::pin(async move {
+            let holder = (target.namespace.clone(), target.name.clone());
+            self.take_ports(&holder, &target.plan)?;
+            let preparation = Preparation { data: &self.data, target, secrets };
+            let blueprint = preparation.prepare(&target.plan).await?;
+            let version = Arc::new(Version { plan: target.plan.clone(), blueprint });
+            let remembered = Memory::read(&self.folder(&holder)).good;
+            let good = match remembered.filter(|good| good.revision != target.plan.revision) {
+                // A version whose secrets are gone cannot be gone back to.
+                Some(plan) => {
+                    preparation.prepare(&plan).await.ok().map(|blueprint| Version { plan, blueprint })
+                }
+                None => None,
+            };
+            self.order(&holder, Some(Wanted { version, good: good.map(Arc::new) }));
+            Ok(())
+        })
+    }
+
+    fn observe<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Observation, DriverError>> {
+        let holder = (target.namespace.clone(), target.name.clone());
+        let said = self.keepers().get(&holder).map(Keeper::said).unwrap_or_default();
+        Box::pin(async move { Ok(said) })
+    }
+
+    fn remove<'a>(
+        &'a self,
+        target: &'a Target,
+        inventory: &'a [InventoryItem],
+    ) -> BoxFuture<'a, Result<Removed, DriverError>> {
+        Box::pin(async move {
+            let holder = (target.namespace.clone(), target.name.clone());
+            if !inventory.iter().any(|item| item.kind == WORKLOAD) {
+                // Programs that this version does without were stopped before it was started.
+                return Ok(Removed::Gone);
+            }
+            let is_gone = self.keepers().get(&holder).is_some_and(Keeper::is_gone);
+            if is_gone || (!self.folder(&holder).exists() && !self.keepers().contains_key(&holder)) {
+                self.keepers().remove(&holder);
+                for other in self.ports.release(&holder) {
+                    tell(&self.listeners, &other);
+                }
+                folders::forget(&self.data, &holder.0, &holder.1)
+                    .map_err(|error| unwritable(&self.data, &error))?;
+                return Ok(Removed::Gone);
+            }
+            self.order(&holder, None);
+            Ok(Removed::Stopping("Its programs are being stopped.".to_owned()))
+        })
+    }
+
+    fn logs(&self, namespace: &str, name: &str, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
+        output::read(self.folder(&(namespace.to_owned(), name.to_owned())), wish)
+    }
+
+    fn changes(&self) -> BoxStream<'static, (String, String)> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver))).boxed()
+    }
+}
+
+fn tell(listeners: &Listeners, holder: &Holder) {
+    let mut listeners = listeners.lock().unwrap_or_else(PoisonError::into_inner);
+    listeners.retain(|listener| listener.send(holder.clone()).is_ok());
+}
+
+fn root(data: &Path) -> PathBuf {
+    data.join("processes")
+}
+
+/// The Workloads of which something is on disk, with their folders.
+fn known(data: &Path) -> Vec<(Holder, PathBuf)> {
+    let folders = |folder: &Path| -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect()
+    };
+    let mut known = Vec::new();
+    for (namespace, folder) in folders(&root(data)) {
+        known.extend(folders(&folder).into_iter().map(|(name, path)| ((namespace.clone(), name), path)));
+    }
+    known.sort();
+    known
+}
+
+fn unwritable(folder: &Path, error: &io::Error) -> DriverError {
+    DriverError::Transient {
+        reason: Reason::PermissionDenied,
+        message: format!("The platform cannot write to its folder `{}`: {error}.", folder.display()),
+    }
+}
