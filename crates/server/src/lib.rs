@@ -13,9 +13,12 @@
 //! | `POST /v1/namespaces/{namespace}/workloads/{name}/plan` | what an apply of the body would do | `create` on `workloads/plan` |
 //! | `POST …/plan?delete=true` | what a deletion would do | `create` on `workloads/plan` |
 //! | `GET /v1/namespaces/{namespace}/workloads/{name}/events` | what happened to it, the newest last | `get` on `workloads/log` |
+//! | `GET /v1/namespaces/{namespace}/workloads/{name}/logs` | what its containers wrote, line by line | `get` on `workloads/log` |
+//! | `PUT /v1/namespaces/{namespace}/workloads/{name}/home` | notes where it comes from on this machine | `update` on `workloads/home` |
 //!
 //! Beside a plan that would be refused (the document has a mistake, or a policy forbids something) the header
-//! `orchestra-refused` has the reason. Answers are JSON, or text for people who ask for `text/plain`. Nothing here writes, and nothing here reads Secrets.
+//! `orchestra-refused` has the reason. Answers are JSON, or text for people who ask for `text/plain`. Nothing here
+//! writes objects, and nothing here reads Secrets.
 
 mod access;
 mod answer;
@@ -23,6 +26,8 @@ mod body;
 mod events;
 mod gather;
 mod health;
+mod home;
+mod logs;
 mod workload;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
@@ -31,15 +36,17 @@ use axum::{
     Router,
     extract::DefaultBodyLimit,
     http::HeaderMap,
-    routing::{get, post},
+    routing::{get, post, put},
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use orchestra_core::provision::Engine;
+use orchestra_drivers::Runtime;
 
 pub use access::{Access, AccessError, AdminOnly, Ask, Caller};
 pub use answer::{Code, Failure};
 pub use gather::{Gathered, gather, read_sharers};
+pub use home::{Home, Homes};
 pub use workload::REFUSED;
 
 use answer::Format;
@@ -60,6 +67,10 @@ pub struct Server {
     pub awaited: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// The engines that provide what claims ask for, where they are known: what is foreseen of claims rests on them.
     pub engines: Option<BTreeMap<String, Engine>>,
+    /// What keeps the logs of Workloads, by the class of the runtime.
+    pub runtimes: BTreeMap<String, Arc<dyn Runtime>>,
+    /// Where Workloads come from on this machine, where something runs that has to know.
+    pub homes: Option<Arc<dyn Homes>>,
     /// The time of day.
     pub clock: fn() -> Timestamp,
 }
@@ -75,7 +86,9 @@ pub fn router(server: Server) -> Router {
     let of_workload = Router::new()
         .route("/explain", get(workload::explain))
         .route("/plan", post(workload::plan))
-        .route("/events", get(events::events));
+        .route("/events", get(events::events))
+        .route("/logs", get(logs::logs))
+        .route("/home", put(home::note));
     let all = Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))

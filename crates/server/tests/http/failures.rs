@@ -16,7 +16,9 @@ const WEB: &str = "/orchestra/v1/namespaces/default/workloads/web";
 async fn strangers_and_users_without_a_role_are_refused_before_anything_is_read() {
     let platform = Platform::start().await;
     let user = Caller { user: "eve".to_owned(), groups: vec!["developers".to_owned()] };
-    for (method, what) in [("GET", "explain"), ("POST", "plan"), ("GET", "events")] {
+    for (method, what) in
+        [("GET", "explain"), ("POST", "plan"), ("GET", "events"), ("GET", "logs"), ("PUT", "home")]
+    {
         for (caller, status, code) in [
             (None, StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
             (Some(user.clone()), StatusCode::FORBIDDEN, "FORBIDDEN"),
@@ -39,6 +41,9 @@ async fn every_failure_comes_in_one_envelope() {
     for (method, path, body, status, code) in [
         ("GET", format!("{WEB}/explain"), "", 404, "NOT_FOUND"),
         ("GET", format!("{WEB}/events"), "", 404, "NOT_FOUND"),
+        ("GET", format!("{WEB}/logs"), "", 404, "NOT_FOUND"),
+        ("GET", format!("{WEB}/logs?lines=7"), "", 400, "BAD_REQUEST"),
+        ("PUT", format!("{WEB}/home"), "{\"folder\": \"/\"}", 404, "NOT_FOUND"),
         ("POST", format!("{WEB}/plan?delete=true"), "", 404, "NOT_FOUND"),
         ("POST", elsewhere.to_owned(), &web, 404, "NOT_FOUND"),
         ("GET", "/orchestra/nothing".to_owned(), "", 404, "NOT_FOUND"),

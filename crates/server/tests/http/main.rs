@@ -4,4 +4,5 @@
 
 mod asking;
 mod failures;
+mod local;
 mod platform;

@@ -15,7 +15,7 @@ use orchestra_api::{
 };
 use orchestra_controllers::{Controllers, Options};
 use orchestra_core::provision::Engine;
-use orchestra_drivers::{Provisioner, static_engine::Static};
+use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
 use orchestra_server::{AdminOnly, Caller, Server, router};
 use orchestra_testkit::{
     TestEnv,
@@ -182,6 +182,8 @@ impl Platform {
             metrics: Arc::new(|| "orchestra_up 1\n".to_owned()),
             awaited: Arc::new(Vec::new),
             engines: Some(self.engines()),
+            runtimes: [("scripted".to_owned(), Arc::new(self.runtime.clone()) as Arc<dyn Runtime>)].into(),
+            homes: None,
             clock: Timestamp::now,
         }
     }

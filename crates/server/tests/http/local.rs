@@ -1,0 +1,72 @@
+//! What workloads write, and where they come from.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use axum::body::Body;
+use http::StatusCode;
+use k8s_openapi::jiff::Timestamp;
+use orchestra_drivers::LogLine;
+use orchestra_server::{Home, Homes, Server, router};
+use serde_json::{Value as Json, json};
+
+use crate::platform::{Platform, administrator, ask};
+
+const WEB: &str = "/orchestra/v1/namespaces/default/workloads/web";
+
+fn line(container: &str, second: i64, text: &str) -> LogLine {
+    let time = Timestamp::from_second(second).unwrap();
+    LogLine { container: container.to_owned(), time, text: text.to_owned() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_workload_writes_is_told_line_by_line_and_as_it_is_wished() {
+    let platform = Platform::start().await;
+    let both = json!({"containers": {"app": {"image": "nginx"}, "side": {"image": "nginx"}}});
+    platform.apply("web", &both).await;
+    platform.until_ready("web").await;
+    for line in [line("app", 1, "first"), line("side", 2, "second"), line("app", 3, "third")] {
+        platform.runtime.write("default", "web", line);
+    }
+    let all = platform.get(&format!("{WEB}/logs"), "text/plain").await;
+    assert_eq!(all.text, "app | first\nside | second\napp | third\n");
+    let since = platform.get(&format!("{WEB}/logs?since=1970-01-01T00:00:02Z&container=app"), "").await;
+    let lines: Vec<Json> = since.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, [json!({"container": "app", "time": "1970-01-01T00:00:03Z", "text": "third"})]);
+    assert_eq!(platform.get(&format!("{WEB}/logs?tail=1"), "text/plain").await.text, "app | third\n");
+    let none = platform.get(&format!("{WEB}/logs?container=other"), "text/plain").await;
+    assert_eq!(none.status, StatusCode::BAD_REQUEST);
+    assert!(none.text.contains("there is `app`, `side`"), "{}", none.text);
+}
+
+#[derive(Default)]
+struct Noted(Mutex<Vec<(String, String, Home)>>);
+
+impl Homes for Noted {
+    fn note(&self, namespace: &str, name: &str, home: Home) -> io::Result<()> {
+        self.0.lock().unwrap().push((namespace.to_owned(), name.to_owned(), home));
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_a_workload_comes_from_is_noted_before_it_exists() {
+    let platform = Platform::start().await;
+    let noted = Arc::new(Noted::default());
+    let put = async |body: &str| {
+        let server = Server { homes: Some(noted.clone()), ..platform.server() };
+        let body = Body::from(body.to_owned());
+        let path = format!("{WEB}/home");
+        ask(router(server), Some(administrator()), "PUT", &path, "text/plain", "application/json", body).await
+    };
+    let said = put(r#"{"folder": "/here", "environment": {"KEY": "value"}}"#).await;
+    assert_eq!(said.status, StatusCode::NO_CONTENT, "{}", said.text);
+    for bad in ["", "[]", r#"{"folder": "here"}"#, r#"{"folder": "/here", "more": 1}"#] {
+        assert_eq!(put(bad).await.status, StatusCode::BAD_REQUEST, "{bad}");
+    }
+    let noted = noted.0.lock().unwrap();
+    let home = Home { folder: "/here".into(), environment: [("KEY".to_owned(), "value".to_owned())].into() };
+    assert_eq!(*noted, [("default".to_owned(), "web".to_owned(), home)]);
+}
