@@ -23,12 +23,15 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Validate(Validate),
     Init(Init),
+    Up(Up),
+    Down(Down),
     Serve(Serve),
     Apply(Apply),
     Plan(Plan),
     Get(Get),
     Describe(Describe),
     Explain(Explain),
+    Logs(Logs),
     Wait(Wait),
     Delete(Delete),
     /// Look after the platform's own document
@@ -57,6 +60,13 @@ pub(crate) enum Command {
         #[arg(short, long, value_enum, default_value_t)]
         output: Output,
     },
+    /// A small web server to take first steps with
+    ///
+    /// It listens on $PORT of this machine, and greets with $GREETING.
+    ///
+    ///   PORT=8000 GREETING=Hello orchestra sample-server
+    #[command(hide = true, verbatim_doc_comment)]
+    SampleServer,
     /// Print a completion script for a shell
     ///
     ///   bash:        source <(orchestra completion bash)
@@ -102,7 +112,7 @@ pub(crate) struct Validate {
 }
 
 /// Score files, and what is laid over them.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Documents {
     /// Score files, YAML or JSON; `-` is standard input
     #[arg(value_name = "FILE", default_value = "score.yaml", value_hint = ValueHint::FilePath)]
@@ -148,6 +158,77 @@ pub(crate) struct Init {
     pub(crate) force: bool,
 }
 
+/// Run what Score files describe on this machine, with everything they depend on
+///
+/// Starts the platform in the background if it does not run yet, hands it the files, and
+/// shows how they fare and what they write. An edited file is applied again; one with a
+/// mistake is shown, and what ran before runs on. Ctrl-C stops what was begun here, and
+/// its data stays: the next `orchestra up` goes on with it.
+///
+///   orchestra up                                   runs ./score.yaml
+///   orchestra up examples/hello                    runs the Score file of a folder
+///   orchestra up web.yaml worker.yaml --keep       leaves them running at the end
+///
+/// Where there is no container engine, `image: .` stands for the folder of the Score file,
+/// and `command` is run there.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag that users set")]
+pub(crate) struct Up {
+    #[command(flatten)]
+    pub(crate) documents: Documents,
+
+    /// The namespace
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+
+    /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
+    #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Return once everything is ready, and leave it running
+    #[arg(short, long, conflicts_with_all = ["keep", "rm"])]
+    pub(crate) detach: bool,
+
+    /// Leave what was begun running at the end
+    #[arg(long, conflicts_with = "rm")]
+    pub(crate) keep: bool,
+
+    /// Remove everything at the end, also the data, as far as its policy allows
+    #[arg(long)]
+    pub(crate) rm: bool,
+
+    /// Open the endpoint in a browser once there is one
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+/// Stop what `orchestra up` runs on this machine
+///
+/// The data stays, and `orchestra up` goes on with it; `--rm` removes everything.
+///
+///   orchestra down                                 all workloads of the namespace
+///   orchestra down web --rm                        one, with its data
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Down {
+    /// The workloads; all of the namespace if none is named
+    #[arg(value_name = "WORKLOAD", value_parser = name)]
+    pub(crate) names: Vec<String>,
+
+    /// The namespace
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+
+    /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
+    #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Remove everything, also the data, as far as its policy allows
+    #[arg(long)]
+    pub(crate) rm: bool,
+}
+
 /// Serve a whole platform from this machine, without a cluster
 ///
 /// A Kubernetes-style API with the kinds of the orchestrator, and the controllers that
@@ -188,14 +269,30 @@ pub(crate) struct Serve {
     /// The address to listen on; port 0 takes any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
     pub(crate) listen: SocketAddr,
+
+    /// Let everyone who may create workloads run programs on this machine, as you, also from other machines
+    ///
+    /// Without it, programs of this machine are run only where the address above is reached from this machine alone.
+    #[arg(long)]
+    pub(crate) trust_users: bool,
+
+    /// Apart from the terminal, on any free port if that of the address is taken, and to an end when nothing runs
+    /// any more: as `orchestra up` starts it
+    #[arg(long, hide = true)]
+    pub(crate) background: bool,
 }
 
 impl Serve {
     /// The data folder.
     pub(crate) fn data_dir(&self) -> Result<PathBuf, String> {
-        let chosen = self.data_dir.clone().or_else(default_data_dir);
-        chosen.ok_or_else(|| "there is no home folder to keep data in; name one with --data-dir".to_owned())
+        data_dir(self.data_dir.as_ref())
     }
+}
+
+/// The data folder that was named, else that of the user.
+pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, String> {
+    let chosen = named.cloned().or_else(default_data_dir);
+    chosen.ok_or_else(|| "there is no home folder to keep data in; name one with --data-dir".to_owned())
 }
 
 /// What is logged.
@@ -369,6 +466,42 @@ pub(crate) struct Explain {
     /// How to print the answer
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
+}
+
+/// Show what a workload writes
+///
+///   orchestra logs web
+///   orchestra logs web -f --since 10m              and what it writes from now on
+///   orchestra logs web --container worker --tail 20
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Logs {
+    /// The workload
+    #[arg(value_name = "WORKLOAD", value_parser = name)]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
+
+    /// Go on with what it writes next
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+
+    /// Only this container
+    #[arg(short, long, value_name = "CONTAINER", value_parser = name)]
+    pub(crate) container: Option<String>,
+
+    /// Only what was written in this time, such as 90s or 5m
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) since: Option<Duration>,
+
+    /// Only so many of the last lines
+    #[arg(long, value_name = "LINES")]
+    pub(crate) tail: Option<usize>,
+
+    /// Write the time before each line
+    #[arg(long)]
+    pub(crate) timestamps: bool,
 }
 
 /// Wait until workloads are ready, or gone

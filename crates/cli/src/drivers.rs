@@ -1,25 +1,102 @@
 //! What this program contains: the drivers that its features brought in. `serve` runs with them, and `config check`
 //! warns about everything else.
 
-use std::sync::Arc;
+use std::{ffi::OsString, path::Path, process::ExitCode, sync::Arc};
 
 use orchestra_core::config::Contained;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
+use orchestra_server::Homes;
 
-/// What runs plans.
-pub(crate) fn runtimes() -> Vec<Arc<dyn Runtime>> {
-    Vec::new()
+#[cfg(all(feature = "process", target_os = "linux"))]
+use orchestra_core::config::builtin::PROCESS;
+#[cfg(all(feature = "process", target_os = "linux"))]
+use orchestra_drivers::process::{self, Engine, Launcher, Process, runtime::CLASS};
+
+/// The drivers at work.
+pub(crate) struct Drivers {
+    /// What runs plans.
+    pub(crate) runtimes: Vec<Arc<dyn Runtime>>,
+    /// What provides what claims ask for.
+    pub(crate) provisioners: Vec<Arc<dyn Provisioner>>,
+    /// Who has to know where Workloads come from on this machine.
+    pub(crate) homes: Option<Arc<dyn Homes>>,
 }
 
-/// What provides what claims ask for.
-pub(crate) fn provisioners() -> Vec<Arc<dyn Provisioner>> {
-    vec![Arc::new(Static)]
+impl Drivers {
+    /// The drivers of a platform whose data is in a folder. What runs programs of this machine for whoever may create
+    /// Workloads is among them only if those are trusted.
+    pub(crate) async fn open(data: &Path, is_trusted: bool) -> Result<Self, String> {
+        let drivers = Self { runtimes: Vec::new(), provisioners: vec![Arc::new(Static)], homes: None };
+        if is_trusted { drivers.with_machine(data).await } else { Ok(drivers) }
+    }
+
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    async fn with_machine(mut self, data: &Path) -> Result<Self, String> {
+        let program =
+            std::env::current_exe().map_err(|error| format!("failed to find this program: {error}"))?;
+        let process = Arc::new(Process::open(data.to_owned(), program.clone()).await);
+        let engine = Engine::open(data.to_owned(), Launcher { program }).await;
+        let engine = Arc::new(engine.map_err(|error| format!("failed to prepare this machine: {error}"))?);
+        self.homes = Some(Arc::new(Machine { process: Arc::clone(&process), engine: Arc::clone(&engine) }));
+        self.runtimes.push(process);
+        self.provisioners.push(engine);
+        Ok(self)
+    }
+
+    #[cfg(not(all(feature = "process", target_os = "linux")))]
+    async fn with_machine(self, _: &Path) -> Result<Self, String> {
+        Ok(self)
+    }
 }
 
-/// All of them, by name.
+#[cfg(all(feature = "process", target_os = "linux"))]
+struct Machine {
+    process: Arc<Process>,
+    engine: Arc<Engine>,
+}
+
+#[cfg(all(feature = "process", target_os = "linux"))]
+impl Homes for Machine {
+    fn note(&self, namespace: &str, name: &str, home: orchestra_server::Home) -> std::io::Result<()> {
+        let orchestra_server::Home { folder, environment } = home;
+        self.process.note(namespace, name, process::Home { folder, environment })?;
+        self.engine.noted(namespace, name);
+        Ok(())
+    }
+}
+
+/// All that this program contains, by name.
 pub(crate) fn contained() -> Contained {
-    Contained {
-        runtime_classes: runtimes().iter().map(|runtime| runtime.class().to_owned()).collect(),
-        engines: provisioners().iter().map(|provisioner| provisioner.engine().to_owned()).collect(),
+    let mut contained = Contained {
+        runtime_classes: std::collections::BTreeSet::new(),
+        engines: [Static.engine().to_owned()].into(),
+    };
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    {
+        contained.runtime_classes.insert(CLASS.to_owned());
+        contained.engines.insert(PROCESS.to_owned());
+    }
+    contained
+}
+
+/// Puts to rest what only Workloads need that run no longer, after the platform has ended.
+pub(crate) async fn rest(data: &Path) -> Result<(), String> {
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        process::servers::halt(data, &Launcher { program }).await.map_err(|error| error.to_string())?;
+    }
+    let _ = data;
+    Ok(())
+}
+
+/// The hidden commands by which a driver calls this program.
+pub(crate) fn hidden(arguments: &[OsString]) -> Option<ExitCode> {
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    return process::hidden(arguments.iter().cloned());
+    #[cfg(not(all(feature = "process", target_os = "linux")))]
+    {
+        let _ = arguments;
+        None
     }
 }

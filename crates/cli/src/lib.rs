@@ -14,6 +14,10 @@ use crate::{args::Args, exit::Exit};
 
 /// Runs the program with the given arguments, the name of the program first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(code) = drivers::hidden(&arguments) {
+        return code;
+    }
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
         Err(error) => {

@@ -1,6 +1,6 @@
 //! Questions that only the platform's server answers: what would be done, and why things are as they are.
 
-use http::{Method, Request, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header};
 use kube::client::Body;
 
 use super::platform::{Platform, Trouble};
@@ -25,6 +25,26 @@ impl Platform {
         format: Format,
     ) -> Result<Answer, Trouble> {
         let accept = if format == Format::Human { "text/plain" } else { "application/json" };
+        let answer = self.send(method, workload, question, accept, body).await?;
+        let is_refused = answer.headers().contains_key(orchestra_server::REFUSED);
+        let status = answer.status();
+        let text = self.text(workload, answer).await?;
+        if status.is_success() {
+            Ok(Answer { text, is_refused })
+        } else {
+            Err(self.no(workload, status, &text).await)
+        }
+    }
+
+    /// Sends a question about a workload to the server. The answer may be a refusal.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        workload: &str,
+        question: &str,
+        accept: &str,
+        body: Vec<u8>,
+    ) -> Result<Response<Body>, Trouble> {
         let request = Request::builder()
             .method(method)
             .uri(format!("/orchestra/v1/namespaces/{}/workloads/{workload}/{question}", self.namespace))
@@ -32,20 +52,26 @@ impl Platform {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body))
             .map_err(|error| Trouble::No(format!("{workload}: {error}")))?;
-        let broken = |error| self.trouble(workload, error);
-        let (head, body) = self.client.send(request).await.map_err(broken)?.into_parts();
-        let text = String::from_utf8_lossy(&body.collect_bytes().await.map_err(broken)?).into_owned();
-        if head.status.is_success() {
-            return Ok(Answer { text, is_refused: head.headers.contains_key(orchestra_server::REFUSED) });
-        }
-        Err(match head.status {
+        self.client.send(request).await.map_err(|error| self.trouble(workload, error))
+    }
+
+    /// The whole text of an answer.
+    pub(super) async fn text(&self, workload: &str, answer: Response<Body>) -> Result<String, Trouble> {
+        let bytes = answer.into_body().collect_bytes().await;
+        let bytes = bytes.map_err(|error| self.trouble(workload, error))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What a refusal means to the user.
+    pub(super) async fn no(&self, workload: &str, status: StatusCode, text: &str) -> Trouble {
+        match status {
             // A real API server has no such path: its platform is asked elsewhere.
             StatusCode::NOT_FOUND if text.contains("page not found") => {
                 Trouble::No(format!("{workload}: this platform does not answer such questions at its API"))
             }
             StatusCode::NOT_FOUND => self.absent(workload).await,
-            _ => Trouble::No(format!("{workload}: {}", said(&text))),
-        })
+            _ => Trouble::No(format!("{workload}: {}", said(text))),
+        }
     }
 }
 

@@ -5,28 +5,53 @@ use std::{
     io::{self, Write},
 };
 
+use futures_util::StreamExt as _;
 use http::Method;
 use kube::ResourceExt;
-use orchestra_api::Workload;
+use orchestra_api::{ConditionType, Reason, Workload};
 
-use super::platform::with_platform;
+use super::{
+    logs::{Line, Wish},
+    platform::{Platform, Trouble, with_platform},
+    show,
+};
 use crate::{
     args::{Describe, Format},
     exit::{Exit, after_writing},
     ui,
 };
 
+/// How many lines of the log are shown of what does not run well.
+const LAST: usize = 5;
+
 pub(crate) fn run(args: &Describe) -> Exit {
     with_platform(&args.target, async |platform| {
         let workload = platform.workload(&args.name).await?;
         let mut text = describe(&workload);
         let events = platform.ask(Method::GET, &args.name, "events", Vec::new(), Format::Human).await?;
+        if show::condition(&workload, ConditionType::RuntimeReady)
+            .is_some_and(|runtime| runtime.reason == Reason::RuntimeDegraded)
+        {
+            text.push_str(&last_lines(&platform, &args.name).await?);
+        }
         let _ = writeln!(text, "Events:");
         for line in events.text.lines() {
             let _ = writeln!(text, "  {line}");
         }
         Ok(after_writing(io::stdout().lock().write_all(ui::printable_lines(&text).as_bytes()), Exit::Yes))
     })
+}
+
+/// What a workload wrote last, if anything is known of it.
+async fn last_lines(platform: &Platform, name: &str) -> Result<String, Trouble> {
+    let mut lines = platform.logs(name, &Wish { tail: Some(LAST), ..Wish::default() }).await?;
+    let mut text = String::new();
+    while let Some(line) = lines.next().await {
+        let Line { container, text: line, .. } = line?;
+        let title = if text.is_empty() { "Last lines of its log:\n" } else { "" };
+        let _ = writeln!(text, "{title}  {container} | {line}");
+    }
+    Ok(text)
 }
 
 /// How a workload fares.

@@ -7,16 +7,22 @@ mod config;
 mod delete;
 mod describe;
 pub(crate) mod documents;
+mod down;
 mod explain;
 mod get;
+mod home;
+mod idle;
 mod init;
 mod input;
 mod logging;
+mod logs;
 mod plan;
 mod platform;
+mod sample;
 mod serve;
 mod show;
 mod summary;
+mod up;
 mod validate;
 mod wait;
 
@@ -34,18 +40,22 @@ pub(crate) fn run(args: Args) -> Exit {
     match args.command {
         Command::Validate(validate) => validate::run(&validate),
         Command::Init(init) => init::run(&init),
+        Command::Up(up) => up::run(&up),
+        Command::Down(down) => down::run(&down),
         Command::Serve(serve) => serve::run(&serve),
         Command::Apply(apply) => apply::run(&apply),
         Command::Plan(plan) => plan::run(&plan),
         Command::Get(get) => get::run(&get),
         Command::Describe(describe) => describe::run(&describe),
         Command::Explain(explain) => explain::run(&explain),
+        Command::Logs(logs) => logs::run(&logs),
         Command::Wait(wait) => wait::run(&wait),
         Command::Delete(delete) => delete::run(&delete),
         Command::Config(config) => config::run(&config),
         Command::Crd => definitions(),
         Command::Schema => print(&format!("{:#}\n", orchestra_score::json_schema())),
         Command::Version { output } => version(output),
+        Command::SampleServer => sample::run(),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut crate::command(), "orchestra", &mut script);

@@ -2,11 +2,10 @@
 
 use http::Method;
 use kube::ResourceExt;
-use orchestra_api::Workload;
 use serde_json::json;
 
 use super::{
-    apply::workloads,
+    apply::{Described, described},
     platform::{Platform, Trouble, with_platform},
     show,
 };
@@ -23,16 +22,16 @@ pub(crate) fn run(args: &Plan) -> Exit {
             Ok(show::answer(&answer.text, args.output))
         });
     }
-    match workloads(&args.documents) {
-        Ok(workloads) => with_platform(&args.target, async |platform| plan(args, &platform, workloads).await),
+    match described(&args.documents) {
+        Ok(described) => with_platform(&args.target, async |platform| plan(args, &platform, described).await),
         Err(exit) => exit,
     }
 }
 
-async fn plan(args: &Plan, platform: &Platform, workloads: Vec<Workload>) -> Result<Exit, Trouble> {
+async fn plan(args: &Plan, platform: &Platform, described: Vec<Described>) -> Result<Exit, Trouble> {
     let mut is_refused = false;
     let mut answers = Vec::new();
-    for workload in workloads {
+    for Described { workload, .. } in described {
         let name = workload.name_any();
         let mut object = json!(workload);
         object["apiVersion"] = json!(orchestra_api::API_VERSION);

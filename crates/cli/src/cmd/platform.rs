@@ -1,6 +1,6 @@
 //! The platform that a command talks to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// A platform, and the namespace that is meant.
+#[derive(Clone)]
 pub(super) struct Platform {
     pub(super) client: Client,
     pub(super) namespace: String,
@@ -52,15 +53,19 @@ pub(super) fn with_platform<F>(target: &Target, command: impl FnOnce(Platform) -
 where
     F: Future<Output = Result<Exit, Trouble>>,
 {
+    run(async {
+        let platform = Platform::reach(target).await?;
+        command(platform).await
+    })
+}
+
+/// Runs a command that waits for others.
+pub(super) fn run(command: impl Future<Output = Result<Exit, Trouble>>) -> Exit {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Trouble::No(format!("failed to start: {error}")).tell(),
     };
-    let talk = async {
-        let platform = Platform::reach(target).await?;
-        command(platform).await
-    };
-    runtime.block_on(talk).unwrap_or_else(Trouble::tell)
+    runtime.block_on(command).unwrap_or_else(Trouble::tell)
 }
 
 impl Platform {
@@ -70,15 +75,30 @@ impl Platform {
             Trouble::Unreachable(format!("there is no platform to talk to: {why}; {remedy}"))
         };
         let (file, kubeconfig) = kubeconfig(target).map_err(unreachable)?;
-        let options = KubeConfigOptions { context: target.context.clone(), ..KubeConfigOptions::default() };
+        let reached = Self::named_by(kubeconfig, target.context.clone(), target.namespace.as_deref()).await;
+        reached.map_err(|why| unreachable(format!("{file}: {why}")))
+    }
+
+    /// The platform of this machine whose data is in a folder, whether it runs or not.
+    pub(super) async fn at(data: &Path, namespace: Option<&str>) -> Result<Self, String> {
+        let kubeconfig = Kubeconfig::read_from(data.join("kubeconfig")).map_err(|error| error.to_string())?;
+        Self::named_by(kubeconfig, None, namespace).await
+    }
+
+    async fn named_by(
+        kubeconfig: Kubeconfig,
+        context: Option<String>,
+        namespace: Option<&str>,
+    ) -> Result<Self, String> {
+        let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        let mut config = config.map_err(|error| unreachable(format!("{file}: {error}")))?;
-        if let Some(namespace) = &target.namespace {
-            config.default_namespace.clone_from(namespace);
+        let mut config = config.map_err(|error| error.to_string())?;
+        if let Some(namespace) = namespace {
+            namespace.clone_into(&mut config.default_namespace);
         }
         let name = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
-        let client = Client::try_from(config).map_err(|error| unreachable(format!("{file}: {error}")))?;
+        let client = Client::try_from(config).map_err(|error| error.to_string())?;
         Ok(Self { client, namespace, name })
     }
 

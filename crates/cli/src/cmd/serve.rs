@@ -6,7 +6,10 @@
 use std::{
     io::{self, Write},
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use axum::{Router, extract::Request, middleware::Next};
@@ -35,8 +38,16 @@ use orchestra_server::{AdminOnly, Server as Answers};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::{input, logging};
-use crate::{args::Serve, drivers, exit::Exit, ui};
+use super::{
+    idle::{self, Idle},
+    input, logging,
+};
+use crate::{
+    args::Serve,
+    drivers::{self, Drivers},
+    exit::Exit,
+    ui,
+};
 
 /// Under this name the platform's own objects are kept.
 const MANAGER: &str = "orchestra-serve";
@@ -48,6 +59,9 @@ pub(crate) fn run(args: &Serve) -> Exit {
         Err(exit) => return exit,
     };
     logging::start(args.log, args.log_format);
+    if args.background {
+        idle::leave_terminal();
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let served = match runtime {
         Ok(runtime) => runtime.block_on(serve(args, document)),
@@ -85,30 +99,47 @@ async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
     let data = args.data_dir()?;
     let folder = Folder::hold(&data).map_err(|error| error.to_string())?;
     let store = Redb::open(folder).map_err(|error| error.to_string())?;
-    let server = Server::bind(args.listen, &data).await.map_err(|error| error.to_string())?;
+    let mut bound = Server::bind(args.listen, &data).await;
+    if bound.is_err() && args.background {
+        bound = Server::bind((args.listen.ip(), 0).into(), &data).await;
+    }
+    let server = bound.map_err(|error| error.to_string())?;
     let api = Api::open(store, Options::default()).await.map_err(|error| error.to_string())?;
     let mut router = api.router();
     let mut platform = None;
+    let idle = Idle::default();
     if !args.api_only {
         let client = Client::new(api.router_for(Caller::admin()), "default");
         prepare(&client, document)
             .await
             .map_err(|error| format!("failed to prepare the platform: {error}"))?;
-        let begun = Platform::begin(client);
+        let is_trusted = args.trust_users || args.listen.ip().is_loopback();
+        let begun = Platform::begin(client.clone(), Drivers::open(&data, is_trusted).await?);
         router = begun.router(router);
+        if args.background {
+            router = idle.watch(client, router);
+        }
         platform = Some(begun);
     }
     greet(&server, args.api_only);
     let stopping = api.clone();
+    let is_resting = Arc::new(AtomicBool::new(false));
+    let resting = Arc::clone(&is_resting);
     let served = server
         .run(router, async move {
-            asked_to_stop().await;
+            tokio::select! {
+                () = asked_to_stop() => {}
+                () = idle.ended() => resting.store(true, Ordering::Relaxed),
+            }
             if let Some(platform) = platform {
                 platform.end().await;
             }
             stopping.stop();
         })
         .await;
+    if is_resting.load(Ordering::Relaxed) {
+        drivers::rest(&data).await.map_err(|error| format!("failed to stop what nobody needs: {error}"))?;
+    }
     served.map_err(|error| error.to_string())
 }
 
@@ -154,15 +185,17 @@ struct Platform {
 
 impl Platform {
     /// Starts the controllers; the API is served meanwhile.
-    fn begin(client: Client) -> Self {
+    fn begin(client: Client, drivers: Drivers) -> Self {
         let metrics = Metrics::default();
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
-        let provisioners = drivers::provisioners();
+        let Drivers { runtimes, provisioners, homes } = drivers;
+        let keepers =
+            runtimes.iter().map(|runtime| (runtime.class().to_owned(), Arc::clone(runtime))).collect();
         let engines =
             provisioners.iter().map(|engine| (engine.engine().to_owned(), engine.traits())).collect();
         let options = orchestra_controllers::Options {
-            runtimes: drivers::runtimes(),
+            runtimes,
             provisioners,
             metrics: metrics.clone(),
             ..orchestra_controllers::Options::default()
@@ -188,6 +221,8 @@ impl Platform {
             metrics: Arc::new(move || metrics.encode()),
             awaited: Arc::new(awaited),
             engines: Some(engines),
+            runtimes: keepers,
+            homes,
             clock: Timestamp::now,
         };
         Self { answers, stop, controllers }
@@ -216,7 +251,7 @@ async fn introduce(mut request: Request, next: Next) -> axum::response::Response
 }
 
 /// Resolves when the user or the system wants the program to end.
-async fn asked_to_stop() {
+pub(super) async fn asked_to_stop() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -40,11 +40,11 @@ fn a_workload_is_applied_followed_explained_and_deleted() {
     session.until_planned("hello-web");
     let waited = session.run(&["wait", "hello-web", "--timeout", "1s"]);
     assert_eq!(waited.code, 1);
-    assert!(waited.err.contains("whether the runtime `process` is at work"), "{}", waited.err);
+    assert!(waited.err.contains("whether the runtime `played` is at work"), "{}", waited.err);
     assert!(waited.err.contains("`orchestra explain hello-web` says why"), "{}", waited.err);
     let explained = session.run(&["explain", "hello-web"]);
     assert_eq!(explained.code, 0, "{explained:?}");
-    assert!(explained.out.contains("RuntimeReady") && explained.out.contains("process"), "{}", explained.out);
+    assert!(explained.out.contains("RuntimeReady") && explained.out.contains("played"), "{}", explained.out);
 
     session.run_everything("hello-web", "http://hello.example.test");
     let waited = session.run(&["wait", "hello-web"]);

@@ -19,6 +19,14 @@ use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
+/// Workloads run where a test plays the runtime.
+pub(crate) const PLAYED: &str = "\
+apiVersion: score.dev/v1b1
+kind: OrchestratorConfig
+spec:
+  profiles: [{name: web-service, kind: service, backends: [{backendId: here, runtimeClass: played}]}]
+";
+
 /// What a command answered.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -59,7 +67,7 @@ impl Drop for Session {
 
 impl Session {
     pub(crate) fn start() -> Self {
-        Self::start_with("")
+        Self::start_with(PLAYED)
     }
 
     /// With a document of the platform; what it logs can be read.

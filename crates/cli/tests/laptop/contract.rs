@@ -1,0 +1,101 @@
+//! The examples of the REST contract, on a machine without a container engine: what is refused is exactly what the committed
+//! list says.
+//!
+//! `CONTRACT_EXAMPLES` is their folder; `UPDATE_REFUSALS=1` writes the list anew.
+
+use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
+
+use serde_json::Value as Json;
+
+use crate::laptop::{Laptop, eventually};
+
+const LIST: &str = "tests/laptop/refusals.txt";
+
+/// The platform provides everything as it exists elsewhere: what is left to refuse is the runtime's.
+fn everything(text: &str, types: &BTreeSet<String>) -> String {
+    let referred = text.split("${resources.").skip(1).filter_map(|rest| rest.split('}').next());
+    let outputs: BTreeSet<_> =
+        referred.filter_map(|reference| reference.split_once('.')).map(|(_, name)| name).collect();
+    let outputs: Vec<_> = outputs.iter().map(|name| format!("{name}: {{value: any}}")).collect();
+    let outputs = outputs.join(", ");
+    let mut document =
+        "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\nspec:\n  provisioners:\n".to_owned();
+    for type_ in types {
+        let _ = writeln!(document, "    - {{type: {type_}, engine: static, outputs: {{{outputs}}}}}");
+    }
+    document
+}
+
+#[test]
+#[ignore = "needs the examples of the contract"]
+fn the_examples_of_the_contract_are_refused_as_the_list_says() {
+    let examples = std::env::var("CONTRACT_EXAMPLES").expect("CONTRACT_EXAMPLES is not set");
+    let mut files: Vec<_> = fs::read_dir(examples).unwrap().flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let mut list = String::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        let _ = writeln!(list, "{name}");
+        refusals(&file, &mut list);
+    }
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join(LIST);
+    if std::env::var_os("UPDATE_REFUSALS").is_some() {
+        fs::write(&committed, &list).unwrap();
+    }
+    assert_eq!(list, fs::read_to_string(committed).unwrap());
+}
+
+fn refusals(file: &Path, list: &mut String) {
+    let laptop = Laptop::new();
+    let text = fs::read_to_string(file).unwrap();
+    // Files that the examples name are not part of the contract.
+    for line in text.lines().filter_map(|line| line.trim().strip_prefix("source: ./")) {
+        laptop.file(line, "of the author");
+    }
+    laptop.file("score.yaml", &text);
+    let up = laptop.up(&["up"]);
+    let name = text.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap();
+    // First what the machine cannot provide.
+    let claims = || {
+        let got = laptop.run(&["get", name, "-o", "json"]);
+        let workload: Json = serde_json::from_str(&got.out).ok()?;
+        let claims = workload["status"]["claims"].as_array()?.clone();
+        let is_settled = |claim: &Json| {
+            claim["phase"] != "Pending"
+                || claim["message"].as_str().unwrap().starts_with("Waiting for the workload")
+        };
+        let is_moving = |claim: &Json| claim["phase"] == "Binding";
+        (!claims.is_empty() && claims.iter().all(|claim| is_settled(claim) && !is_moving(claim)))
+            .then_some(claims)
+    };
+    let claims = eventually(claims).unwrap_or_else(|| panic!("{}", laptop.run(&["describe", name]).out));
+    let mut types = BTreeSet::new();
+    let resources = text.split("\nresources:\n").nth(1).unwrap();
+    for line in resources.lines().filter_map(|line| line.strip_prefix("    type: ")) {
+        types.insert(line.to_owned());
+    }
+    for claim in claims.iter().filter(|claim| claim["phase"] != "Bound") {
+        let _ = writeln!(
+            list,
+            "  resources.{}: {}",
+            claim["key"].as_str().unwrap(),
+            claim["message"].as_str().unwrap()
+        );
+    }
+    up.interrupt();
+    laptop.must(&["down", "--rm"]);
+    // Then, were everything provided, what it cannot run.
+    laptop.file("platform.yaml", &everything(&text, &types));
+    let mut server =
+        laptop.command(&["serve", "--listen", "127.0.0.1:0", "--config", "platform.yaml"]).spawn().unwrap();
+    let applied = eventually(|| (laptop.run(&["apply"]).code == 0).then_some(()));
+    assert!(applied.is_some());
+    let described = laptop.until(name, "cannot run this");
+    let said = described.lines().find(|line| line.contains("cannot run this")).unwrap();
+    for sentence in said.split_once("cannot run this: ").unwrap().1.split(". ") {
+        let _ = writeln!(list, "  {}", sentence.trim_end_matches('.'));
+    }
+    laptop.must(&["delete", name]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+}

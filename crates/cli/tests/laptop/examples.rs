@@ -1,0 +1,151 @@
+//! The examples, as their pages say; only on ports that nobody uses.
+
+use std::path::Path;
+
+use crate::laptop::{Laptop, eventually, free_port, get, get_as};
+
+/// Where an example is.
+fn example(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("examples").join(name).canonicalize().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Runs an example on ports of its own: its service port, and the one that it listens on.
+fn up(laptop: &Laptop, name: &str, port: u16, target: u16) {
+    let set = |path: &str, value: u16| format!("{path}={value}");
+    laptop.must(&[
+        "up",
+        "--detach",
+        &example(name),
+        "--override-property",
+        &set("service.ports.web.port", port),
+        "--override-property",
+        &set("service.ports.web.targetPort", target),
+        "--override-property",
+        &format!("containers.main.variables.PORT=\"{target}\""),
+    ]);
+}
+
+#[test]
+fn hello_greets() {
+    let laptop = Laptop::new();
+    let (port, target) = (free_port(), free_port());
+    up(&laptop, "hello", port, target);
+    assert!(get(port).unwrap().contains("<h1>Hello from hello!</h1>"));
+    let got = laptop.must(&["get"]).out;
+    assert!(got.contains(&format!("http://localhost:{port}")), "{got}");
+}
+
+#[test]
+fn neighbours_find_each_other_and_have_an_address() {
+    let laptop = Laptop::new();
+    let (back, front) = (free_port(), free_port());
+    up(&laptop, "neighbours/backend.score.yaml", back, back);
+    let route = format!("resources.route.params.port={front}");
+    laptop.must(&[
+        "up",
+        "--detach",
+        &example("neighbours/frontend.score.yaml"),
+        "--override-property",
+        &format!("service.ports.web.port={front}"),
+        "--override-property",
+        &format!("containers.main.variables.PORT=\"{front}\""),
+        "--override-property",
+        &route,
+    ]);
+    assert!(get(front).unwrap().contains(&format!("The backend is at http://localhost:{back}.")));
+    let got = laptop.must(&["get", "frontend", "-o", "json"]).out;
+    let workload: serde_json::Value = serde_json::from_str(&got).unwrap();
+    let endpoint = workload["status"]["endpoint"].as_str().unwrap();
+    let proxy = endpoint.strip_prefix("http://frontend.localhost:").unwrap().trim_end_matches('/');
+    let page = get_as(&format!("frontend.localhost:{proxy}"), proxy.parse().unwrap()).unwrap();
+    assert!(page.contains("The backend is at"), "{page}");
+}
+
+#[test]
+fn the_job_ends_well() {
+    let laptop = Laptop::new();
+    laptop.must(&["up", "--detach", &example("job")]);
+    assert!(laptop.must(&["logs", "job"]).out.starts_with("counting\n"));
+}
+
+#[test]
+fn containers_of_ordered_come_one_after_the_other() {
+    let laptop = Laptop::new();
+    let (port, cache) = (free_port(), free_port());
+    laptop.must(&[
+        "up",
+        "--detach",
+        &example("ordered"),
+        "--override-property",
+        &format!("service.ports.web.port={port}"),
+        "--override-property",
+        &format!("containers.main.variables.PORT=\"{port}\""),
+        "--override-property",
+        &format!("containers.cache.variables.PORT=\"{cache}\""),
+        "--override-property",
+        &format!("containers.cache.readinessProbe.httpGet.port={cache}"),
+    ]);
+    assert!(get(port).unwrap().contains("Everything before me is ready."));
+    let logs = laptop.must(&["logs", "ordered"]).out;
+    let order: Vec<_> = logs.lines().filter_map(|line| line.split(' ').next()).collect();
+    let first = |name: &str| order.iter().position(|container| *container == name);
+    assert!(first("prepare") < first("cache") && first("cache") < first("main"), "{logs}");
+}
+
+#[test]
+#[ignore = "needs postgres, psql and python3"]
+fn visits_are_counted_over_restarts_and_until_the_database_is_removed() {
+    let laptop = Laptop::new();
+    let port = free_port();
+    let run = || {
+        laptop.must(&[
+            "up",
+            "--detach",
+            &example("visits"),
+            "--override-property",
+            &format!("service.ports.web.port={port}"),
+            "--override-property",
+            &format!("containers.main.variables.PORT=\"{port}\""),
+            "--override-property",
+            &format!("containers.main.readinessProbe.httpGet.port={port}"),
+        ]);
+    };
+    let visit = || get(port).unwrap().lines().last().unwrap().to_owned();
+    run();
+    assert_eq!((visit().as_str(), visit().as_str()), ("visits: 1", "visits: 2"));
+    let described = laptop.must(&["describe", "visits"]).out;
+    assert!(described.contains("psql -h 127.0.0.1"), "{described}");
+    // The platform dies and comes back, also without anything that it ran.
+    laptop.kill_platform();
+    run();
+    assert_eq!(visit(), "visits: 3");
+    laptop.must(&["down"]);
+    assert!(
+        laptop.processes().iter().all(|process| !process.contains("postgres")),
+        "{:?}",
+        laptop.processes()
+    );
+    run();
+    assert_eq!(visit(), "visits: 4");
+    // The database dies: what depends on it says so, and it comes back with its data.
+    let server = laptop.processes().into_iter().find(|process| process.contains("postgres -D")).unwrap();
+    let id = server.split(' ').next().unwrap().to_owned();
+    assert!(std::process::Command::new("kill").args(["-9", &id]).status().unwrap().success());
+    assert!(eventually(|| get(port).filter(|page| page.contains("visits: "))).is_some());
+    laptop.must(&["wait", "visits"]);
+    laptop.must(&["delete", "visits"]);
+    run();
+    assert_eq!(visit(), "visits: 1");
+}
+
+#[test]
+#[ignore = "needs redis and python3"]
+fn the_worker_counts_words() {
+    let laptop = Laptop::new();
+    laptop.must(&["up", "--detach", &example("worker")]);
+    let waits = || laptop.must(&["logs", "worker"]).out.contains("waiting for words").then_some(());
+    assert!(eventually(waits).is_some());
+    let described = laptop.must(&["describe", "worker"]).out;
+    assert!(described.contains("redis-cli -h 127.0.0.1"), "{described}");
+}

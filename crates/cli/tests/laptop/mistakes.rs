@@ -1,0 +1,111 @@
+//! Bad input: each ends in a neutral message with the remedy, and starts nothing.
+
+use std::net::TcpListener;
+
+use crate::laptop::{Laptop, free_port, get};
+
+fn score(name: &str, rest: &str) -> String {
+    format!("apiVersion: score.dev/v1b1\nmetadata: {{name: {name}}}\n{rest}")
+}
+
+fn with_port(name: &str, port: u16) -> String {
+    let rest = format!(
+        "containers: {{web: {{image: ., command: [orchestra, sample-server], variables: {{PORT: '{port}'}}}}}}\nservice: {{ports: {{web: {{port: {port}}}}}}}\n"
+    );
+    score(name, &rest)
+}
+
+#[test]
+fn a_second_holder_of_a_port_is_told_who_the_first_is_and_gets_it_when_that_goes() {
+    let laptop = Laptop::new();
+    let port = free_port();
+    laptop.file("one.yaml", &with_port("one", port));
+    laptop.file("two.yaml", &with_port("two", port));
+    laptop.must(&["up", "--detach", "one.yaml"]);
+    laptop.must(&["apply", "two.yaml"]);
+    let described = laptop.until("two", "is held by the workload `one`");
+    assert!(described.contains("NetworkUnavailable"), "{described}");
+    assert!(described.contains("choose another port, or delete that workload"), "{described}");
+    laptop.must(&["delete", "one"]);
+    laptop.must(&["wait", "two"]);
+}
+
+#[test]
+fn a_port_that_another_program_has_is_named_and_taken_when_it_is_free() {
+    let laptop = Laptop::new();
+    let held = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = held.local_addr().unwrap().port();
+    laptop.file("score.yaml", &with_port("web", port));
+    let up = laptop.up(&["up"]);
+    laptop.until("web", &format!("The port {port} of this machine is used by another program"));
+    drop(held);
+    laptop.must(&["wait", "web"]);
+    assert!(get(port).is_some());
+    up.interrupt();
+}
+
+#[test]
+fn what_this_machine_cannot_run_is_refused_with_the_field() {
+    let laptop = Laptop::new();
+    laptop.file("image.yaml", &score("image", "containers: {web: {image: nginx}}\n"));
+    laptop.file("bare.yaml", &score("bare", "containers: {web: {image: .}}\n"));
+    let up = laptop.up(&["up", "image.yaml", "bare.yaml"]);
+    let described = laptop.until("image", "RuntimeSelecting");
+    assert!(described.contains("`containers.web.image` must be `.`"), "{described}");
+    let described = laptop.until("bare", "RuntimeSelecting");
+    assert!(described.contains("`containers.web.command` is needed"), "{described}");
+    up.interrupt();
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let laptop = Laptop::new();
+    laptop.file("score.yaml", &score("web", "containers: {web: {image: ., command: [no-such-program]}}\n"));
+    let up = laptop.up(&["up"]);
+    let described = laptop.until("web", "no-such-program");
+    assert!(described.contains("RuntimeDegraded"), "{described}");
+    up.interrupt();
+}
+
+#[test]
+fn a_type_that_nobody_provides_is_told_with_those_that_there_are() {
+    let laptop = Laptop::new();
+    laptop.file(
+        "score.yaml",
+        &score(
+            "web",
+            "containers: {web: {image: ., command: [sleep, '9']}}\nresources: {queue: {type: quantum}}\n",
+        ),
+    );
+    let up = laptop.up(&["up"]);
+    let described = laptop.until("web", "BindingFailed");
+    assert!(described.contains("provides no quantum"), "{described}");
+    up.interrupt();
+}
+
+#[test]
+fn resources_that_need_each_other_in_a_circle_are_a_mistake_of_the_file() {
+    let laptop = Laptop::new();
+    let circle = "resources:
+  a: {type: dns, params: {of: '${resources.b.host}'}}
+  b: {type: dns, params: {of: '${resources.a.host}'}}
+";
+    let rest = format!("containers: {{web: {{image: ., command: [sleep, '9']}}}}\n{circle}");
+    laptop.file("score.yaml", &score("web", &rest));
+    let refused = laptop.run(&["up"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("cycle") || refused.err.contains("each other"), "{}", refused.err);
+}
+
+#[test]
+fn an_environment_that_is_too_large_for_a_program_is_told_as_that() {
+    let laptop = Laptop::new();
+    let large = "x".repeat(200_000);
+    let rest =
+        format!("containers: {{web: {{image: ., command: [sleep, '9'], variables: {{BIG: {large}}}}}}}\n");
+    laptop.file("score.yaml", &score("web", &rest));
+    let up = laptop.up(&["up"]);
+    let described = laptop.until("web", "RuntimeDegraded");
+    assert!(described.contains("too long") || described.contains("too large"), "{described}");
+    up.interrupt();
+}

@@ -1,0 +1,139 @@
+//! What runs, and how it is shown.
+
+use std::fs;
+
+use crate::laptop::{Laptop, eventually, free_port, get};
+
+fn hello(port: u16, target: u16, greeting: &str) -> String {
+    format!(
+        "apiVersion: score.dev/v1b1
+metadata: {{name: hello}}
+containers:
+  web:
+    image: .
+    command: [orchestra, sample-server]
+    variables: {{PORT: '{target}', GREETING: '{greeting}'}}
+service: {{ports: {{web: {{port: {port}, targetPort: {target}}}}}}}
+"
+    )
+}
+
+#[test]
+fn one_command_leads_to_a_page_an_edit_is_served_and_ctrl_c_ends_it_all() {
+    let laptop = Laptop::new();
+    let (port, target) = (free_port(), free_port());
+    let file = laptop.file("score.yaml", &hello(port, target, "one"));
+    let mut up = laptop.up(&["up"]);
+    up.until("Started the platform");
+    up.until(&format!("hello: ready at http://localhost:{port}"));
+    up.until(&format!("| listening on port {target}"));
+    assert!(get(port).unwrap().contains("<h1>one</h1>"));
+    up.until("| GET / HTTP/1.1");
+
+    fs::write(&file, hello(port, target, "two")).unwrap();
+    up.until("A file was edited");
+    assert!(eventually(|| get(port).filter(|page| page.contains("<h1>two</h1>"))).is_some());
+    // A mistake is shown, and what ran before runs on.
+    fs::write(&file, hello(port, target, "three").replace("image", "imag")).unwrap();
+    up.until("UNKNOWN_FIELD");
+    up.until("What ran before runs on");
+    assert!(get(port).unwrap().contains("<h1>two</h1>"));
+
+    up.interrupt();
+    assert_eq!(get(port), None);
+    assert!(eventually(|| laptop.processes().is_empty().then_some(())).is_some(), "{:?}", laptop.processes());
+    // It goes on where it was.
+    fs::write(&file, hello(port, target, "four")).unwrap();
+    laptop.must(&["up", "--detach"]);
+    assert!(get(port).unwrap().contains("<h1>four</h1>"));
+}
+
+#[test]
+fn logs_are_kept_over_restarts_and_chosen_by_container_and_number() {
+    let laptop = Laptop::new();
+    laptop.file(
+        "score.yaml",
+        "apiVersion: score.dev/v1b1
+metadata: {name: pair}
+containers:
+  one: {image: ., command: [sh, -c, 'echo from one; echo more; exec sleep 1000']}
+  two: {image: ., command: [sh, -c, 'echo from two >&2; exec sleep 1000']}
+",
+    );
+    laptop.must(&["up", "--detach"]);
+    let lines = |args: &[&str]| -> Vec<String> {
+        let mut lines: Vec<_> = laptop.must(args).out.lines().map(ToOwned::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert!(eventually(|| (lines(&["logs", "pair"]).len() == 3).then_some(())).is_some());
+    assert_eq!(lines(&["logs", "pair"]), ["one | from one", "one | more", "two | from two"]);
+    assert_eq!(lines(&["logs", "pair", "--container", "two"]), ["from two"]);
+    assert_eq!(lines(&["logs", "pair", "-c", "one", "--tail", "1"]), ["more"]);
+    let refused = laptop.run(&["logs", "pair", "-c", "three"]);
+    assert!(refused.code == 1 && refused.err.contains("there is `one`, `two`"), "{refused:?}");
+    laptop.must(&["down"]);
+    laptop.must(&["up", "--detach"]);
+    assert!(eventually(|| (lines(&["logs", "pair", "-c", "two"]).len() == 2).then_some(())).is_some());
+}
+
+#[test]
+fn a_job_runs_to_its_end_and_is_then_ready() {
+    let laptop = Laptop::new();
+    laptop.file(
+        "score.yaml",
+        "apiVersion: score.dev/v1b1
+metadata: {name: once, annotations: {score.dev/profile: batch-job}}
+containers:
+  job: {image: ., command: [sh, -c, 'echo done > result']}
+",
+    );
+    laptop.must(&["up", "--detach"]);
+    assert_eq!(fs::read_to_string(laptop.path().join("result")).unwrap(), "done\n");
+    laptop.until("once", "It has run to its end.");
+}
+
+#[test]
+fn containers_start_in_the_order_that_before_asks_for() {
+    let laptop = Laptop::new();
+    laptop.file(
+        "score.yaml",
+        "apiVersion: score.dev/v1b1
+metadata: {name: ordered}
+containers:
+  init:
+    image: .
+    command: [sh, -c, 'sleep 0.3; echo init >> order']
+    before: {side: {ready: complete}}
+  side:
+    image: .
+    command: [sh, -c, 'echo side >> order; sleep 0.3; touch healthy; exec sleep 1000']
+    readinessProbe: {exec: {command: [test, -e, healthy]}}
+    before: {main: {ready: healthy}}
+  main: {image: ., command: [sh, -c, 'test -e healthy && echo main >> order; exec sleep 1000']}
+",
+    );
+    laptop.must(&["up", "--detach"]);
+    let order = || fs::read_to_string(laptop.path().join("order")).ok().filter(|text| text.contains("main"));
+    assert_eq!(eventually(order).unwrap(), "init\nside\nmain\n");
+}
+
+#[test]
+fn files_are_where_the_program_expects_them_and_nowhere_else() {
+    let laptop = Laptop::new();
+    laptop.file(
+        "score.yaml",
+        "apiVersion: score.dev/v1b1
+metadata: {name: files}
+containers:
+  main:
+    image: .
+    command: [sh, -c, 'cat /etc/orchestra-test/greeting > seen; stat -c %a /etc/orchestra-test/greeting >> seen; mv seen result; exec sleep 1000']
+    files: {/etc/orchestra-test/greeting: {content: \"hello ${metadata.name}\\n\", mode: '0600'}}
+",
+    );
+    laptop.must(&["up", "--detach"]);
+    let result = eventually(|| fs::read_to_string(laptop.path().join("result")).ok()).unwrap();
+    assert_eq!(result, "hello files\n600\n");
+    assert!(!std::path::Path::new("/etc/orchestra-test").exists());
+}
