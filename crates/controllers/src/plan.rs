@@ -109,7 +109,8 @@ impl PlanController {
             inventory,
             ..WorkloadPlanStatus::default()
         };
-        let lacks = runtime.lacks(&plan.spec);
+        // To stop, nothing is needed.
+        let lacks = if plan.spec.lifecycle.suspend { Vec::new() } else { runtime.lacks(&plan.spec) };
         if !lacks.is_empty() {
             // What runs is left alone: it is the last revision that this runtime could run.
             let message =

@@ -13,6 +13,9 @@ use orchestra_score::{
 };
 use serde_json::Value as Json;
 
+/// The type of resources that stand for the variables of the shell.
+const ENVIRONMENT: &str = "environment";
+
 /// What a text keeps in place of words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
@@ -55,6 +58,12 @@ impl<'a> Outputs<'a> {
                 let mut known = status.outputs.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>();
                 if known.is_empty() {
                     known.push("none".to_owned());
+                }
+                if claim.is_some_and(|claim| claim.spec.type_ == ENVIRONMENT) {
+                    let message = format!(
+                        "The variable `{output}` is not set where the workload was applied: set it in the shell or in the file `.env`, and apply the workload again."
+                    );
+                    return Gap { resource: Some(name), output: Some(output), awaited: false, message };
                 }
                 format!(
                     "Resource `{name}` has no output `{output}`; its outputs are: {}. Correct the placeholder `${{{reference}}}`.",

@@ -10,7 +10,7 @@ use orchestra_api::{
     condition::{Finding, Reason},
     exposure::WorkloadExposureSpec,
     finalizer, label,
-    plan::{Kind, Phase, WorkloadPlanSpec},
+    plan::{Kind, Phase, SUSPENDED, WorkloadPlanSpec},
 };
 use orchestra_score::{
     Node, Pointer,
@@ -277,20 +277,33 @@ impl Steps<'_> {
         }
     }
 
-    /// What runs on because nothing newer can be planned, stops and goes on as it is asked to all the same.
+    /// What runs on because nothing newer can be planned, stops and goes on as it is asked to all the same. Who asked for that
+    /// wants to know how far it is.
     fn heed_suspension(&self, decision: &mut Decision) {
-        let in_force = self.live.plan.ours().filter(|plan| plan.metadata.deletion_timestamp.is_none());
-        let Some(live) = in_force.filter(|_| !matches!(decision.basis.runtime, Runtime::Planned(..))) else {
+        if matches!(decision.basis.runtime, Runtime::Planned(..)) {
             return;
-        };
+        }
         let annotations = self.inputs.workload.metadata.annotations.as_ref();
         let suspend =
             annotations.and_then(|all| all.get(annotation::SUSPEND)).is_some_and(|said| said == "true");
-        if live.spec.lifecycle.suspend != suspend {
-            let mut spec = live.spec.clone();
-            spec.lifecycle.suspend = suspend;
-            spec.revision = revision::of(&spec);
-            decision.plan = Some(WorkloadPlan { metadata: self.metadata_of_child(), spec, status: None });
+        match self.live.plan {
+            Held::Ours(live) if live.metadata.deletion_timestamp.is_none() => {
+                let mut spec = live.spec.clone();
+                if spec.lifecycle.suspend != suspend {
+                    spec.lifecycle.suspend = suspend;
+                    spec.revision = revision::of(&spec);
+                    let (metadata, spec) = (self.metadata_of_child(), spec.clone());
+                    decision.plan = Some(WorkloadPlan { metadata, spec, status: None });
+                }
+                if suspend {
+                    decision.basis.runtime = Runtime::Planned(spec.revision, Some(Box::new(live.clone())));
+                }
+            }
+            Held::Free if suspend => {
+                let finding = Finding::bad(Reason::RuntimeProvisioning, SUSPENDED);
+                decision.basis.runtime = Runtime::Blocked(finding);
+            }
+            Held::Ours(_) | Held::Free | Held::Foreign => {}
         }
     }
 

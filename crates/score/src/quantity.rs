@@ -59,6 +59,13 @@ impl Quantity {
         }
     }
 
+    /// So many times the amount as a whole number, rounded up; nothing if no machine could count to it.
+    pub fn count(self, factor: u64) -> Option<u64> {
+        let divisor = 10_u128.checked_pow(self.decimals)?;
+        let scaled = self.mantissa.checked_mul(u128::from(factor))?.div_ceil(divisor);
+        u64::try_from(scaled).ok()
+    }
+
     fn decimal(text: &str) -> Result<Self, QuantityError> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -154,6 +161,14 @@ impl fmt::Display for Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_amount_is_counted_in_any_unit_and_rounded_up() {
+        assert_eq!(Quantity::cpu("250m").unwrap().count(100_000), Some(25_000));
+        assert_eq!(Quantity::memory("1.5Ki").unwrap().count(1), Some(1536));
+        assert_eq!(Quantity::cpu("0.0005").unwrap().count(1000), Some(1));
+        assert_eq!(Quantity::memory("16Ei").unwrap().count(1), None);
+    }
 
     #[test]
     fn amounts_are_exact() {

@@ -1,6 +1,6 @@
 //! What to do about a Workload that is not ready: one sentence, from its first cause.
 
-use orchestra_api::{ConditionType, Reason, claim::Phase};
+use orchestra_api::{ConditionType, Reason, claim::Phase, plan::SUSPENDED};
 use orchestra_score::pointer::readable;
 
 use super::{Cause, Explained};
@@ -29,6 +29,9 @@ pub(super) fn next(explained: &Explained) -> String {
             place(&violation.pointer, "the workload"),
             violation.policy
         );
+    }
+    if causes.iter().any(|cause| cause.message == SUSPENDED) {
+        return "Apply the workload again to go on.".to_owned();
     }
     if !observed {
         return format!(

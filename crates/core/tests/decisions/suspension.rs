@@ -1,6 +1,6 @@
 //! Workloads that are stopped for now.
 
-use orchestra_api::{ConditionType, Reason};
+use orchestra_api::{ConditionType, Reason, plan::SUSPENDED};
 use serde_json::{Value as Json, json};
 
 use crate::world::{Answer, World};
@@ -33,7 +33,20 @@ fn what_runs_on_because_the_next_version_waits_is_stopped_all_the_same() {
     let next = document(&json!({"db": {"type": "redis"}}));
     world.write(json!({}), json!({"score.dev/suspend": "true"}), next);
     let status = world.settle();
-    let runtime = status.conditions.iter().find(|condition| condition.type_ == ConditionType::RuntimeReady);
-    assert_eq!(runtime.unwrap().reason, Reason::ProjectionError);
+    let condition = |type_| status.conditions.iter().find(|condition| condition.type_ == type_).unwrap();
+    assert_eq!(condition(ConditionType::ClaimsReady).reason, Reason::BindingPending);
+    assert_ne!(condition(ConditionType::RuntimeReady).reason, Reason::ProjectionError);
     assert!(world.plan.unwrap().spec.lifecycle.suspend);
+}
+
+#[test]
+fn what_never_ran_is_said_to_be_stopped_as_soon_as_that_is_asked_for() {
+    let mut world = World::new("");
+    world.answer("redis", Answer::Wait);
+    let waiting = document(&json!({"db": {"type": "redis"}}));
+    world.write(json!({}), json!({"score.dev/suspend": "true"}), waiting);
+    let status = world.settle();
+    let runtime = status.conditions.iter().find(|condition| condition.type_ == ConditionType::RuntimeReady);
+    assert_eq!(runtime.unwrap().message, SUSPENDED);
+    assert_eq!(world.plan, None);
 }
