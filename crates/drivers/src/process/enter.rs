@@ -11,19 +11,25 @@ use std::{
 };
 
 use rustix::fd::AsFd as _;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::{Launcher, Run, identity};
 
-/// What comes before a command, so that it is run there.
-pub(super) fn words(launcher: &Launcher, folder: &Path) -> Vec<String> {
+/// What comes before a command, so that it is run there, and ends with the platform. Where a run sees what everyone sees,
+/// there is no folder.
+pub(super) fn words(launcher: &Launcher, folder: Option<&Path>) -> Vec<String> {
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    vec![path(&launcher.program), "__enter".to_owned(), path(folder)]
+    vec![path(&launcher.program), "__enter".to_owned(), folder.map_or_else(|| "-".to_owned(), path)]
 }
 
 /// The body of the command. Returns only if the program could not be started.
 pub(super) fn main(folder: &Path, mut command: impl Iterator<Item = OsString>) -> ExitCode {
-    let start = || -> io::Result<()> {
+    let mut start = || -> io::Result<()> {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        if folder.as_os_str() == "-" {
+            return Err(turn_into(&mut command)?);
+        }
         let run = Run::read(folder)?.ok_or(io::ErrorKind::NotFound)?;
         let directory = std::env::current_dir()?;
         // The shim is held: while it lives, the number of its program is its own.
@@ -35,10 +41,17 @@ pub(super) fn main(folder: &Path, mut command: impl Iterator<Item = OsString>) -
         let _ = move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User));
         move_into_link_name_space(mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
         std::env::set_current_dir(directory)?;
-        let name = command.next().ok_or(io::ErrorKind::InvalidInput)?;
-        Err(Command::new(name).args(command).exec())
+        // Once more: entering a namespace takes it back.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        Err(turn_into(&mut command)?)
     };
     // Only that it failed counts.
     let _ = start();
     ExitCode::FAILURE
+}
+
+/// Becomes a program, or says why not.
+fn turn_into(command: &mut dyn Iterator<Item = OsString>) -> io::Result<io::Error> {
+    let name = command.next().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(Command::new(name).args(command).exec())
 }

@@ -3,7 +3,7 @@
 //! platform's data, readable by its user alone, and never in the object.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     fs::{self, File},
     io::{self, Write},
@@ -21,6 +21,9 @@ const FILE: &str = "folders.json";
 pub struct Home {
     /// The folder of its Score file.
     pub folder: PathBuf,
+    /// Where programs are looked for in the shell in which it was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The variables that it asks for, as far as its author's shell or the file `.env` has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
@@ -50,6 +53,12 @@ pub fn forget(data: &Path, namespace: &str, name: &str) -> io::Result<()> {
         all.remove(&key(namespace, name));
     })
     .map(drop)
+}
+
+/// Forgets where Workloads come from that do not exist.
+pub fn forget_others(data: &Path, existing: &BTreeSet<(String, String)>) -> io::Result<()> {
+    let kept: BTreeSet<String> = existing.iter().map(|(namespace, name)| key(namespace, name)).collect();
+    change(data, |all| all.retain(|key, _| kept.contains(key))).map(drop)
 }
 
 fn key(namespace: &str, name: &str) -> String {
@@ -104,6 +113,8 @@ mod tests {
         forget(data.path(), "default", "hello").unwrap();
         assert_eq!(find(data.path(), "default", "hello").unwrap(), None);
         assert_eq!(find(data.path(), "default", "other").unwrap(), Some(home("/there")));
+        forget_others(data.path(), &[("default".to_owned(), "hello".to_owned())].into()).unwrap();
+        assert_eq!(find(data.path(), "default", "other").unwrap(), None);
     }
 
     #[test]

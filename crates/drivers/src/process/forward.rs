@@ -15,7 +15,7 @@ use tokio::{
 /// A port that is forwarded, for as long as this is held.
 #[derive(Debug)]
 pub(super) struct Forward {
-    _tasks: JoinSet<()>,
+    tasks: JoinSet<()>,
 }
 
 impl Forward {
@@ -27,7 +27,12 @@ impl Forward {
         if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
             tasks.spawn(carry(listener, target));
         }
-        Ok(Self { _tasks: tasks })
+        Ok(Self { tasks })
+    }
+
+    /// Offers it no longer; afterwards the port is free.
+    pub(super) async fn close(mut self) {
+        self.tasks.shutdown().await;
     }
 }
 
@@ -58,7 +63,7 @@ pub(super) async fn connect(port: u16) -> io::Result<TcpStream> {
     }
 }
 
-/// Whether nobody listens on a port.
-pub(super) async fn is_free(port: u16) -> bool {
-    TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await.is_ok()
+/// Tries whether a port could be listened on.
+pub(super) async fn try_out(port: u16) -> io::Result<()> {
+    TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await.map(drop)
 }

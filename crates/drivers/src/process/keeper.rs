@@ -8,7 +8,7 @@ use std::{
     fs, io,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, SystemTime},
@@ -38,6 +38,8 @@ use crate::Observation;
 
 /// How long a new version may take to become ready before the last good one runs again.
 const READY_WITHIN: Duration = Duration::from_mins(2);
+/// How long what was found running may take to show that it is ready, before anything is said of it.
+const FOUND_AGAIN: Duration = Duration::from_secs(2);
 /// How soon a port that another program holds is tried again.
 const PORT_AGAIN: Duration = Duration::from_secs(2);
 
@@ -53,6 +55,8 @@ pub(super) struct Site {
     pub(super) holder: Holder,
     /// The folder of its runs.
     pub(super) folder: PathBuf,
+    /// Whether programs are held to their limits on this machine.
+    pub(super) is_limited: bool,
 }
 
 /// A version of a Workload, ready to be started.
@@ -75,7 +79,7 @@ pub(super) struct Wanted {
 #[derive(Debug)]
 pub(super) struct Keeper {
     orders: watch::Sender<Option<Wanted>>,
-    said: Arc<Mutex<Observation>>,
+    said: watch::Receiver<Option<Observation>>,
     gone: Arc<AtomicBool>,
 }
 
@@ -95,20 +99,22 @@ impl Keeper {
         wanted: Option<Wanted>,
         tell: impl Fn() + Send + 'static,
     ) -> Self {
+        let workload = wanted.as_ref().map(|wanted| wanted.version.plan.workload_ref.uid.clone());
         let (orders, receiver) = watch::channel(wanted);
-        let said = Arc::new(Mutex::new(Observation::default()));
+        let (saying, said) = watch::channel(None);
         let gone = Arc::new(AtomicBool::new(false));
         let keeping = Keeping {
-            memory: Memory::read(&site.folder),
+            memory: Memory::read(&site.folder, &workload.unwrap_or_default()),
             site,
             orders: receiver,
             causes,
             runs,
-            said: Arc::clone(&said),
+            said: saying,
             gone: Arc::clone(&gone),
             tell: Box::new(tell),
             forwards: BTreeMap::new(),
             began: None,
+            found_again: None,
         };
         tokio::spawn(keeping.keep());
         Self { orders, said, gone }
@@ -123,9 +129,9 @@ impl Keeper {
         });
     }
 
-    /// How it fares.
-    pub(super) fn said(&self) -> Observation {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// How it fares, from the first look on.
+    pub(super) fn listen(&self) -> watch::Receiver<Option<Observation>> {
+        self.said.clone()
     }
 
     /// Whether nothing is left.
@@ -140,23 +146,33 @@ struct Keeping {
     causes: mpsc::UnboundedReceiver<Cause>,
     runs: Runs,
     memory: Memory,
-    said: Arc<Mutex<Observation>>,
+    said: watch::Sender<Option<Observation>>,
     gone: Arc<AtomicBool>,
     tell: Box<dyn Fn() + Send>,
     forwards: BTreeMap<(u16, u16), Forward>,
     /// The revision that was begun last, and when.
     began: Option<(String, Instant)>,
+    /// When something was found that an earlier platform had started, until its state is known.
+    found_again: Option<Instant>,
+}
+
+/// A version that is in force, and why it is not the one that is wanted.
+struct InForce {
+    version: Arc<Version>,
+    /// What was wrong with the one that is wanted.
+    failed: Option<String>,
 }
 
 impl Keeping {
     async fn keep(mut self) {
         self.runs.find_again().await;
+        self.found_again = self.runs.any_up().then(Instant::now);
         loop {
             let wanted = self.orders.borrow_and_update().clone();
             let wake = match &wanted {
                 Some(wanted) => self.advance(wanted).await,
                 None if self.runs.stop_all() => None,
-                None => return self.forget(),
+                None => return self.forget().await,
             };
             tokio::select! {
                 changed = self.orders.changed() => {
@@ -173,121 +189,174 @@ impl Keeping {
 
     /// Does what can be done now. Answers when to look again.
     async fn advance(&mut self, wanted: &Wanted) -> Option<Duration> {
-        let fallen_back = self.fallback(wanted);
-        let version = match &fallen_back {
-            Some((good, _)) => Arc::clone(good),
-            None => Arc::clone(&wanted.version),
-        };
+        let in_force = self.in_force(wanted);
+        let version = Arc::clone(&in_force.version);
         let plan = &version.plan;
         if self.began.as_ref().is_none_or(|(revision, _)| *revision != plan.revision) {
             self.began = Some((plan.revision.clone(), Instant::now()));
             self.runs.forgive();
+            if self.memory.tried == plan.revision {
+                self.runs.recall(self.memory.tries.clone());
+            }
         }
         let step = supervise::decide(plan, &self.runs.parts(&version, SystemTime::now()));
         for container in &step.stop {
             self.runs.stop(container);
         }
-        if !step.start.is_empty() {
-            if let Some(trouble) = self.offer_ports(plan).await {
-                self.say(Observation {
-                    revision: Some(wanted.version.plan.revision.clone()),
-                    phase: Phase::Degraded,
-                    reason: Some(Reason::NetworkUnavailable),
-                    message: Some(trouble),
-                    ..self.said()
-                });
+        let is_starting = !step.start.is_empty();
+        if plan.lifecycle.suspend {
+            self.offer_none().await;
+        } else if !self.runs.any_other(&plan.revision) {
+            // Also of what was found again: nobody has offered its ports since.
+            if let Some(trouble) = self.offer_ports(plan, is_starting).await {
+                if self.fail(wanted, &in_force, trouble.clone()) {
+                    return Some(Duration::ZERO);
+                }
+                self.say_trouble(wanted, trouble);
                 return Some(PORT_AGAIN);
             }
+        }
+        if is_starting {
+            self.note_tries(plan);
             for container in &step.start {
                 self.runs.start(container, &version).await;
             }
             return Some(Duration::ZERO);
         }
-        if let Some(wait) = self.remember(wanted, &step, fallen_back.is_some()) {
-            return Some(wait);
+        if step.phase == Phase::Ready && in_force.failed.is_none() {
+            self.remember(Memory { good: Some(plan.clone()), failed: None, ..self.memory.clone() });
+        } else if let Some(why) = self.trouble(&step)
+            && self.fail(wanted, &in_force, why)
+        {
+            return Some(Duration::ZERO);
         }
-        let rest = (step.phase != Phase::Ready && fallen_back.is_none()).then(|| {
-            READY_WITHIN.saturating_sub(self.began.as_ref().map_or(Duration::ZERO, |(_, at)| at.elapsed()))
-        });
-        let is_routed = |exposure: &plan::Exposure| matches!(exposure.target, ExposureTarget::ClaimKey(_));
-        let route = plan.exposures.iter().any(is_routed).then_some(ROUTE_AGAIN);
-        let rest = rest.filter(|rest| !rest.is_zero());
-        let wake = step.wake.into_iter().chain(rest).chain(route).min();
-        self.say(self.observation(wanted, step, fallen_back.map(|(_, why)| why)));
+        self.note_tries(plan);
+        let is_known = step.phase != Phase::Provisioning || plan.lifecycle.suspend;
+        if is_known || self.found_again.is_some_and(|since| since.elapsed() >= FOUND_AGAIN) {
+            self.found_again = None;
+        }
+        let wake = self.wake(plan, &step, &in_force);
+        if self.found_again.is_some() {
+            // What was said of it before holds, until its first check.
+            return Some(wake.map_or(FOUND_AGAIN, |wake| wake.min(FOUND_AGAIN)));
+        }
+        self.say(self.observation(wanted, &in_force, step));
         wake
     }
 
-    /// The last good version and what was wrong with the wanted one, if that has failed.
-    fn fallback(&self, wanted: &Wanted) -> Option<(Arc<Version>, String)> {
-        let failed = self.memory.failed.as_ref()?;
-        let good = wanted.good.as_ref().filter(|_| failed.revision == wanted.version.plan.revision)?;
-        Some((Arc::clone(good), failed.why.clone()))
+    /// When to look again, if nothing happens before.
+    fn wake(&self, plan: &WorkloadPlanSpec, step: &Step, in_force: &InForce) -> Option<Duration> {
+        let may_fail = step.phase != Phase::Ready && in_force.failed.is_none() && !plan.lifecycle.suspend;
+        let elapsed = self.began.as_ref().map_or(Duration::ZERO, |(_, at)| at.elapsed());
+        let late = may_fail.then(|| READY_WITHIN.saturating_sub(elapsed)).filter(|rest| !rest.is_zero());
+        let is_routed = |exposure: &plan::Exposure| matches!(exposure.target, ExposureTarget::ClaimKey(_));
+        let route = plan.exposures.iter().any(is_routed).then_some(ROUTE_AGAIN);
+        step.wake.into_iter().chain(late).chain(route).min()
     }
 
-    /// Remembers a version that became ready, and one that did not. The latter is answered with no wait.
-    fn remember(&mut self, wanted: &Wanted, step: &Step, fallen_back: bool) -> Option<Duration> {
-        let plan = &wanted.version.plan;
-        if fallen_back {
-            return None;
+    /// The version that is to run now: the last good one, if the wanted one has failed.
+    fn in_force(&self, wanted: &Wanted) -> InForce {
+        let failed = self.memory.failed.as_ref();
+        let failed = failed.filter(|failed| failed.revision == wanted.version.plan.revision);
+        match (&wanted.good, failed) {
+            (Some(good), Some(failed)) => {
+                InForce { version: Arc::clone(good), failed: Some(failed.why.clone()) }
+            }
+            _ => InForce { version: Arc::clone(&wanted.version), failed: None },
         }
-        let mut memory = self.memory.clone();
-        if step.phase == Phase::Ready {
-            memory.good = Some(plan.clone());
-            memory.failed = None;
-        } else if self.memory.good.as_ref().is_some_and(|good| good.revision != plan.revision)
-            && wanted.good.is_some()
-        {
-            let is_late = self.began.as_ref().is_some_and(|(_, at)| at.elapsed() >= READY_WITHIN);
-            let late =
-                || is_late.then(|| step.message.clone().unwrap_or_else(|| "It took too long.".to_owned()));
-            let why = step.broken.clone().or_else(late)?;
-            memory.failed = Some(Failed { revision: plan.revision.clone(), why });
+    }
+
+    /// What is wrong with a version that does not become ready.
+    fn trouble(&self, step: &Step) -> Option<String> {
+        let is_late = self.began.as_ref().is_some_and(|(_, at)| at.elapsed() >= READY_WITHIN);
+        let late = || {
+            let is_late = is_late && !step.is_at_work;
+            is_late.then(|| step.message.clone().unwrap_or_else(|| "It took too long.".to_owned()))
+        };
+        step.broken.clone().or_else(late)
+    }
+
+    /// Gives up the wanted version, if there is one to go back to.
+    fn fail(&mut self, wanted: &Wanted, in_force: &InForce, why: String) -> bool {
+        if in_force.failed.is_some() || wanted.good.is_none() {
+            return false;
         }
+        let failed = Some(Failed { revision: wanted.version.plan.revision.clone(), why });
+        self.remember(Memory { failed, ..self.memory.clone() });
+        true
+    }
+
+    /// Remembers how often something was tried that is not tried for ever.
+    fn note_tries(&mut self, plan: &WorkloadPlanSpec) {
+        if plan.kind == Kind::Job && !self.runs.tries().is_empty() {
+            let (tries, tried) = (self.runs.tries().clone(), plan.revision.clone());
+            self.remember(Memory { tries, tried, ..self.memory.clone() });
+        }
+    }
+
+    fn remember(&mut self, memory: Memory) {
         if memory == self.memory {
-            return None;
+            return;
         }
-        let has_failed = memory.failed.is_some();
         self.memory = memory;
         if let Err(error) = self.memory.write(&self.site.folder) {
             tracing::warn!(workload = self.site.holder.1, %error, "what is remembered of a workload cannot be written");
         }
-        has_failed.then_some(Duration::ZERO)
     }
 
-    /// Offers the ports of a plan. Answers with a sentence if another program holds one.
-    async fn offer_ports(&mut self, plan: &WorkloadPlanSpec) -> Option<String> {
+    /// Offers the ports of a plan. Answers with a sentence if that cannot be.
+    async fn offer_ports(&mut self, plan: &WorkloadPlanSpec, is_starting: bool) -> Option<String> {
         let tcp = plan.ports.values().filter(|port| port.protocol == Protocol::Tcp);
         let wanted: BTreeSet<_> = tcp.map(|port| (port.port, port.target_port)).collect();
-        self.forwards.retain(|ports, _| wanted.contains(ports));
-        let held = |port| {
-            Some(format!(
-                "The port {port} of this machine is used by another program: end that, or choose another port."
-            ))
-        };
+        let others: Vec<_> = self.forwards.keys().filter(|ports| !wanted.contains(ports)).copied().collect();
+        for ports in others {
+            if let Some(forward) = self.forwards.remove(&ports) {
+                forward.close().await;
+            }
+        }
         for &(port, target) in &wanted {
-            if !self.runs.any_up() && !forward::is_free(target).await {
-                return held(target);
+            if is_starting
+                && !self.runs.any_up()
+                && let Err(error) = forward::try_out(target).await
+            {
+                return Some(unoffered(target, &error));
             }
             if port != target && !self.forwards.contains_key(&(port, target)) {
                 match Forward::offer(port, target).await {
-                    Ok(forward) => self.forwards.insert((port, target), forward),
-                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => return held(port),
-                    Err(error) => {
-                        return Some(format!("The port {port} of this machine cannot be offered: {error}."));
-                    }
-                };
+                    Ok(forward) => drop(self.forwards.insert((port, target), forward)),
+                    Err(error) => return Some(unoffered(port, &error)),
+                }
             }
         }
         None
     }
 
-    fn observation(&self, wanted: &Wanted, step: Step, failed: Option<String>) -> Observation {
-        let plan = &wanted.version.plan;
+    async fn offer_none(&mut self) {
+        for forward in std::mem::take(&mut self.forwards).into_values() {
+            forward.close().await;
+        }
+    }
+
+    fn say_trouble(&self, wanted: &Wanted, trouble: String) {
+        self.say(Observation {
+            revision: Some(wanted.version.plan.revision.clone()),
+            phase: Phase::Degraded,
+            reason: Some(Reason::NetworkUnavailable),
+            message: Some(trouble),
+            ..self.said().unwrap_or_default()
+        });
+    }
+
+    fn observation(&self, wanted: &Wanted, in_force: &InForce, step: Step) -> Observation {
+        let plan = &in_force.version.plan;
         let is_ready = step.phase == Phase::Ready;
-        let was_reached = !self.said().exposures.is_empty();
-        let exposures = if is_ready || was_reached { self.exposures(plan, is_ready) } else { Vec::new() };
-        let (phase, reason, message) = match failed {
-            None if is_ready => (step.phase, step.reason, step.message.or_else(|| unlimited(plan))),
+        let was_reached = self.said().is_some_and(|said| !said.exposures.is_empty());
+        let is_published = !plan.lifecycle.suspend && (is_ready || was_reached);
+        let exposures = if is_published { self.exposures(plan, is_ready) } else { Vec::new() };
+        let (phase, reason, message) = match &in_force.failed {
+            None if is_ready && !self.site.is_limited => {
+                (step.phase, step.reason, step.message.or_else(|| unlimited(plan)))
+            }
             None => (step.phase, step.reason, step.message),
             Some(why) => {
                 let state = if is_ready { "runs again" } else { "is being started again" };
@@ -298,7 +367,7 @@ impl Keeping {
             }
         };
         Observation {
-            revision: Some(plan.revision.clone()),
+            revision: Some(wanted.version.plan.revision.clone()),
             phase,
             reason: Some(reason),
             message,
@@ -310,7 +379,12 @@ impl Keeping {
     /// Where the Workload is reached.
     fn exposures(&self, plan: &WorkloadPlanSpec, reachable: bool) -> Vec<Exposure> {
         let address = |target: &ExposureTarget| match target {
-            ExposureTarget::Port(name) => Some(format!("http://localhost:{}", plan.ports.get(name)?.port)),
+            ExposureTarget::Port(name) => {
+                let port = plan.ports.get(name)?.port;
+                let is_secure = name == "https" || port == 443 || port == 8443;
+                let scheme = if is_secure { "https" } else { "http" };
+                Some(format!("{scheme}://localhost:{port}"))
+            }
             ExposureTarget::ClaimKey(key) => {
                 let claim = plan.claims.iter().find(|claim| claim.key == *key)?;
                 match things::find(&self.site.data, &self.site.holder.0, &claim.name) {
@@ -331,21 +405,24 @@ impl Keeping {
         exposures.collect()
     }
 
-    fn said(&self) -> Observation {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn said(&self) -> Option<Observation> {
+        self.said.borrow().clone()
     }
 
     fn say(&self, observation: Observation) {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if *said != observation {
-            *said = observation;
-            drop(said);
+        let is_new = self.said.send_if_modified(|said| {
+            let is_new = said.as_ref() != Some(&observation);
+            *said = Some(observation);
+            is_new
+        });
+        if is_new {
             (self.tell)();
         }
     }
 
     /// Nothing runs any more: what is left of it goes.
-    fn forget(self) {
+    async fn forget(mut self) {
+        self.offer_none().await;
         if let Err(error) = fs::remove_dir_all(&self.site.folder)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -356,7 +433,22 @@ impl Keeping {
     }
 }
 
-/// What is said where limits are asked for, since programs of this machine are not held to them.
+/// Why a port cannot be offered, with what to do.
+fn unoffered(port: u16, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => format!(
+            "The port {port} of this machine is used by another program: end that, or choose another port."
+        ),
+        io::ErrorKind::PermissionDenied => {
+            format!(
+                "The port {port} of this machine is reserved for its administrator: choose one from 1024 on."
+            )
+        }
+        _ => format!("The port {port} of this machine cannot be offered: {error}. Choose another port."),
+    }
+}
+
+/// What is said where limits are asked for, where programs are not held to them.
 fn unlimited(plan: &WorkloadPlanSpec) -> Option<String> {
     let is_limited = |container: &&Container| !container.limits.is_empty();
     plan.containers.values().find(is_limited)?;

@@ -34,11 +34,10 @@ pub fn follow(
     tail: Option<usize>,
 ) -> BoxStream<'static, io::Result<Line>> {
     let folder = folder.to_owned();
-    stream::once(async move { Follower::new(&folder, since, tail) })
-        .map_ok(|follower| {
-            stream::try_unfold(follower, |mut follower| async move {
-                Ok(follower.next().await?.map(|line| (line, follower)))
-            })
+    stream::once(async move { Follower::begin(&folder, since, tail) })
+        .map_ok(|mut follower| {
+            let first = follower.first();
+            stream::iter(first.into_iter().map(Ok)).chain(follower.stream())
         })
         .try_flatten()
         .boxed()
@@ -140,7 +139,7 @@ impl Reader {
 }
 
 /// Reads on as lines come.
-struct Follower {
+pub(super) struct Follower {
     reader: Reader,
     since: Option<Timestamp>,
     /// Lines that were there from the start.
@@ -151,7 +150,8 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(folder: &Path, since: Option<Timestamp>, tail: Option<usize>) -> io::Result<Self> {
+    /// Begins with the lines that are there, within bounds.
+    pub(super) fn begin(folder: &Path, since: Option<Timestamp>, tail: Option<usize>) -> io::Result<Self> {
         let changes = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         inotify::add_watch(&changes, folder, inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE)?;
         let changes = run::watch(changes)?;
@@ -160,10 +160,20 @@ impl Follower {
         Ok(Self { reader, since, first, changes, ended: false })
     }
 
+    /// The lines that were there from the start.
+    pub(super) fn first(&mut self) -> VecDeque<Line> {
+        std::mem::take(&mut self.first)
+    }
+
+    /// The lines that come after them, until the run has ended.
+    pub(super) fn stream(self) -> BoxStream<'static, io::Result<Line>> {
+        stream::try_unfold(self, |mut follower| async move {
+            Ok(follower.next().await?.map(|line| (line, follower)))
+        })
+        .boxed()
+    }
+
     async fn next(&mut self) -> io::Result<Option<Line>> {
-        if let Some(line) = self.first.pop_front() {
-            return Ok(Some(line));
-        }
         loop {
             while let Some(line) = self.reader.next()? {
                 if self.since.is_none_or(|since| line.time >= since) {

@@ -39,6 +39,7 @@ mod enter;
 mod forward;
 mod identity;
 mod keeper;
+mod limits;
 mod lock;
 mod memory;
 mod output;

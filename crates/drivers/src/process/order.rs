@@ -25,6 +25,9 @@ pub struct Order {
     pub files: Vec<PlacedFile>,
     /// Folders and files of this machine that the program sees elsewhere.
     pub mounts: Vec<Mount>,
+    /// The files by which the program joins the groups that limit it.
+    #[serde(default)]
+    pub groups: Vec<PathBuf>,
     /// How long a stop waits before it ends the program by force.
     pub grace: Duration,
     /// How much of the output is kept.
@@ -76,6 +79,7 @@ impl fmt::Debug for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Order")
             .field("run", &self.run)
+            .field("groups", &self.groups)
             .field("program", &self.program)
             .field("args", &self.args.len())
             .field("environment", &self.environment.keys().collect::<Vec<_>>())
@@ -127,6 +131,7 @@ mod tests {
                 content: b"hunter2\xff".to_vec(),
                 mode: 0o400,
             }],
+            groups: Vec::new(),
             mounts: Vec::new(),
             grace: Duration::from_millis(1500),
             logs: LogLimits::default(),

@@ -3,8 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    env, io,
-    path::{Path, PathBuf},
+    env,
+    ffi::OsString,
+    fs, io,
+    path::{Component, Path, PathBuf},
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -15,7 +17,7 @@ use orchestra_api::{
 };
 
 use super::{
-    folders,
+    folders::{self, Home},
     order::{Mount, PlacedFile},
     things::{self, Thing},
 };
@@ -57,7 +59,7 @@ impl Preparation<'_> {
         })?;
         let mut blueprint = Blueprint::new();
         for (name, container) in &plan.containers {
-            let prepared = self.container(plan, container, &home.folder).await?;
+            let prepared = self.container(plan, container, &home).await?;
             blueprint.insert(name.clone(), prepared);
         }
         Ok(blueprint)
@@ -67,9 +69,9 @@ impl Preparation<'_> {
         &self,
         plan: &WorkloadPlanSpec,
         container: &Container,
-        folder: &Path,
+        home: &Home,
     ) -> Result<Prepared, DriverError> {
-        let mut environment = surroundings();
+        let mut environment = surroundings(home.path.as_deref());
         for (name, text) in &container.variables {
             let value = String::from_utf8(self.text(text).await?).map_err(|_| DriverError::Refused {
                 reason: Reason::ProjectionError,
@@ -97,7 +99,7 @@ impl Preparation<'_> {
             self.volume(plan, target, volume, &mut files, &mut mounts).await?;
         }
         let command = container.command.iter().chain(&container.args).flatten().cloned().collect();
-        Ok(Prepared { command, environment, folder: folder.to_owned(), files, mounts })
+        Ok(Prepared { command, environment, folder: home.folder.clone(), files, mounts })
     }
 
     async fn volume(
@@ -115,17 +117,20 @@ impl Preparation<'_> {
                 .map_err(|error| unreadable(&error))?,
             None => None,
         };
-        let inside = |root: &Path| match &volume.path {
-            Some(path) => root.join(path.trim_start_matches('/')),
-            None => root.to_owned(),
-        };
+        let inner = Path::new(volume.path.as_deref().unwrap_or_default().trim_start_matches('/'));
+        if inner.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(DriverError::Refused {
+                reason: Reason::ProjectionError,
+                message: format!(
+                    "The `path` of the volume at `{target}` leads out of the volume: write one without `..`."
+                ),
+            });
+        }
         match thing {
             Some(Thing::Folder(source)) => {
-                mounts.push(Mount {
-                    source: inside(&source),
-                    target: target.into(),
-                    read_only: volume.read_only,
-                });
+                let source = source.join(inner);
+                fs::create_dir_all(&source).map_err(|error| unreadable(&error))?;
+                mounts.push(Mount { source, target: target.into(), read_only: volume.read_only });
                 Ok(())
             }
             Some(Thing::Secret { name, keys }) => {
@@ -174,13 +179,14 @@ fn unreadable(error: &io::Error) -> DriverError {
     }
 }
 
-/// What every program finds in its environment: the way to programs, this one among them, and the user's own.
-fn surroundings() -> BTreeMap<String, String> {
+/// What every program finds in its environment: the way to programs as its author has it, this one last, and the user's
+/// own.
+fn surroundings(path: Option<&str>) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> =
         INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?))).collect();
     let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let all = own.into_iter().chain(env::split_paths(&path));
+    let path = path.map(OsString::from).or_else(|| env::var_os("PATH")).unwrap_or_default();
+    let all = env::split_paths(&path).chain(own);
     if let Some(path) = env::join_paths(all).ok().and_then(|path| path.into_string().ok()) {
         found.insert("PATH".to_owned(), path);
     }

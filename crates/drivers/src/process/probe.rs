@@ -10,8 +10,9 @@ use hyper::{Request, body::Bytes, header::HOST};
 use hyper_util::rt::TokioIo;
 use orchestra_api::plan::{HttpGet, Probe};
 use orchestra_score::model::Scheme;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
-    process::Command,
+    process::{Child, Command},
     sync::watch,
     time::{Instant, sleep, sleep_until, timeout},
 };
@@ -151,7 +152,7 @@ impl Surroundings {
     pub(super) async fn run(&self, command: &[String]) -> bool {
         let mut words = self.entry.iter().chain(command);
         let Some(program) = words.next() else { return false };
-        let ended = Command::new(program)
+        let begun = Command::new(program)
             .args(words)
             .env_clear()
             .envs(&self.environment)
@@ -159,10 +160,26 @@ impl Surroundings {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .status()
-            .await;
-        ended.is_ok_and(|status| status.success())
+            .process_group(0)
+            .spawn();
+        let Ok(child) = begun else { return false };
+        let mut family = Family { child };
+        family.child.wait().await.is_ok_and(|status| status.success())
+    }
+}
+
+/// A command and all that it has started, which end together.
+struct Family {
+    child: Child,
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        // Its number is its own until it was waited for.
+        let group = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! wait.
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -180,4 +180,16 @@ pub(super) fn hold(folder: &Path) -> io::Result<Option<OwnedFd>> {
     let Some(run) = Run::read(folder)? else { return Ok(None) };
     let Some(held) = identity::hold_shim(&run)? else { return Ok(None) };
     Ok(lock::held(folder)?.then_some(held))
+}
+
+/// Takes away the folder of a run that was never noted, so that a supervisor which is late cannot begin there: without its
+/// folder it ends.
+pub(super) fn take_away(folder: &Path) -> io::Result<()> {
+    let aside = folder.with_file_name("never");
+    fs::rename(folder, &aside)?;
+    if matches!(find(&aside)?, State::Absent) {
+        fs::remove_dir_all(&aside)
+    } else {
+        fs::rename(&aside, folder)
+    }
 }

@@ -13,12 +13,15 @@ use orchestra_score::model::Protocol;
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
+    time::sleep,
 };
 
 use super::{
     End, Exit, Launcher, LogLimits, Order, State, enter,
     keeper::Version,
+    limits::Limits,
     probe::{self, Checks, Health, Surroundings},
+    run,
     supervise::{self, Part, Run},
 };
 
@@ -26,6 +29,9 @@ use super::{
 const KEPT: usize = 3;
 /// How long something must have been ready before an end of it is the first again.
 const PROVEN: Duration = Duration::from_secs(10);
+/// How soon it is looked again for a run that is just beginning, and for one of which nothing can be read.
+const SOON: Duration = Duration::from_millis(10);
+const LATER: Duration = Duration::from_millis(500);
 /// How long something may take to stop, if nobody says.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -43,6 +49,7 @@ pub(super) enum Cause {
 pub(super) struct Runs {
     folder: PathBuf,
     launcher: Launcher,
+    limits: Limits,
     causes: mpsc::UnboundedSender<Cause>,
     last: BTreeMap<String, Tracked>,
     failures: BTreeMap<String, u32>,
@@ -72,8 +79,13 @@ enum Stage {
 
 impl Runs {
     /// The runs in a folder. What happens to them is told through `causes`.
-    pub(super) fn new(folder: PathBuf, launcher: Launcher, causes: mpsc::UnboundedSender<Cause>) -> Self {
-        Self { folder, launcher, causes, last: BTreeMap::new(), failures: BTreeMap::new() }
+    pub(super) fn new(
+        folder: PathBuf,
+        launcher: Launcher,
+        limits: Limits,
+        causes: mpsc::UnboundedSender<Cause>,
+    ) -> Self {
+        Self { folder, launcher, limits, causes, last: BTreeMap::new(), failures: BTreeMap::new() }
     }
 
     /// Finds what an earlier platform has left.
@@ -138,6 +150,22 @@ impl Runs {
         self.last.values().any(|tracked| !matches!(tracked.stage, Stage::Ended { .. }))
     }
 
+    /// Whether anything runs that is of another revision.
+    pub(super) fn any_other(&self, revision: &str) -> bool {
+        let others = self.last.values().filter(|tracked| tracked.revision != revision);
+        others.into_iter().any(|tracked| !matches!(tracked.stage, Stage::Ended { .. }))
+    }
+
+    /// How often containers have ended in a row.
+    pub(super) fn tries(&self) -> &BTreeMap<String, u32> {
+        &self.failures
+    }
+
+    /// Takes over how often containers have ended in a row, as far as an earlier platform has seen it.
+    pub(super) fn recall(&mut self, tries: BTreeMap<String, u32>) {
+        self.failures = tries;
+    }
+
     /// Another version begins with a clean slate.
     pub(super) fn forgive(&mut self) {
         self.failures.clear();
@@ -176,7 +204,7 @@ impl Runs {
         let run = format!("{}.{number}", plan.revision);
         let folder = self.folder.join(container).join(&run);
         let mut words = prepared.command.iter().cloned();
-        let order = Order {
+        let mut order = Order {
             run: format!("{}/{container}/{run}", self.folder.display()),
             program: words.next().unwrap_or_default(),
             args: words.collect(),
@@ -184,10 +212,14 @@ impl Runs {
             directory: prepared.folder.clone(),
             files: prepared.files.clone(),
             mounts: prepared.mounts.clone(),
+            groups: Vec::new(),
             grace: plan.lifecycle.grace_seconds.map_or(GRACE, |seconds| Duration::from_secs(seconds.into())),
             logs: LogLimits::default(),
         };
-        let launched = match fs::create_dir_all(&folder) {
+        let limits =
+            plan.containers.get(container).map(|container| container.limits.clone()).unwrap_or_default();
+        let grouped = fs::create_dir_all(&folder).and_then(|()| self.limits.make(&folder, &limits));
+        let launched = match grouped.map(|groups| order.groups = groups) {
             Ok(()) => self.launcher.launch(&folder, &order).await.map_err(|error| error.to_string()),
             Err(error) => Err(format!("its folder could not be made: {error}")),
         };
@@ -245,17 +277,47 @@ impl Runs {
     /// How the run in a folder fares. What is left of one whose shim was killed is ended.
     async fn stage_of(&self, folder: &Path) -> Stage {
         let lost = |how: &str| Stage::Ended { well: false, how: how.to_owned(), at: SystemTime::now() };
-        match super::find(folder) {
+        let found = loop {
+            match super::find(folder) {
+                // It is about to say who it is, or to end.
+                Ok(State::Starting) => sleep(SOON).await,
+                // As long as it is not known whether it runs, it must not be started.
+                Err(error) => {
+                    tracing::warn!(folder = %folder.display(), %error, "nothing can be read of a process");
+                    sleep(LATER).await;
+                }
+                found => break found,
+            }
+        };
+        match found {
             Ok(State::Starting | State::Running(_)) => Stage::Running,
-            Ok(State::Ended(exit)) => ended(&exit),
+            Ok(State::Ended(exit)) => {
+                let stage = ended(&exit);
+                let is_short = self.limits.ran_out_of_memory(folder);
+                self.limits.forget(folder);
+                match stage {
+                    Stage::Ended { well: false, at, .. } if is_short => {
+                        let how =
+                            "it was ended because it needs more memory than `resources.limits.memory` allows";
+                        Stage::Ended { well: false, how: how.to_owned(), at }
+                    }
+                    stage => stage,
+                }
+            }
             Ok(State::Lost(_)) => {
                 if let Err(error) = super::sweep(folder).await {
                     tracing::warn!(folder = %folder.display(), %error, "what is left of a process could not be ended");
                 }
+                self.limits.forget(folder);
                 lost("it was ended from outside")
             }
-            Ok(State::Absent) => lost("it was never started"),
-            Err(error) => lost(&format!("nothing can be read of it: {error}")),
+            Ok(State::Absent) | Err(_) => {
+                // A supervisor that is late ends where there is no folder for it.
+                if let Err(error) = run::take_away(folder) {
+                    tracing::warn!(folder = %folder.display(), %error, "what was never started could not be removed");
+                }
+                lost("it was never started")
+            }
         }
     }
 
@@ -287,11 +349,8 @@ impl Runs {
         if is_watched || tracked.revision != plan.revision {
             return;
         }
-        let entry = if prepared.files.is_empty() && prepared.mounts.is_empty() {
-            Vec::new()
-        } else {
-            enter::words(&self.launcher, &tracked.folder)
-        };
+        let is_apart = !prepared.files.is_empty() || !prepared.mounts.is_empty();
+        let entry = enter::words(&self.launcher, is_apart.then_some(tracked.folder.as_path()));
         let surroundings = Surroundings {
             entry,
             environment: prepared.environment.clone(),
@@ -334,12 +393,10 @@ impl Runs {
     }
 }
 
-/// The ports that have to answer before a container counts as ready: those of the Workload, where it is the only one
-/// that runs on, and says nothing of its own.
+/// The ports that have to answer before a container counts as ready: those of the Workload, where it runs on, and says
+/// nothing of its own. Whose they are is not known; but before they answer, the Workload is not ready.
 fn implied(plan: &WorkloadPlanSpec, name: &str, container: &Container) -> Vec<u16> {
-    let runs_on = |name: &&String| !supervise::runs_once(plan, name);
-    let only = plan.containers.keys().filter(runs_on).eq([name]);
-    if !only || container.readiness_probe.is_some() {
+    if supervise::runs_once(plan, name) || container.readiness_probe.is_some() {
         return Vec::new();
     }
     let tcp = plan.ports.values().filter(|port| port.protocol == Protocol::Tcp);
@@ -349,7 +406,8 @@ fn implied(plan: &WorkloadPlanSpec, name: &str, container: &Container) -> Vec<u1
 /// How a run ended, as part of a sentence.
 fn ended(exit: &Exit) -> Stage {
     let (well, how) = match &exit.end {
-        End::Code(0) => (true, "it ended".to_owned()),
+        // What was told to stop has not done all its work, whatever it says.
+        End::Code(0) => (!exit.stopped, "it ended".to_owned()),
         End::Code(code) => (false, format!("it ended with code {code}")),
         End::Signal(signal) => (false, format!("it was ended by signal {signal}")),
         End::NotStarted(why) => {
@@ -370,6 +428,12 @@ pub(super) fn folders(folder: &Path) -> Vec<(String, PathBuf)> {
         all.extend(runs.into_iter().map(|run| (container.clone(), folder.join(&container).join(run))));
     }
     all
+}
+
+/// Whether anything runs of the Workload whose runs are in a folder.
+pub(super) fn is_any_up(folder: &Path) -> bool {
+    let is_up = |run: &Path| matches!(super::find(run), Ok(State::Starting | State::Running(_)));
+    folders(folder).iter().any(|(_, run)| is_up(run))
 }
 
 /// The number of a run, from its name.

@@ -8,6 +8,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use futures_util::{
@@ -16,7 +17,7 @@ use futures_util::{
 };
 use orchestra_api::{
     condition::Reason,
-    plan::{InventoryItem, WorkloadPlanSpec},
+    plan::{InventoryItem, Kind, WorkloadPlanSpec},
 };
 use orchestra_score::model::Protocol;
 use tokio::sync::mpsc;
@@ -25,11 +26,12 @@ use super::{
     Launcher,
     folders::{self, Home},
     keeper::{Keeper, Site, Version, Wanted},
-    memory::Memory,
+    limits::Limits,
+    memory::{self, Memory},
     output,
     ports::{Holder, Ports},
-    prepare::Preparation,
-    runs::Runs,
+    prepare::{Blueprint, Preparation},
+    runs::{self, Runs},
 };
 use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target};
 
@@ -37,6 +39,8 @@ use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secret
 pub const CLASS: &str = "process";
 /// The kind of inventory that stands for a Workload as a whole.
 const WORKLOAD: &str = "Workload";
+/// How long a first look may take.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// The kind of inventory that stands for a program.
 const PROCESS: &str = "Process";
 
@@ -50,6 +54,7 @@ pub struct Process {
     listeners: Listeners,
     /// Whether files and folders can be put where a program expects them.
     can_place: bool,
+    limits: Limits,
 }
 
 /// Who wants to know what is new.
@@ -61,11 +66,24 @@ impl Process {
         let ports = Ports::default();
         for (holder, folder) in known(&data) {
             // Of two that claim a port, the first read keeps it; there cannot be two.
-            let _ = ports.take(&holder, &Memory::read(&folder).ports);
+            let _ = ports.take(&holder, &memory::ports(&folder));
         }
         let launcher = Launcher { program };
         let can_place = launcher.permitted(&data).await;
-        Self { data, launcher, ports, keepers: Mutex::default(), listeners: Listeners::default(), can_place }
+        Self {
+            data,
+            launcher,
+            ports,
+            keepers: Mutex::default(),
+            listeners: Listeners::default(),
+            can_place,
+            limits: Limits::find(),
+        }
+    }
+
+    /// Whether any program runs, of whichever Workload, also of one that nobody looks after now.
+    pub fn runs_anything(&self) -> bool {
+        known(&self.data).iter().any(|(_, folder)| runs::is_any_up(folder))
     }
 
     /// Notes where a Workload comes from.
@@ -93,32 +111,36 @@ impl Process {
         }
         let (causes, causing) = mpsc::unbounded_channel();
         let folder = self.folder(holder);
-        let runs = Runs::new(folder.clone(), self.launcher.clone(), causes);
-        let site = Site { data: self.data.clone(), holder: holder.clone(), folder };
+        let runs = Runs::new(folder.clone(), self.launcher.clone(), self.limits.clone(), causes);
+        let site =
+            Site { data: self.data.clone(), holder: holder.clone(), folder, is_limited: self.limits.hold() };
         let (listeners, told) = (Arc::clone(&self.listeners), holder.clone());
         let keeper = Keeper::begin(site, runs, causing, wanted, move || tell(&listeners, &told));
         keepers.insert(holder.clone(), keeper);
     }
 
-    fn take_ports(&self, holder: &Holder, plan: &WorkloadPlanSpec) -> Result<(), DriverError> {
-        let ports: BTreeSet<u16> =
-            plan.ports.values().flat_map(|port| [port.port, port.target_port]).collect();
-        self.ports.take(holder, &ports).map_err(|(port, (namespace, name))| DriverError::Refused {
+    /// Takes the ports of a version; those of the last good one are held until the new one has taken its place.
+    fn take_ports(
+        &self,
+        holder: &Holder,
+        plan: &WorkloadPlanSpec,
+        good: Option<&WorkloadPlanSpec>,
+    ) -> Result<(), DriverError> {
+        let versions = [Some(plan), good].into_iter().flatten().filter(|plan| !plan.lifecycle.suspend);
+        let ports = versions.flat_map(|plan| plan.ports.values());
+        let ports: BTreeSet<u16> = ports.flat_map(|port| [port.port, port.target_port]).collect();
+        let taken = self.ports.take(holder, &ports);
+        let waiting = taken.map_err(|(port, (namespace, name))| DriverError::Refused {
             reason: Reason::NetworkUnavailable,
             message: format!(
-                "The port {port} of this machine is held by the workload `{name}` of the namespace `{namespace}`: choose another port, or delete that workload."
+                "The port {port} of this machine is held by the workload `{name}` of the namespace `{namespace}`: choose another port, or stop that workload."
             ),
         })?;
-        let folder = self.folder(holder);
-        let mut memory = Memory::read(&folder);
-        if memory.ports != ports || memory.workload != plan.workload_ref.uid {
-            if memory.workload != plan.workload_ref.uid {
-                memory = Memory { workload: plan.workload_ref.uid.clone(), ..Memory::default() };
-            }
-            memory.ports = ports;
-            memory.write(&folder).map_err(|error| unwritable(&folder, &error))?;
+        for other in waiting {
+            tell(&self.listeners, &other);
         }
-        Ok(())
+        let folder = self.folder(holder);
+        memory::hold_ports(&folder, &ports).map_err(|error| unwritable(&folder, &error))
     }
 }
 
@@ -173,12 +195,23 @@ impl Runtime for Process {
     ) -> BoxFuture<'a, Result<(), DriverError>> {
         Box::pin(async move {
             let holder = (target.namespace.clone(), target.name.clone());
-            self.take_ports(&holder, &target.plan)?;
+            let plan = &target.plan;
+            if plan.lifecycle.suspend {
+                // Nothing is needed to stop: not even what could be had no longer.
+                self.take_ports(&holder, plan, None)?;
+                let version = Arc::new(Version { plan: plan.clone(), blueprint: Blueprint::new() });
+                self.order(&holder, Some(Wanted { version, good: None }));
+                return Ok(());
+            }
+            let memory = Memory::read(&self.folder(&holder), &plan.workload_ref.uid);
+            // What runs to its end has done its work: there is nothing to go back to.
+            let good =
+                memory.good.filter(|good| good.revision != plan.revision && plan.kind == Kind::Service);
+            self.take_ports(&holder, plan, good.as_ref())?;
             let preparation = Preparation { data: &self.data, target, secrets };
-            let blueprint = preparation.prepare(&target.plan).await?;
-            let version = Arc::new(Version { plan: target.plan.clone(), blueprint });
-            let remembered = Memory::read(&self.folder(&holder)).good;
-            let good = match remembered.filter(|good| good.revision != target.plan.revision) {
+            let blueprint = preparation.prepare(plan).await?;
+            let version = Arc::new(Version { plan: plan.clone(), blueprint });
+            let good = match good {
                 // A version whose secrets are gone cannot be gone back to.
                 Some(plan) => {
                     preparation.prepare(&plan).await.ok().map(|blueprint| Version { plan, blueprint })
@@ -192,8 +225,13 @@ impl Runtime for Process {
 
     fn observe<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Observation, DriverError>> {
         let holder = (target.namespace.clone(), target.name.clone());
-        let said = self.keepers().get(&holder).map(Keeper::said).unwrap_or_default();
-        Box::pin(async move { Ok(said) })
+        let said = self.keepers().get(&holder).map(Keeper::listen);
+        Box::pin(async move {
+            let Some(mut said) = said else { return Ok(Observation::default()) };
+            // One that has just begun to look says nothing yet; what was said before holds until then.
+            let first = tokio::time::timeout(FIRST_LOOK, said.wait_for(Option::is_some)).await;
+            Ok(first.ok().and_then(|said| said.ok()?.clone()).unwrap_or_default())
+        })
     }
 
     fn remove<'a>(
@@ -259,6 +297,9 @@ fn known(data: &Path) -> Vec<(Holder, PathBuf)> {
 fn unwritable(folder: &Path, error: &io::Error) -> DriverError {
     DriverError::Transient {
         reason: Reason::PermissionDenied,
-        message: format!("The platform cannot write to its folder `{}`: {error}.", folder.display()),
+        message: format!(
+            "The platform cannot write to its folder `{}`: {error}. Make room there, or give its owner the right to write.",
+            folder.display()
+        ),
     }
 }

@@ -7,7 +7,7 @@ use orchestra_api::{
     condition::Reason,
     plan::{Kind, Phase, SUSPENDED, WorkloadPlanSpec},
 };
-use orchestra_score::model::Ready;
+use orchestra_score::model::{Protocol, Ready};
 
 /// How often something may end in a row before it is called broken.
 const PATIENCE: u32 = 3;
@@ -72,6 +72,8 @@ pub(super) struct Step {
     pub(super) reason: Reason,
     /// Why, in a sentence; nothing if there is nothing to say but the phase.
     pub(super) message: Option<String>,
+    /// Whether something is at work that runs to its end, however long it takes.
+    pub(super) is_at_work: bool,
     /// Whether it will not become ready by itself, and why.
     pub(super) broken: Option<String>,
 }
@@ -85,6 +87,7 @@ pub(super) fn decide(plan: &WorkloadPlanSpec, parts: &BTreeMap<String, Part>) ->
         phase: Phase::Provisioning,
         reason: Reason::RuntimeProvisioning,
         message: None,
+        is_at_work: false,
         broken: None,
     };
     let is_up = |part: &Part| matches!(part.run, Run::Running | Run::Stopping);
@@ -116,6 +119,8 @@ pub(super) fn decide(plan: &WorkloadPlanSpec, parts: &BTreeMap<String, Part>) ->
             Run::Ended { ago, .. } => {
                 let due = wait_after(part.failures);
                 if gives_up(plan, part) {
+                } else if let Some(why) = holding_up(plan, parts, name) {
+                    awaited = awaited.or(Some(why));
                 } else if *ago >= due {
                     step.start.push(name.clone());
                 } else {
@@ -129,6 +134,8 @@ pub(super) fn decide(plan: &WorkloadPlanSpec, parts: &BTreeMap<String, Part>) ->
             },
         }
     }
+    let is_at_work = |name: &&String| runs_once(plan, name) && part(name).run == Run::Running;
+    step.is_at_work = plan.containers.keys().any(|name| is_at_work(&name));
     say(plan, &part, awaited, &mut step);
     step
 }
@@ -159,8 +166,8 @@ fn say<'p>(
                 Some(format!("{message} It was tried {tries} times; correct it and apply it again."));
         } else {
             step.phase = Phase::Degraded;
-            let again = if tries >= PATIENCE { " again and again" } else { "" };
-            step.message = Some(format!("{message} It is started{again}; see its log."));
+            let again = if tries >= PATIENCE { "again and again" } else { "again" };
+            step.message = Some(format!("{message} It is started {again}; see its log."));
         }
         step.reason = Reason::RuntimeDegraded;
         step.broken = (tries >= PATIENCE).then_some(message);
@@ -172,7 +179,11 @@ fn say<'p>(
     } else if let Some(why) = awaited {
         step.message = Some(why);
     } else if let Some(name) = names.iter().find(|name| part(name).run == Run::Running && !part(name).ready) {
-        step.message = Some(format!("Waiting for `{name}` to be ready."));
+        let is_checked =
+            plan.containers.get(*name).is_some_and(|container| container.readiness_probe.is_some());
+        let tcp = plan.ports.values().find(|port| port.protocol == Protocol::Tcp).filter(|_| !is_checked);
+        let port = tcp.map(|port| format!(": something has to answer on port {}", port.target_port));
+        step.message = Some(format!("Waiting for `{name}` to be ready{}.", port.unwrap_or_default()));
     }
 }
 

@@ -69,7 +69,7 @@ fn it_works_for_users_without_privileges_too() {
     let tried = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
         .arg(&program)
-        .arg("a_database_is_made_from_nothing")
+        .args(["a_database_is_made_from_nothing", "--include-ignored"])
         .current_dir("/")
         .output()
         .unwrap();

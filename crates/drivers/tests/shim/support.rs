@@ -114,6 +114,7 @@ pub(crate) fn order(program: &str, args: &[&str]) -> Order {
         directory: "/".into(),
         files: Vec::new(),
         mounts: Vec::new(),
+        groups: Vec::new(),
         grace: Duration::from_mins(1),
         logs: LogLimits::default(),
     }

@@ -1,7 +1,5 @@
 //! Databases and caches of servers of this machine. The password of each is generated once, and kept as long as its data.
 
-use std::time::Duration;
-
 use orchestra_api::condition::Reason;
 use orchestra_core::provision::{Bound, Dependent, Instance, Provision};
 use serde_json::json;
@@ -9,7 +7,6 @@ use serde_json::json;
 use super::{
     bound,
     means::{Id, Servers},
-    news::News,
     params::{Params, broken},
     random,
     secret::of_keys,
@@ -33,8 +30,6 @@ const IDENTITY: usize = 8;
 
 const HOST: &str = "127.0.0.1";
 const PASSWORD: &str = "password";
-/// How soon it is looked again for a program that is not installed.
-const LOOK_AGAIN: Duration = Duration::from_secs(15);
 
 pub(super) async fn ensure(
     id: &Id,
@@ -42,7 +37,6 @@ pub(super) async fn ensure(
     params: &Params,
     around: &dyn Neighbourhood,
     servers: &dyn Servers,
-    news: &News,
 ) -> Result<Provision, DriverError> {
     let version = params.text("version")?;
     let name = identifier(instance);
@@ -56,10 +50,8 @@ pub(super) async fn ensure(
     let password = password(&kept.contents)?;
     Ok(match servers.ensure(id, &server, &password).await {
         Standing::Starting(message) | Standing::Down(message) => Provision::Binding(message),
-        Standing::Lacking(message) => {
-            news.tell_in(id, LOOK_AGAIN);
-            Provision::Failed(Reason::BindingFailed, message)
-        }
+        // It is looked for again by itself, and told if it is found.
+        Standing::Lacking(message) => Provision::Failed(Reason::BindingFailed, message),
         Standing::Up { port } => {
             let address = |password: &str| match &server {
                 Server::Postgres { database, user, .. } => {
@@ -68,12 +60,12 @@ pub(super) async fn ensure(
                 Server::Redis { .. } => format!("redis://default:{password}@{HOST}:{port}"),
             };
             let kept = around.keep(&|is| with_addresses(is, address)).await?;
-            Provision::Bound(described(&server, port, &kept))
+            Provision::Bound(described(&server, port, &kept, instance))
         }
     })
 }
 
-fn described(server: &Server, port: u16, kept: &Kept) -> Bound {
+fn described(server: &Server, port: u16, kept: &Kept, instance: &Instance) -> Bound {
     let values = match server {
         Server::Postgres { database, user, .. } => bound([
             ("host", json!(HOST)),
@@ -86,9 +78,17 @@ fn described(server: &Server, port: u16, kept: &Kept) -> Bound {
             bound([("host", json!(HOST)), ("port", json!(port)), ("username", json!("default"))])
         }
     };
+    // The password is not told here, but whoever may read it gets it by this.
+    let namespace = match instance.namespace.as_str() {
+        "default" => String::new(),
+        other => format!(" -n {other}"),
+    };
+    let dependent = instance.dependents.first();
+    let of = dependent.map(|Dependent { workload, key }| format!("{workload} {key}")).unwrap_or_default();
+    let address = format!("\"$(orchestra outputs{namespace} {of} uri)\"");
     let connect = match server {
-        Server::Postgres { database, user, .. } => format!("psql -h {HOST} -p {port} -U {user} {database}"),
-        Server::Redis { .. } => format!("redis-cli -h {HOST} -p {port}"),
+        Server::Postgres { .. } => format!("psql {address}"),
+        Server::Redis { .. } => format!("redis-cli -u {address}"),
     };
     let mut all = of_keys(kept, ADDRESSES.iter().chain(&[PASSWORD]).map(|key| (*key).to_owned()));
     all.outputs.extend(values.outputs);

@@ -140,7 +140,7 @@ impl Engine {
             "service-port" => (neighbours::service_port(&params, around)?, None),
             POSTGRES | REDIS => {
                 let servers = &*self.servers;
-                (database::ensure(&id, instance, &params, around, servers, &self.news).await?, None)
+                (database::ensure(&id, instance, &params, around, servers).await?, None)
             }
             other => {
                 return Err(refused(format!(

@@ -1,9 +1,6 @@
 //! Instances of which there is something new.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::sync::mpsc;
@@ -18,15 +15,6 @@ impl News {
     pub(super) fn tell(&self, id: &Id) {
         let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         listeners.retain(|listener| listener.send(id.clone()).is_ok());
-    }
-
-    /// Tells after a while of something that changes outside, where nobody looks.
-    pub(super) fn tell_in(&self, id: &Id, wait: Duration) {
-        let (news, id) = (self.clone(), id.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            news.tell(&id);
-        });
     }
 
     pub(super) fn listen(&self) -> BoxStream<'static, Id> {

@@ -183,7 +183,7 @@ impl Watch {
 
     /// Finds or starts it, and stays until it has ended; what was wrong, and for how long it was up.
     async fn run(&self) -> (Trouble, Option<Duration>) {
-        if matches!(*self.stage.borrow(), Stage::Stopped | Stage::Lacking(_)) {
+        if *self.stage.borrow() == Stage::Stopped {
             self.say(Stage::Starting(starting(self.program.name())));
         }
         let (run, port) = match self.find_or_start().await {

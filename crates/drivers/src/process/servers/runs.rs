@@ -1,11 +1,6 @@
 //! The runs of one server: a folder for each of the last few, by number.
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, io, path::PathBuf, time::Duration};
 
 use crate::process::{self, Launcher, LogLimits, Order, State};
 
@@ -38,7 +33,7 @@ impl Runs {
                     process::sweep(&last).await?;
                     return Ok(None);
                 }
-                State::Absent => self.take_away(&last)?,
+                State::Absent => process::run::take_away(&last)?,
             }
         }
     }
@@ -55,6 +50,7 @@ impl Runs {
             directory: "/".into(),
             files: Vec::new(),
             mounts: Vec::new(),
+            groups: Vec::new(),
             grace: GRACE,
             logs: LogLimits::default(),
         };
@@ -62,18 +58,6 @@ impl Runs {
         self.launcher.launch(&folder, &order).await.map_err(|error| error.to_string())?;
         self.prune();
         Ok(folder)
-    }
-
-    /// Takes away the folder of a run that was never noted, so that a supervisor which is late cannot begin there:
-    /// without its folder it ends.
-    fn take_away(&self, folder: &Path) -> io::Result<()> {
-        let aside = self.folder.join("never");
-        fs::rename(folder, &aside)?;
-        if matches!(process::find(&aside)?, State::Absent) {
-            fs::remove_dir_all(&aside)
-        } else {
-            fs::rename(&aside, folder)
-        }
     }
 
     fn prune(&self) {

@@ -7,7 +7,7 @@
 use std::{
     env,
     ffi::OsStr,
-    fs::File,
+    fs::{self, File},
     io::{self, Read as _, Write as _},
     os::unix::process::CommandExt as _,
     path::Path,
@@ -47,6 +47,11 @@ fn start(folder: &Path, shim: Option<i32>) -> Result<Never, NotStarted> {
     drop(text);
     let null = File::open("/dev/null").map_err(refused)?;
     rustix::stdio::dup2_stdin(&null).map_err(refused)?;
+    for group in &order.groups {
+        // Whoever writes this joins.
+        fs::write(group, "0")
+            .map_err(|error| NotStarted::Refused { why: format!("its limits could not be set: {error}") })?;
+    }
     mounts::place(&order.files, &order.mounts, folder)?;
     env::set_current_dir(&order.directory)
         .map_err(|_| NotStarted::NoDirectory { directory: order.directory.clone() })?;
@@ -80,6 +85,10 @@ fn reason(program: String, error: io::Error) -> NotStarted {
         Some(Errno::NOENT | Errno::NOTDIR) => NotStarted::NotFound { program },
         Some(Errno::ACCESS | Errno::PERM) => NotStarted::NotExecutable { program },
         Some(Errno::NOEXEC) => NotStarted::NotAProgram { program },
+        Some(Errno::TOOBIG) => NotStarted::Refused {
+            why: "its variables and arguments are too long for this machine, so put long values into `files`"
+                .to_owned(),
+        },
         _ => refused(error),
     }
 }

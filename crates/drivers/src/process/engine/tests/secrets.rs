@@ -88,7 +88,7 @@ async fn the_environment_is_the_authors_and_follows_it() {
     let mut news = world.engine.changes();
     let note = |value: &str| {
         let environment = [("TOKEN".to_owned(), value.to_owned()), ("a b".to_owned(), String::new())].into();
-        let home = Home { folder: "/shop".into(), environment };
+        let home = Home { folder: "/shop".into(), environment, ..Home::default() };
         folders::note(world.data.path(), NAMESPACE, "shop", home).unwrap();
         world.engine.noted(NAMESPACE, "shop");
     };

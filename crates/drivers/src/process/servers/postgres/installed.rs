@@ -88,7 +88,7 @@ impl Found {
                 "postgres {wanted} is not installed on this machine, which has {there}: install it, or ask for a version that is there."
             ),
             _ => format!(
-                "postgres is needed in version {OLDEST} or newer, and this machine has {there}: install a newer one, or ask for one."
+                "postgres is needed in version {OLDEST} or newer, and this machine has {there}: install a newer one, or ask for one that is there."
             ),
         }
     }

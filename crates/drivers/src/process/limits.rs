@@ -1,0 +1,193 @@
+//! Limits of processor time and memory, where the kernel lets us set them: in control groups, one for each run.
+//!
+//! Root may make groups anywhere. Others may where their system gives them a part of the tree, as systemd does with each
+//! user's session. Where neither holds, programs run without limits, and the status says so.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use orchestra_api::{name, plan::Amounts};
+use orchestra_score::quantity::Quantity;
+
+/// The time, in microseconds, in which a program may use its share of a processor.
+const PERIOD: u64 = 100_000;
+
+/// Where groups can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Limits {
+    /// One tree for everything: this folder of it.
+    Unified(PathBuf),
+    /// A tree for each kind of limit.
+    Separate {
+        /// Of processor time.
+        cpu: PathBuf,
+        /// Of memory.
+        memory: PathBuf,
+    },
+    /// Nowhere.
+    None,
+}
+
+impl Limits {
+    /// Looks where groups can be made on this machine.
+    pub(super) fn find() -> Self {
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self::find_in(Path::new("/sys/fs/cgroup"), &own)
+    }
+
+    /// As [`Self::find`], with the tree at a path, and the lines that say where in it this process is.
+    fn find_in(root: &Path, own: &str) -> Self {
+        if root.join("cgroup.controllers").exists() {
+            let place = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
+            let place = root.join(place.trim_start_matches('/'));
+            // The nearest to the root that is ours to change.
+            let mut above: Vec<_> = place.ancestors().take_while(|path| path.starts_with(root)).collect();
+            above.reverse();
+            let found = above.into_iter().find(|folder| gives(folder) && can_make(folder));
+            return found.map_or(Self::None, |folder| Self::Unified(folder.to_owned()));
+        }
+        let (cpu, memory) = (root.join("cpu"), root.join("memory"));
+        if can_make(&cpu) && can_make(&memory) { Self::Separate { cpu, memory } } else { Self::None }
+    }
+
+    /// Whether limits are held here.
+    pub(super) fn hold(&self) -> bool {
+        *self != Self::None
+    }
+
+    /// Makes the groups of a run, and answers with the files by which its program joins them.
+    pub(super) fn make(&self, run: &Path, amounts: &Amounts) -> io::Result<Vec<PathBuf>> {
+        let cpu = amounts.cpu.as_deref().and_then(|text| Quantity::cpu(text).ok()?.count(PERIOD));
+        let memory = amounts.memory.as_deref().and_then(|text| Quantity::memory(text).ok()?.count(1));
+        // Less than a millisecond is not taken by the kernel.
+        let quota = cpu.map(|cpu| cpu.max(1000).to_string());
+        let bytes = memory.map(|memory| memory.to_string());
+        let mut joined = Vec::new();
+        for (folder, settings) in self.settings(run, quota.as_deref(), bytes.as_deref()) {
+            if settings.is_empty() {
+                continue;
+            }
+            match fs::create_dir(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            for (name, value) in settings {
+                fs::write(folder.join(name), value)?;
+            }
+            joined.push(folder.join("cgroup.procs"));
+        }
+        Ok(joined)
+    }
+
+    /// Removes the groups of a run that has ended.
+    pub(super) fn forget(&self, run: &Path) {
+        for (folder, _) in self.settings(run, None, None) {
+            // There is none, or something is left of the run: that is looked after elsewhere.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+
+    /// Whether a run was ended because it wanted more memory than it may have.
+    pub(super) fn ran_out_of_memory(&self, run: &Path) -> bool {
+        let file = match self {
+            Self::Unified(folder) => group(folder, run).join("memory.events"),
+            Self::Separate { memory, .. } => group(memory, run).join("memory.oom_control"),
+            Self::None => return false,
+        };
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        kills.is_some_and(|kills| kills.trim() != "0")
+    }
+
+    /// The groups of a run, each with what is written into it.
+    fn settings(&self, run: &Path, quota: Option<&str>, bytes: Option<&str>) -> Vec<(PathBuf, Settings)> {
+        let set = |name: &'static str, value: Option<String>| value.map(|value| (name, value));
+        let owned = |value: Option<&str>| value.map(ToOwned::to_owned);
+        match self {
+            Self::Unified(folder) => {
+                let share = quota.map(|quota| format!("{quota} {PERIOD}"));
+                let settings = [set("cpu.max", share), set("memory.max", owned(bytes))];
+                vec![(group(folder, run), settings.into_iter().flatten().collect())]
+            }
+            Self::Separate { cpu, memory } => {
+                let period = quota.map(|_| PERIOD.to_string());
+                let time = [set("cpu.cfs_period_us", period), set("cpu.cfs_quota_us", owned(quota))];
+                let room = [set("memory.limit_in_bytes", owned(bytes))];
+                vec![
+                    (group(cpu, run), time.into_iter().flatten().collect()),
+                    (group(memory, run), room.into_iter().flatten().collect()),
+                ]
+            }
+            Self::None => Vec::new(),
+        }
+    }
+}
+
+/// What is written into a group: the name of each file, and its content.
+type Settings = Vec<(&'static str, String)>;
+
+/// The group of a run in a folder of the tree.
+fn group(folder: &Path, run: &Path) -> PathBuf {
+    folder.join(format!("orchestra-{}", name::hash(&[&run.to_string_lossy()])))
+}
+
+/// Whether groups below a folder have the limits that we set, if need be after asking for them.
+fn gives(folder: &Path) -> bool {
+    let control = folder.join("cgroup.subtree_control");
+    let has = || {
+        let text = fs::read_to_string(&control).unwrap_or_default();
+        ["cpu", "memory"].iter().all(|wanted| text.split_whitespace().any(|given| given == *wanted))
+    };
+    has() || (fs::write(&control, "+cpu +memory").is_ok() && has())
+}
+
+/// Whether a group can be made in a folder.
+fn can_make(folder: &Path) -> bool {
+    let probe = folder.join(format!("orchestra-probe-{}", std::process::id()));
+    fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_one_tree_the_highest_folder_that_is_ours_and_gives_limits_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("cgroup.controllers", "cpu memory");
+        // Where nothing answers to a wish, the wish itself must not be taken for the answer.
+        write("user.slice/cgroup.subtree_control", "pids");
+        write("user.slice/session/cgroup.subtree_control", "cpu memory pids");
+        write("user.slice/session/app/cgroup.subtree_control", "cpu memory");
+        let denied = root.path().join("cgroup.subtree_control");
+        fs::create_dir(&denied).unwrap();
+        fs::remove_file(root.path().join("user.slice/cgroup.subtree_control")).unwrap();
+        fs::create_dir(root.path().join("user.slice/cgroup.subtree_control")).unwrap();
+        let found = Limits::find_in(root.path(), "0::/user.slice/session/app\n");
+        assert_eq!(found, Limits::Unified(root.path().join("user.slice/session")));
+        let run = Path::new("/data/run");
+        let amounts = Amounts { cpu: Some("500m".to_owned()), memory: Some("64Mi".to_owned()) };
+        let joined = found.make(run, &amounts).unwrap();
+        let group = joined[0].parent().unwrap();
+        assert_eq!(fs::read_to_string(group.join("cpu.max")).unwrap(), "50000 100000");
+        assert_eq!(fs::read_to_string(group.join("memory.max")).unwrap(), "67108864");
+        assert!(!found.ran_out_of_memory(run));
+        fs::write(group.join("memory.events"), "oom 1\noom_kill 1\n").unwrap();
+        assert!(found.ran_out_of_memory(run));
+    }
+
+    #[test]
+    fn where_there_is_no_tree_nothing_is_limited() {
+        let root = tempfile::tempdir().unwrap();
+        let found = Limits::find_in(root.path(), "");
+        assert!(!found.hold());
+        assert_eq!(found.make(Path::new("/data/run"), &Amounts::default()).unwrap(), Vec::<PathBuf>::new());
+    }
+}
