@@ -8,6 +8,7 @@ mod bench_controllers;
 mod dependencies;
 mod docs;
 mod generate;
+mod laptop;
 
 use std::{
     path::{Path, PathBuf},
@@ -63,6 +64,18 @@ enum Command {
         #[arg(long, value_name = "KUBECONFIG")]
         server: PathBuf,
     },
+    /// Measure `orchestra up`: how soon things are ready, and what it costs when nothing happens
+    BenchLaptop {
+        /// The program, built for release
+        #[arg(long, value_name = "FILE", default_value = "target/release/orchestra")]
+        program: PathBuf,
+    },
+    /// Draw what `orchestra up` shows, from a real run, into docs/up.svg
+    Picture {
+        /// The program
+        #[arg(long, value_name = "FILE", default_value = "target/release/orchestra")]
+        program: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -75,6 +88,8 @@ fn main() -> ExitCode {
         }
         Command::BenchControllers { server, held } => bench_controllers::run(server.as_deref(), held),
         Command::HoldControllers { server } => bench_controllers::hold(&server),
+        Command::BenchLaptop { program } => laptop::bench(&program),
+        Command::Picture { program } => laptop::picture(&program),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

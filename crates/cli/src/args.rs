@@ -32,6 +32,7 @@ pub(crate) enum Command {
     Describe(Describe),
     Explain(Explain),
     Logs(Logs),
+    Outputs(Outputs),
     Wait(Wait),
     Delete(Delete),
     /// Look after the platform's own document
@@ -189,6 +190,10 @@ pub(crate) struct Up {
     /// Return once everything is ready, and leave it running
     #[arg(short, long, conflicts_with_all = ["keep", "rm"])]
     pub(crate) detach: bool,
+
+    /// How long --detach waits, such as 90s or 5m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration, requires = "detach")]
+    pub(crate) timeout: Duration,
 
     /// Leave what was begun running at the end
     #[arg(long, conflicts_with = "rm")]
@@ -502,6 +507,33 @@ pub(crate) struct Logs {
     /// Write the time before each line
     #[arg(long)]
     pub(crate) timestamps: bool,
+}
+
+/// Show what the dependencies of a workload give, secrets included
+///
+/// Needs the right to read claims and secrets, which users of a cluster usually do not have;
+/// on your own machine you do.
+///
+///   orchestra outputs visits                       all outputs of all dependencies
+///   orchestra outputs visits db                    those of one
+///   psql "$(orchestra outputs visits db uri)"      one output, and nothing else
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Outputs {
+    /// The workload
+    #[arg(value_name = "WORKLOAD", value_parser = name)]
+    pub(crate) name: String,
+
+    /// The key of the resource; all of them if none is named
+    #[arg(value_name = "RESOURCE", value_parser = name)]
+    pub(crate) resource: Option<String>,
+
+    /// The output; all of them if none is named
+    #[arg(value_name = "OUTPUT")]
+    pub(crate) output: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) target: Target,
 }
 
 /// Wait until workloads are ready, or gone

@@ -1,7 +1,7 @@
 //! What this program contains: the drivers that its features brought in. `serve` runs with them, and `config check`
 //! warns about everything else.
 
-use std::{ffi::OsString, path::Path, process::ExitCode, sync::Arc};
+use std::{collections::BTreeSet, ffi::OsString, path::Path, process::ExitCode, sync::Arc};
 
 use orchestra_core::config::Contained;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
@@ -20,13 +20,16 @@ pub(crate) struct Drivers {
     pub(crate) provisioners: Vec<Arc<dyn Provisioner>>,
     /// Who has to know where Workloads come from on this machine.
     pub(crate) homes: Option<Arc<dyn Homes>>,
+    /// Whether anything runs on this machine, whatever is said of it.
+    pub(crate) is_busy: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl Drivers {
     /// The drivers of a platform whose data is in a folder. What runs programs of this machine for whoever may create
     /// Workloads is among them only if those are trusted.
     pub(crate) async fn open(data: &Path, is_trusted: bool) -> Result<Self, String> {
-        let drivers = Self { runtimes: Vec::new(), provisioners: vec![Arc::new(Static)], homes: None };
+        let (runtimes, provisioners) = (Vec::new(), vec![Arc::new(Static) as Arc<dyn Provisioner>]);
+        let drivers = Self { runtimes, provisioners, homes: None, is_busy: Arc::new(|| false) };
         if is_trusted { drivers.with_machine(data).await } else { Ok(drivers) }
     }
 
@@ -38,7 +41,8 @@ impl Drivers {
         let engine = Engine::open(data.to_owned(), Launcher { program }).await;
         let engine = Arc::new(engine.map_err(|error| format!("failed to prepare this machine: {error}"))?);
         self.homes = Some(Arc::new(Machine { process: Arc::clone(&process), engine: Arc::clone(&engine) }));
-        self.runtimes.push(process);
+        self.runtimes.push(Arc::clone(&process) as Arc<dyn Runtime>);
+        self.is_busy = Arc::new(move || process.runs_anything());
         self.provisioners.push(engine);
         Ok(self)
     }
@@ -58,8 +62,8 @@ struct Machine {
 #[cfg(all(feature = "process", target_os = "linux"))]
 impl Homes for Machine {
     fn note(&self, namespace: &str, name: &str, home: orchestra_server::Home) -> std::io::Result<()> {
-        let orchestra_server::Home { folder, environment } = home;
-        self.process.note(namespace, name, process::Home { folder, environment })?;
+        let orchestra_server::Home { folder, path, environment } = home;
+        self.process.note(namespace, name, process::Home { folder, path, environment })?;
         self.engine.noted(namespace, name);
         Ok(())
     }
@@ -67,16 +71,22 @@ impl Homes for Machine {
 
 /// All that this program contains, by name.
 pub(crate) fn contained() -> Contained {
-    let mut contained = Contained {
-        runtime_classes: std::collections::BTreeSet::new(),
-        engines: [Static.engine().to_owned()].into(),
-    };
+    let mut contained =
+        Contained { runtime_classes: BTreeSet::new(), engines: [Static.engine().to_owned()].into() };
     #[cfg(all(feature = "process", target_os = "linux"))]
     {
         contained.runtime_classes.insert(CLASS.to_owned());
         contained.engines.insert(PROCESS.to_owned());
     }
     contained
+}
+
+/// Forgets what was noted of Workloads that do not exist: of those that were deleted, or never came to be.
+pub(crate) fn forget_others(data: &Path, existing: &BTreeSet<(String, String)>) -> Result<(), String> {
+    #[cfg(all(feature = "process", target_os = "linux"))]
+    process::folders::forget_others(data, existing).map_err(|error| error.to_string())?;
+    let _ = (data, existing);
+    Ok(())
 }
 
 /// Puts to rest what only Workloads need that run no longer, after the platform has ended.

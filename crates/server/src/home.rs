@@ -23,6 +23,9 @@ use crate::{
 pub struct Home {
     /// The folder of its Score file.
     pub folder: PathBuf,
+    /// Where programs are looked for in the shell in which it was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The variables that it asks for.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,

@@ -174,7 +174,7 @@ async fn apply(args: &Apply, platform: &Platform, described: Vec<Described>) -> 
     }
     if args.wait {
         let names = applied.iter().map(ResourceExt::name_any).collect();
-        let goals = Goals { names, goal: Goal::Ready, timeout: args.timeout };
+        let goals = Goals { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
         let exit = wait::wait(platform, goals).await?;
         if exit != Exit::Yes {
             return Ok(exit);

@@ -40,6 +40,19 @@ fn source(entry: &Entry) -> Option<(&Entry, &str)> {
     entry.node.as_str().filter(|source| !source.is_empty()).map(|source| (entry, source))
 }
 
+/// The files that the containers of a Score file name with `source`, as far as it can be read.
+pub(super) fn sources(score_file: &Path) -> Vec<PathBuf> {
+    let text = fs::read_to_string(score_file).unwrap_or_default();
+    let document = Document::parse(orchestra_score::Source::new("score.yaml", text));
+    let Some(workload) = document.check().workload else { return Vec::new() };
+    let files = workload.containers.values().flat_map(|container| container.files.iter().flatten());
+    let sources = files.filter_map(|(_, file)| match &file.content {
+        FileContent::Source(source) => Some(folder(score_file).join(source)),
+        _ => None,
+    });
+    sources.collect()
+}
+
 /// Puts the files that containers name with `source` into the document.
 pub(super) fn attach(workload: &mut Workload, score_file: &Path, allow_outside: bool) -> Result<(), String> {
     for (name, container) in &mut workload.containers {

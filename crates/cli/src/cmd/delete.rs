@@ -28,7 +28,8 @@ async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, Trouble> {
         deleted.map_err(|error| platform.trouble(name, error))?;
     }
     if !args.no_wait {
-        let goals = Goals { names: args.names.clone(), goal: Goal::Deleted, timeout: args.timeout };
+        let goals =
+            Goals { names: args.names.clone(), goal: Goal::Deleted, timeout: args.timeout, quiet: false };
         let exit = wait::wait(platform, goals).await?;
         if exit != Exit::Yes {
             return Ok(exit);

@@ -35,9 +35,9 @@ async fn down(args: &Down) -> Result<Exit, Trouble> {
     if names.is_empty() {
         ui::say("Nothing runs in this namespace.");
     }
-    up::stop(&platform, names, args.rm).await?;
+    let stopped = up::stop(&platform, names, args.rm).await?;
     home::end(&platform, &data).await;
-    Ok(Exit::Yes)
+    Ok(stopped)
 }
 
 async fn all(platform: &Platform) -> Result<Vec<String>, Trouble> {

@@ -44,7 +44,7 @@ pub(super) fn of(document: &Workload, score_file: &Path) -> Result<Option<Home>,
         }
     }
     environment.retain(|name, _| names.contains(name));
-    Ok(Some(Home { folder, environment }))
+    Ok(Some(Home { folder, path: env::var("PATH").ok(), environment }))
 }
 
 /// The folder of a Score file, as an absolute path; that of the shell if the file is standard input.

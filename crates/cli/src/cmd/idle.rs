@@ -29,10 +29,14 @@ pub(super) struct Idle {
     end: Arc<Notify>,
 }
 
+/// Whether anything runs, whatever is said of it.
+pub(super) type IsBusy = Arc<dyn Fn() -> bool + Send + Sync>;
+
 #[derive(Clone)]
 struct Watched {
     idle: Idle,
     client: Client,
+    is_busy: IsBusy,
     asked: Arc<Mutex<Instant>>,
 }
 
@@ -43,8 +47,9 @@ impl Idle {
     }
 
     /// A platform that ends when it is needed no longer.
-    pub(super) fn watch(&self, client: Client, platform: Router) -> Router {
-        let watched = Watched { idle: self.clone(), client, asked: Arc::new(Mutex::new(Instant::now())) };
+    pub(super) fn watch(&self, client: Client, is_busy: IsBusy, platform: Router) -> Router {
+        let asked = Arc::new(Mutex::new(Instant::now()));
+        let watched = Watched { idle: self.clone(), client, is_busy, asked };
         tokio::spawn(watched.clone().look());
         platform
             .route("/orchestra/v1/end", post(end).with_state(watched.clone()))
@@ -67,10 +72,11 @@ impl Watched {
     async fn runs_nothing(&self) -> bool {
         let workloads: Api<Workload> = Api::all(self.client.clone());
         let is_stopped = |workload: &Workload| {
-            workload.annotations().get(annotation::SUSPEND).is_some_and(|value| value == "true")
+            workload.metadata.deletion_timestamp.is_none()
+                && workload.annotations().get(annotation::SUSPEND).is_some_and(|value| value == "true")
         };
         let listed = workloads.list(&ListParams::default()).await;
-        listed.is_ok_and(|all| all.iter().all(is_stopped))
+        listed.is_ok_and(|all| all.iter().all(is_stopped)) && !(self.is_busy)()
     }
 }
 

@@ -16,6 +16,7 @@ mod init;
 mod input;
 mod logging;
 mod logs;
+mod outputs;
 mod plan;
 mod platform;
 mod sample;
@@ -49,6 +50,7 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Describe(describe) => describe::run(&describe),
         Command::Explain(explain) => explain::run(&explain),
         Command::Logs(logs) => logs::run(&logs),
+        Command::Outputs(outputs) => outputs::run(&outputs),
         Command::Wait(wait) => wait::run(&wait),
         Command::Delete(delete) => delete::run(&delete),
         Command::Config(config) => config::run(&config),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client,
+    api::{Patch, PatchParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
 use orchestra_api::Workload;
@@ -71,7 +72,8 @@ pub(super) fn run(command: impl Future<Output = Result<Exit, Trouble>>) -> Exit 
 impl Platform {
     async fn reach(target: &Target) -> Result<Self, Trouble> {
         let unreachable = |why: String| {
-            let remedy = "start one with `orchestra serve`, or name a kubeconfig with --kubeconfig";
+            let remedy =
+                "start one with `orchestra up` or `orchestra serve`, or name a kubeconfig with --kubeconfig";
             Trouble::Unreachable(format!("there is no platform to talk to: {why}; {remedy}"))
         };
         let (file, kubeconfig) = kubeconfig(target).map_err(unreachable)?;
@@ -122,6 +124,20 @@ impl Platform {
         !matches!(namespaces.get_opt(&self.namespace).await, Ok(None))
     }
 
+    /// Makes the namespace, unless it exists.
+    pub(super) async fn make_namespace(&self) -> Result<(), Trouble> {
+        if self.has_namespace().await {
+            return Ok(());
+        }
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        let namespace = serde_json::json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace},
+        });
+        let apply = PatchParams::apply(super::apply::MANAGER);
+        let made = namespaces.patch(&self.namespace, &apply, &Patch::Apply(namespace)).await;
+        made.map(drop).map_err(|error| self.trouble(&self.namespace, error))
+    }
+
     /// There is no such workload, perhaps since there is no such namespace.
     pub(super) async fn absent(&self, name: &str) -> Trouble {
         if !self.has_namespace().await {
@@ -162,7 +178,7 @@ impl Platform {
                 _ => Trouble::No(format!("{what}: {}", status.message)),
             },
             error => Trouble::Unreachable(format!(
-                "the platform at {} cannot be reached: {}; is it running? `orchestra serve` starts one",
+                "the platform at {} cannot be reached: {}; is it running? `orchestra up` and `orchestra serve` start one",
                 self.name,
                 root_cause(&error)
             )),

@@ -4,6 +4,7 @@
 //! are clients of that API like any other, only without a socket between.
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write},
     path::Path,
     sync::{
@@ -19,11 +20,11 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{
-    Client,
-    api::{Patch, PatchParams},
+    Client, ResourceExt,
+    api::{ListParams, Patch, PatchParams},
 };
 use orchestra_api::{
-    SYSTEM_NAMESPACE,
+    SYSTEM_NAMESPACE, Workload,
     config::{CONFIG_KEY, CONFIG_MAP},
     crd,
 };
@@ -114,10 +115,15 @@ async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
             .await
             .map_err(|error| format!("failed to prepare the platform: {error}"))?;
         let is_trusted = args.trust_users || args.listen.ip().is_loopback();
-        let begun = Platform::begin(client.clone(), Drivers::open(&data, is_trusted).await?);
+        let existing =
+            existing(&client).await.map_err(|error| format!("failed to list workloads: {error}"))?;
+        drivers::forget_others(&data, &existing)?;
+        let drivers = Drivers::open(&data, is_trusted).await?;
+        let is_busy = Arc::clone(&drivers.is_busy);
+        let begun = Platform::begin(client.clone(), drivers);
         router = begun.router(router);
         if args.background {
-            router = idle.watch(client, router);
+            router = idle.watch(client, is_busy, router);
         }
         platform = Some(begun);
     }
@@ -155,6 +161,15 @@ fn greet(server: &Server, api_only: bool) {
     let _ = writeln!(out, "    export KUBECONFIG={}\n    {first}", server.kubeconfig().display());
 }
 
+/// The Workloads that there are, by namespace and name.
+async fn existing(client: &Client) -> kube::Result<BTreeSet<(String, String)>> {
+    let listed = kube::Api::<Workload>::all(client.clone()).list(&ListParams::default()).await?;
+    Ok(listed
+        .iter()
+        .map(|workload| (workload.namespace().unwrap_or_default(), workload.name_any()))
+        .collect())
+}
+
 /// Puts in place what every platform has: the kinds, a namespace of its own, and its document.
 async fn prepare(client: &Client, document: Option<String>) -> kube::Result<()> {
     let apply = PatchParams::apply(MANAGER).force();
@@ -189,7 +204,7 @@ impl Platform {
         let metrics = Metrics::default();
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
-        let Drivers { runtimes, provisioners, homes } = drivers;
+        let Drivers { runtimes, provisioners, homes, is_busy: _ } = drivers;
         let keepers =
             runtimes.iter().map(|runtime| (runtime.class().to_owned(), Arc::clone(runtime))).collect();
         let engines =
@@ -255,10 +270,12 @@ pub(super) async fn asked_to_stop() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+        let signals = (signal(SignalKind::terminate()), signal(SignalKind::hangup()));
+        if let (Ok(mut terminate), Ok(mut hangup)) = signals {
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
                 _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
             }
             return;
         }

@@ -27,11 +27,13 @@ pub(super) struct Goals {
     pub(super) names: Vec<String>,
     pub(super) goal: Goal,
     pub(super) timeout: Duration,
+    /// Whether nothing is said on the way.
+    pub(super) quiet: bool,
 }
 
 pub(crate) fn run(args: &Wait) -> Exit {
     with_platform(&args.target, async |platform| {
-        let goals = Goals { names: args.names.clone(), goal: args.goal, timeout: args.timeout };
+        let goals = Goals { names: args.names.clone(), goal: args.goal, timeout: args.timeout, quiet: false };
         wait(&platform, goals).await
     })
 }
@@ -40,7 +42,7 @@ pub(crate) fn run(args: &Wait) -> Exit {
 pub(super) async fn wait(platform: &Platform, goals: Goals) -> Result<Exit, Trouble> {
     let mut waiting: BTreeMap<String, String> =
         goals.names.iter().map(|name| (name.clone(), String::new())).collect();
-    let followed = follow(platform, goals.goal, &mut waiting);
+    let followed = follow(platform, &goals, &mut waiting);
     // However short the time: it is looked once.
     let timeout = goals.timeout.max(Duration::from_secs(1));
     match tokio::time::timeout(timeout, followed).await {
@@ -56,7 +58,11 @@ pub(super) async fn wait(platform: &Platform, goals: Goals) -> Result<Exit, Trou
                 ui::complain(&format!("{name} is not {goal} after {seconds}s: {last}"));
             }
             if let (Goal::Ready, Some(name)) = (goals.goal, waiting.keys().next()) {
-                ui::say(&format!("`orchestra explain {name}` says why"));
+                let namespace = match platform.namespace.as_str() {
+                    "default" => String::new(),
+                    other => format!(" -n {other}"),
+                };
+                ui::say(&format!("`orchestra explain{namespace} {name}` says why"));
             }
             Ok(Exit::No)
         }
@@ -66,9 +72,10 @@ pub(super) async fn wait(platform: &Platform, goals: Goals) -> Result<Exit, Trou
 /// Follows the workloads of the namespace until none is waited for any more.
 async fn follow(
     platform: &Platform,
-    goal: Goal,
+    goals: &Goals,
     waiting: &mut BTreeMap<String, String>,
 ) -> Result<(), Trouble> {
+    let goal = goals.goal;
     let api = platform.workloads();
     let trouble = |error| platform.trouble("workloads", error);
     while !waiting.is_empty() {
@@ -79,7 +86,7 @@ async fn follow(
         let names: Vec<String> = waiting.keys().cloned().collect();
         for name in names {
             match there.get(&name) {
-                Some(workload) => look(workload, goal, waiting)?,
+                Some(workload) => look(workload, goals, waiting)?,
                 None if goal == Goal::Deleted => drop(waiting.remove(&name)),
                 None => return Err(platform.absent(&name).await),
             }
@@ -94,7 +101,7 @@ async fn follow(
         while let Ok(Some(event)) = events.try_next().await {
             match event {
                 WatchEvent::Added(workload) | WatchEvent::Modified(workload) => {
-                    look(&workload, goal, waiting)?;
+                    look(&workload, goals, waiting)?;
                 }
                 WatchEvent::Deleted(workload) if goal == Goal::Deleted => {
                     waiting.remove(&workload.name_any());
@@ -115,7 +122,8 @@ async fn follow(
 
 /// Takes note of how a workload stands, and says what is new. What will not become ready without an edit is not waited
 /// for.
-fn look(workload: &Workload, goal: Goal, waiting: &mut BTreeMap<String, String>) -> Result<(), Trouble> {
+fn look(workload: &Workload, goals: &Goals, waiting: &mut BTreeMap<String, String>) -> Result<(), Trouble> {
+    let goal = goals.goal;
     let name = workload.name_any();
     let Some(last) = waiting.get_mut(&name) else { return Ok(()) };
     if goal == Goal::Ready && workload.metadata.deletion_timestamp.is_some() {
@@ -148,7 +156,9 @@ fn look(workload: &Workload, goal: Goal, waiting: &mut BTreeMap<String, String>)
         None => "the platform has not looked at it yet".to_owned(),
     };
     if *last != news {
-        ui::say(&format!("{name}: {}", ui::printable(&news)));
+        if !goals.quiet {
+            ui::say(&format!("{name}: {}", ui::printable(&news)));
+        }
         *last = news;
     }
     Ok(())

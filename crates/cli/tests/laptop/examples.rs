@@ -115,7 +115,12 @@ fn visits_are_counted_over_restarts_and_until_the_database_is_removed() {
     run();
     assert_eq!((visit().as_str(), visit().as_str()), ("visits: 1", "visits: 2"));
     let described = laptop.must(&["describe", "visits"]).out;
-    assert!(described.contains("psql -h 127.0.0.1"), "{described}");
+    assert!(described.contains("`psql \"$(orchestra outputs visits db uri)\"`"), "{described}");
+    let address = laptop.must(&["outputs", "visits", "db", "uri"]).out;
+    let asked = std::process::Command::new("psql")
+        .args([address.trim(), "-Atc", "select count(*) from visits"])
+        .output();
+    assert_eq!(String::from_utf8(asked.unwrap().stdout).unwrap(), "2\n");
     // The platform dies and comes back, also without anything that it ran.
     laptop.kill_platform();
     run();
@@ -147,5 +152,12 @@ fn the_worker_counts_words() {
     let waits = || laptop.must(&["logs", "worker"]).out.contains("waiting for words").then_some(());
     assert!(eventually(waits).is_some());
     let described = laptop.must(&["describe", "worker"]).out;
-    assert!(described.contains("redis-cli -h 127.0.0.1"), "{described}");
+    assert!(described.contains("`redis-cli -u \"$(orchestra outputs worker queue uri)\"`"), "{described}");
+    let address = laptop.must(&["outputs", "worker", "queue", "uri"]).out;
+    let push = std::process::Command::new("redis-cli")
+        .args(["-u", address.trim(), "LPUSH", "words", "hello"])
+        .output();
+    assert!(push.unwrap().status.success());
+    let counts = || laptop.must(&["logs", "worker"]).out.contains("hello 1").then_some(());
+    assert!(eventually(counts).is_some());
 }

@@ -25,7 +25,7 @@ fn a_second_holder_of_a_port_is_told_who_the_first_is_and_gets_it_when_that_goes
     laptop.must(&["apply", "two.yaml"]);
     let described = laptop.until("two", "is held by the workload `one`");
     assert!(described.contains("NetworkUnavailable"), "{described}");
-    assert!(described.contains("choose another port, or delete that workload"), "{described}");
+    assert!(described.contains("choose another port, or stop that workload"), "{described}");
     laptop.must(&["delete", "one"]);
     laptop.must(&["wait", "two"]);
 }
@@ -106,6 +106,23 @@ fn an_environment_that_is_too_large_for_a_program_is_told_as_that() {
     laptop.file("score.yaml", &score("web", &rest));
     let up = laptop.up(&["up"]);
     let described = laptop.until("web", "RuntimeDegraded");
-    assert!(described.contains("too long") || described.contains("too large"), "{described}");
+    assert!(described.contains("too long for this machine, so put long values into `files`"), "{described}");
+    up.interrupt();
+}
+
+#[test]
+fn a_path_that_leads_out_of_its_volume_is_refused() {
+    let laptop = Laptop::new();
+    let rest = "containers:
+  web:
+    image: .
+    command: [sleep, '9']
+    volumes: {/orchestra-inside: {source: '${resources.data}', path: ../../..}}
+resources: {data: {type: volume}}
+";
+    laptop.file("score.yaml", &score("web", rest));
+    let up = laptop.up(&["up"]);
+    let described = laptop.until("web", "leads out of the volume");
+    assert!(described.contains("write one without `..`"), "{described}");
     up.interrupt();
 }

@@ -137,3 +137,28 @@ containers:
     assert_eq!(result, "hello files\n600\n");
     assert!(!std::path::Path::new("/etc/orchestra-test").exists());
 }
+
+#[test]
+fn a_limit_of_memory_is_held_or_said_not_to_be() {
+    let laptop = Laptop::new();
+    laptop.file(
+        "score.yaml",
+        "apiVersion: score.dev/v1b1
+metadata: {name: greedy}
+containers:
+  main:
+    image: .
+    command: [sh, -c, 'sleep 0.5; x=$(head -c 200000000 /dev/zero | tr \\\\0 x); sleep 1000']
+    resources: {limits: {memory: 32Mi}}
+",
+    );
+    let up = laptop.up(&["up"]);
+    let told =
+        ["it needs more memory than `resources.limits.memory` allows", "are not enforced on this machine"];
+    let described = || {
+        let described = laptop.run(&["describe", "greedy"]).out;
+        told.iter().any(|told| described.contains(told)).then_some(())
+    };
+    assert!(eventually(described).is_some(), "{}", laptop.run(&["describe", "greedy"]).out);
+    up.interrupt();
+}

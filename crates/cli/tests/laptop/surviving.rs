@@ -27,9 +27,11 @@ fn program_of(laptop: &Laptop, words: &str) -> Option<String> {
 #[test]
 fn programs_survive_the_platform_and_are_found_again() {
     let laptop = Laptop::new();
-    let port = free_port();
-    laptop.file("score.yaml", &server(port, ""));
+    let (port, carried) = (free_port(), free_port());
+    let ports = format!("port: {carried}, targetPort: {port}");
+    laptop.file("score.yaml", &server(port, "").replace(&format!("port: {port}"), &ports));
     laptop.must(&["up", "--detach"]);
+    assert!(get(carried).is_some());
     let program = program_of(&laptop, "sample-server").unwrap();
     laptop.kill_platform();
     assert!(get(port).unwrap().contains("hello"), "it serves without the platform");
@@ -39,6 +41,7 @@ fn programs_survive_the_platform_and_are_found_again() {
         Some(program),
         "it was neither stopped nor started twice"
     );
+    assert!(eventually(|| get(carried)).is_some(), "its port is offered again");
     let count = laptop.processes().iter().filter(|process| process.contains("__shim")).count();
     assert_eq!(count, 1);
     let logs = laptop.must(&["logs", "web"]).out;
@@ -70,7 +73,7 @@ fn a_program_that_is_killed_is_started_again_and_the_status_says_so_meanwhile() 
     let program = program_of(&laptop, "sample-server").unwrap();
     assert!(Command::new("kill").args(["-9", &program]).status().unwrap().success());
     let said = up.until("web: not ready: `web` is not running: it was ended by signal 9.");
-    assert!(said.contains("It is started; see its log."), "{said}");
+    assert!(said.contains("It is started again; see its log."), "{said}");
     up.until("web: ready at");
     assert!(get(port).is_some());
     up.interrupt();
@@ -129,4 +132,33 @@ containers:
     std::fs::remove_file(laptop.path().join("alive")).unwrap();
     let twice = || (laptop.must(&["logs", "hung"]).out.matches("begun").count() == 2).then_some(());
     assert!(eventually(twice).is_some(), "{}", laptop.run(&["describe", "hung"]).out);
+}
+
+#[test]
+fn what_runs_is_stopped_although_its_next_version_cannot_be_run_here() {
+    let laptop = Laptop::new();
+    let port = free_port();
+    laptop.file("score.yaml", &server(port, ""));
+    let mut up = laptop.up(&["up"]);
+    up.until("web: ready at");
+    laptop.file("score.yaml", &server(port, "").replace("image: .", "image: nginx"));
+    up.until("must be `.`");
+    assert!(get(port).is_some(), "what ran before runs on");
+    up.interrupt();
+    assert_eq!(get(port), None);
+    assert!(eventually(|| laptop.processes().is_empty().then_some(())).is_some(), "{:?}", laptop.processes());
+}
+
+#[test]
+fn a_platform_that_is_killed_while_somebody_looks_is_started_again() {
+    let laptop = Laptop::new();
+    let port = free_port();
+    let file = laptop.file("score.yaml", &server(port, ""));
+    let mut up = laptop.up(&["up"]);
+    up.until("web: ready at");
+    laptop.kill_platform();
+    up.until("The platform does not answer any more");
+    std::fs::write(&file, server(port, "").replace("GREETING: hello", "GREETING: again")).unwrap();
+    assert!(eventually(|| get(port).filter(|page| page.contains("again"))).is_some());
+    up.interrupt();
 }

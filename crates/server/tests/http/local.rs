@@ -67,6 +67,7 @@ async fn where_a_workload_comes_from_is_noted_before_it_exists() {
         assert_eq!(put(bad).await.status, StatusCode::BAD_REQUEST, "{bad}");
     }
     let noted = noted.0.lock().unwrap();
-    let home = Home { folder: "/here".into(), environment: [("KEY".to_owned(), "value".to_owned())].into() };
+    let environment = [("KEY".to_owned(), "value".to_owned())].into();
+    let home = Home { folder: "/here".into(), path: None, environment };
     assert_eq!(*noted, [("default".to_owned(), "web".to_owned(), home)]);
 }

@@ -4,18 +4,28 @@
 use std::fmt::Write as _;
 
 use kube::ResourceExt;
-use orchestra_api::{ConditionStatus, ConditionType, Workload};
+use orchestra_api::{Condition, ConditionStatus, ConditionType, Workload, workload::ClaimSummary};
 
 use crate::{cmd::show, ui};
+
+/// The conditions in the order in which they fail, with the titles of their columns.
+const CONDITIONS: [(ConditionType, &str); 4] = [
+    (ConditionType::InputsValid, "INPUTS"),
+    (ConditionType::ClaimsReady, "CLAIMS"),
+    (ConditionType::RuntimeReady, "RUNTIME"),
+    (ConditionType::Ready, "READY"),
+];
 
 /// The lines about all workloads.
 pub(super) fn lines(workloads: &[Workload]) -> Vec<String> {
     let width = workloads.iter().map(|workload| workload.name_any().len()).max().unwrap_or(0).max(8);
-    let mut lines = vec![format!("{:<width$}  {:<9}  ENDPOINT", "WORKLOAD", "STATE")];
+    let titles = CONDITIONS.map(|(_, title)| format!("{title:<7}")).join("  ");
+    let mut lines = vec![format!("{:<width$}  {titles}  ENDPOINT", "WORKLOAD")];
     for workload in workloads {
         let status = workload.status.clone().unwrap_or_default();
         let endpoint = status.endpoint.as_deref().unwrap_or("-");
-        let line = format!("{:<width$}  {:<9}  {endpoint}", workload.name_any(), state(workload));
+        let marks = CONDITIONS.map(|(type_, _)| format!("{:<7}", mark(workload, type_))).join("  ");
+        let line = format!("{:<width$}  {marks}  {endpoint}", workload.name_any());
         lines.push(line.trim_end().to_owned());
         for claim in &status.claims {
             let mark = if claim.outputs_available { "ready" } else { "waiting" };
@@ -26,6 +36,25 @@ pub(super) fn lines(workloads: &[Workload]) -> Vec<String> {
         }
     }
     lines.iter().map(|line| ui::printable(line).into_owned()).collect()
+}
+
+/// How a condition stands, in a word.
+fn mark(workload: &Workload, type_: ConditionType) -> &'static str {
+    let is_current =
+        |condition: &&Condition| Some(condition.observed_generation) == workload.metadata.generation;
+    match show::condition(workload, type_).filter(is_current).map(|condition| condition.status) {
+        Some(ConditionStatus::True) => "yes",
+        Some(ConditionStatus::False) => "no",
+        Some(ConditionStatus::Unknown) | None => "?",
+    }
+}
+
+/// What can be used from now on, a line for each dependency that is ready.
+pub(super) fn ready_claims(workload: &Workload) -> Vec<String> {
+    let claims = workload.status.iter().flat_map(|status| &status.claims);
+    let ready = claims.filter(|claim| claim.outputs_available);
+    let line = |claim: &ClaimSummary| format!("{}: {}: {}", workload.name_any(), claim.key, claim.message);
+    ready.map(|claim| ui::printable(&line(claim)).into_owned()).collect()
 }
 
 /// The news about a workload, in one line.
@@ -65,7 +94,7 @@ fn trouble(workload: &Workload) -> Option<String> {
 }
 
 /// What is said of a workload as it was last applied.
-fn current(workload: &Workload) -> Option<&orchestra_api::Condition> {
+fn current(workload: &Workload) -> Option<&Condition> {
     show::condition(workload, ConditionType::Ready)
         .filter(|ready| Some(ready.observed_generation) == workload.metadata.generation)
 }

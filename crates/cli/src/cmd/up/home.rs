@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
@@ -41,8 +41,14 @@ pub(in crate::cmd) async fn reach(data: &Path, namespace: Option<&str>) -> Resul
     if let Some(platform) = find(data, namespace).await {
         return Ok((platform, false));
     }
-    let begin =
-        || start(data).map_err(|error| Trouble::No(format!("the platform could not be started: {error}")));
+    let begin = || {
+        start(data).map_err(|error| {
+                let folder = data.display();
+                Trouble::No(format!(
+                    "the platform cannot keep its data in {folder}: {error}; choose another folder with --data-dir"
+                ))
+            })
+    };
     let mut child = begin()?;
     let deadline = Instant::now() + START;
     loop {
@@ -71,7 +77,7 @@ pub(in crate::cmd) async fn reach(data: &Path, namespace: Option<&str>) -> Resul
 
 /// Starts a platform that outlives this program.
 fn start(data: &Path) -> std::io::Result<Child> {
-    fs::create_dir_all(data)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
     let log = fs::File::options().create(true).append(true).mode(0o600).open(data.join(LOG))?;
     if log.metadata()?.len() > LONGEST_LOG {
         log.set_len(0)?;

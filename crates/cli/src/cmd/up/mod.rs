@@ -6,36 +6,37 @@
 mod board;
 mod files;
 pub(super) mod home;
+mod news;
 mod screen;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use http::Method;
 use k8s_openapi::jiff::Timestamp;
-use kube::{
-    ResourceExt,
-    api::{ListParams, WatchEvent, WatchParams},
-};
-use orchestra_api::{Condition, ConditionStatus, ConditionType, Reason, Workload, plan::SUSPENDED};
-use tokio::{sync::mpsc, task::JoinHandle};
+use kube::ResourceExt;
+use orchestra_api::{ConditionType, Workload, plan::SUSPENDED};
+use tokio::{sync::mpsc, task::JoinSet};
 
-use self::{files::Files, screen::Screen};
+use self::{
+    files::Files,
+    news::{News, Prefix, output, watch},
+    screen::Screen,
+};
 use super::{
     apply::{self, Described},
-    down,
+    attach, down,
     home::ENV_FILE,
-    logs::Wish,
     platform::{self, Platform, Trouble},
     serve::asked_to_stop,
     show,
     wait::{self, Goals},
 };
 use crate::{
-    args::{Documents, Goal, Up, data_dir},
+    args::{Documents, Format, Goal, Up, data_dir},
     exit::Exit,
     ui,
 };
@@ -44,8 +45,6 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(200);
 /// How long what was begun may take to stop.
 const STOP: Duration = Duration::from_mins(1);
-/// How long everything may take to become ready, where that is awaited.
-const READY: Duration = Duration::from_mins(10);
 
 pub(crate) fn run(args: &Up) -> Exit {
     platform::run(up(args))
@@ -62,29 +61,40 @@ async fn up(args: &Up) -> Result<Exit, Trouble> {
     if started {
         ui::say(&format!("Started the platform in the background; its data is in {}.", data.display()));
     }
+    platform.make_namespace().await?;
     let mut session = Session {
         platform,
+        data,
         documents,
         screen: Screen::new(),
         workloads: BTreeMap::new(),
         told: BTreeMap::new(),
+        ready: BTreeSet::new(),
+        explained: BTreeSet::new(),
         is_open: !args.open,
         since: Timestamp::now(),
     };
-    session.apply(described).await?;
+    // From here on, what was begun is ended in good order.
+    let mut ending = Box::pin(asked_to_stop());
+    let applied = session.apply(described).await;
     if args.detach {
+        applied?;
         let names = session.workloads.keys().cloned().collect();
-        return wait::wait(&session.platform, Goals { names, goal: Goal::Ready, timeout: READY }).await;
+        let goals = Goals { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
+        return wait::wait(&session.platform, goals).await;
     }
-    let ended = session.follow().await;
+    let ended = match applied {
+        Ok(()) => session.follow(&mut ending).await,
+        Err(trouble) => Err(trouble),
+    };
     if args.keep {
         session.write(&["Everything runs on; `orchestra down` stops it.".to_owned()])?;
-    } else {
-        let names = session.workloads.keys().cloned().collect();
-        stop(&session.platform, names, args.rm).await?;
-        home::end(&session.platform, &data).await;
+        return ended.map(|()| Exit::Yes);
     }
-    ended.map(|()| Exit::Yes)
+    let names = session.workloads.keys().cloned().collect();
+    let stopped = stop(&session.platform, names, args.rm).await?;
+    home::end(&session.platform, &session.data).await;
+    ended.map(|()| stopped)
 }
 
 /// A folder stands for the Score files in it.
@@ -123,24 +133,22 @@ fn score_files(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
 /// What one `up` has begun.
 struct Session {
     platform: Platform,
+    /// The folder of the platform's data.
+    data: PathBuf,
     documents: Documents,
     screen: Screen,
     /// The workloads of the files, as they were last seen.
     workloads: BTreeMap<String, Workload>,
     /// What was last told of each.
     told: BTreeMap<String, String>,
+    /// What was said of dependencies that are ready.
+    ready: BTreeSet<String>,
+    /// The workloads of which it was said where they run.
+    explained: BTreeSet<String>,
     /// Whether the endpoint was opened, or need not be.
     is_open: bool,
     /// From when on their output is shown.
     since: Timestamp,
-}
-
-/// Something that happened.
-enum News {
-    /// A workload has changed.
-    Workload(Box<Workload>),
-    /// A line of output.
-    Output(String),
 }
 
 impl Session {
@@ -153,47 +161,58 @@ impl Session {
         Ok(())
     }
 
-    /// Follows the workloads until the user wants to end.
-    async fn follow(&mut self) -> Result<(), Trouble> {
-        let (news, mut told) = mpsc::channel(256);
-        let watching = tokio::spawn(watch(self.platform.clone(), news.clone()));
-        let mut outputs: BTreeMap<String, JoinHandle<()>> = BTreeMap::new();
+    /// Follows the workloads until the user wants to end. A platform that is lost is started again.
+    async fn follow(&mut self, stop: &mut (impl Future<Output = ()> + Unpin)) -> Result<(), Trouble> {
         let mut files = Files::see(self.watched());
         let mut look = tokio::time::interval(LOOK);
-        let mut stop = std::pin::pin!(asked_to_stop());
         loop {
-            for name in self.workloads.keys() {
-                if !outputs.contains_key(name) {
-                    let prefixed = self.workloads.len() > 1;
-                    let output =
-                        output(self.platform.clone(), name.clone(), prefixed, self.since, news.clone());
-                    outputs.insert(name.clone(), tokio::spawn(output));
+            let (news, mut told) = mpsc::channel(256);
+            let mut tasks = JoinSet::new();
+            tasks.spawn(watch(self.platform.clone(), news.clone()));
+            let mut followed = BTreeSet::new();
+            loop {
+                for (name, workload) in &self.workloads {
+                    if followed.insert(name.clone()) {
+                        let containers = workload.spec.0.get("containers").and_then(|all| all.as_object());
+                        let prefixed = Prefix {
+                            workload: self.workloads.len() > 1,
+                            container: containers.is_some_and(|all| all.len() > 1),
+                        };
+                        let platform = self.platform.clone();
+                        tasks.spawn(output(platform, name.clone(), prefixed, self.since, news.clone()));
+                    }
                 }
-            }
-            tokio::select! {
-                () = &mut stop => break,
-                Some(news) = told.recv() => self.take(news)?,
-                _ = look.tick() => {
-                    if files.have_changed() {
-                        self.apply_again().await?;
+                tokio::select! {
+                    () = &mut *stop => return Ok(()),
+                    Some(news) = told.recv() => match news {
+                        News::Lost => break,
+                        news => self.take(news).await?,
+                    },
+                    _ = look.tick() => {
+                        if files.have_changed() {
+                            self.apply_again().await?;
+                            files = Files::see(self.watched());
+                        }
                     }
                 }
             }
+            self.since = Timestamp::now();
+            self.write(&["The platform does not answer any more; it is started again.".to_owned()])?;
+            (self.platform, _) = home::reach(&self.data, Some(&self.platform.namespace)).await?;
         }
-        watching.abort();
-        outputs.values().for_each(JoinHandle::abort);
-        Ok(())
     }
 
     /// The files whose edits matter.
     fn watched(&self) -> Vec<PathBuf> {
         let beside = self.documents.files.iter().map(|file| file.with_file_name(ENV_FILE));
         let files = self.documents.files.iter().chain(&self.documents.overrides_file).cloned();
-        files.chain(beside).filter(|file| file.as_os_str() != "-").collect()
+        let sources = self.documents.files.iter().flat_map(|file| attach::sources(file));
+        files.chain(beside).chain(sources).filter(|file| file.as_os_str() != "-").collect()
     }
 
     /// A file was edited: what is wrong with it is shown, and what runs runs on.
     async fn apply_again(&mut self) -> Result<(), Trouble> {
+        self.screen.clear().map_err(|error| closed(&error))?;
         match apply::described(&self.documents) {
             Ok(described) => {
                 self.write(&["A file was edited; applying it.".to_owned()])?;
@@ -206,26 +225,51 @@ impl Session {
         }
     }
 
-    fn take(&mut self, news: News) -> Result<(), Trouble> {
+    /// What was selected for a workload, and why.
+    async fn placement(&self, name: &str) -> Vec<String> {
+        let asked = self.platform.ask(Method::GET, name, "explain", Vec::new(), Format::Human).await;
+        // It is said again by `explain`; nothing depends on it here.
+        let text = asked.map(|answer| answer.text).unwrap_or_default();
+        let section = text.lines().skip_while(|line| *line != "Where it runs:").skip(1);
+        let reasons =
+            section.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("  stays on"));
+        reasons.map(|line| format!("{name}: {}", ui::printable(line.trim()))).collect()
+    }
+
+    async fn take(&mut self, news: News) -> Result<(), Trouble> {
         match news {
             News::Output(line) => self.write(&[line]),
+            News::Gone(name) if self.workloads.contains_key(&name) => {
+                self.write(&[format!("{name} was deleted.")])
+            }
+            News::Gone(_) | News::Listed(_) | News::Lost => Ok(()),
             News::Workload(workload) => {
                 let name = workload.name_any();
                 if !self.workloads.contains_key(&name) {
                     return Ok(());
                 }
                 let line = board::news(&workload);
-                if board::is_ready(&workload) && !self.is_open {
+                let is_ready = board::is_ready(&workload);
+                if is_ready && !self.is_open {
                     self.is_open = true;
                     open(&workload);
+                }
+                for ready in board::ready_claims(&workload) {
+                    if self.ready.insert(ready.clone()) {
+                        self.write(&[ready])?;
+                    }
                 }
                 self.workloads.insert(name.clone(), *workload);
                 if !self.screen.is_terminal() && self.told.get(&name) != Some(&line) {
                     self.write(std::slice::from_ref(&line))?;
-                    self.told.insert(name, line);
+                    self.told.insert(name.clone(), line);
+                }
+                if is_ready && self.explained.insert(name.clone()) {
+                    let reasons = self.placement(&name).await;
+                    self.write(&reasons)?;
                 }
                 let all: Vec<_> = self.workloads.values().cloned().collect();
-                self.screen.draw(board::lines(&all)).map_err(|error| closed(&error))
+                self.screen.draw(&board::lines(&all)).map_err(|error| closed(&error))
             }
         }
     }
@@ -236,9 +280,9 @@ impl Session {
 }
 
 /// Stops workloads, and waits until they are; with `remove`, also what was made for them goes.
-pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) -> Result<(), Trouble> {
+pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) -> Result<Exit, Trouble> {
     if names.is_empty() {
-        return Ok(());
+        return Ok(Exit::Yes);
     }
     ui::say("Stopping…");
     for name in &names {
@@ -249,9 +293,12 @@ pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) 
         }
     }
     if remove {
-        wait::wait(platform, Goals { names, goal: Goal::Deleted, timeout: STOP }).await?;
-        ui::say("Stopped, and removed.");
-        return Ok(());
+        let goals = Goals { names, goal: Goal::Deleted, timeout: STOP, quiet: true };
+        let exit = wait::wait(platform, goals).await?;
+        if exit == Exit::Yes {
+            ui::say("Stopped, and removed.");
+        }
+        return Ok(exit);
     }
     if tokio::time::timeout(STOP, until_stopped(platform, &names)).await.is_err() {
         return Err(Trouble::No(format!(
@@ -260,80 +307,30 @@ pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) 
         )));
     }
     ui::say("Stopped; the data stays. `orchestra up` goes on, `orchestra down --rm` removes everything.");
-    Ok(())
+    Ok(Exit::Yes)
 }
 
 /// Waits until nothing of these workloads runs.
 async fn until_stopped(platform: &Platform, names: &[String]) {
     let (news, mut told) = mpsc::channel(16);
     let watching = tokio::spawn(watch(platform.clone(), news));
-    let mut left: Vec<&String> = names.iter().collect();
-    while let Some(News::Workload(workload)) = told.recv().await {
-        // What could never be planned never ran.
-        let is_over = |runtime: &Condition| {
-            let was_planned = matches!(runtime.reason, Reason::RuntimeProvisioning | Reason::RuntimeDegraded);
-            runtime.message.contains(SUSPENDED) || !was_planned && runtime.status != ConditionStatus::True
-        };
-        if show::condition(&workload, ConditionType::RuntimeReady).is_none_or(is_over) {
-            left.retain(|name| **name != workload.name_any());
-        }
-        if left.is_empty() {
-            break;
+    let mut left: BTreeSet<&String> = names.iter().collect();
+    while !left.is_empty()
+        && let Some(news) = told.recv().await
+    {
+        match news {
+            News::Workload(workload) => {
+                let runtime = show::condition(&workload, ConditionType::RuntimeReady);
+                if runtime.is_some_and(|runtime| runtime.message.contains(SUSPENDED)) {
+                    left.remove(&workload.name_any());
+                }
+            }
+            News::Gone(name) => drop(left.remove(&name)),
+            News::Listed(there) => left.retain(|name| there.contains(*name)),
+            News::Output(_) | News::Lost => {}
         }
     }
     watching.abort();
-}
-
-/// Tells of every change of a workload in the namespace.
-async fn watch(platform: Platform, news: mpsc::Sender<News>) {
-    let api = platform.workloads();
-    loop {
-        if let Ok(listed) = api.list(&ListParams::default()).await {
-            let version = listed.metadata.resource_version.clone().unwrap_or_default();
-            for workload in listed {
-                if news.send(News::Workload(Box::new(workload))).await.is_err() {
-                    return;
-                }
-            }
-            if let Ok(events) = api.watch(&WatchParams::default(), &version).await {
-                let mut events: BoxStream<'_, _> = events.boxed();
-                while let Ok(Some(event)) = events.try_next().await {
-                    let (WatchEvent::Added(workload) | WatchEvent::Modified(workload)) = event else {
-                        continue;
-                    };
-                    if news.send(News::Workload(Box::new(workload))).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-}
-
-/// Tells what a workload writes, with its name before each line where there are several. Goes on where it was when the
-/// platform was away.
-async fn output(
-    platform: Platform,
-    name: String,
-    prefixed: bool,
-    mut since: Timestamp,
-    news: mpsc::Sender<News>,
-) {
-    loop {
-        let wish = Wish { since: Some(since), follow: true, ..Wish::default() };
-        if let Ok(mut lines) = platform.logs(&name, &wish).await {
-            while let Some(Ok(line)) = lines.next().await {
-                since = line.time.checked_add(Duration::from_nanos(1)).unwrap_or(line.time);
-                let text = ui::printable(&line.text);
-                let text = if prefixed { format!("{name} | {text}") } else { format!("| {text}") };
-                if news.send(News::Output(text)).await.is_err() {
-                    return;
-                }
-            }
-        }
-        tokio::time::sleep(LOOK).await;
-    }
 }
 
 /// Opens the endpoint of a workload in a browser.

@@ -33,8 +33,20 @@ impl Screen {
         Ok(())
     }
 
+    /// Takes back what is drawn, so that others can write.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        let drawn = std::mem::take(&mut self.drawn);
+        let mut out = io::stdout().lock();
+        erase(&mut out, drawn.len())?;
+        out.flush()
+    }
+
     /// Draws lines in place of those that were drawn before. Where there is no terminal, nothing is drawn.
-    pub(super) fn draw(&mut self, lines: Vec<String>) -> io::Result<()> {
+    pub(super) fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+        // A line that the terminal would break counts as several when it is taken back.
+        let (width, height) = size();
+        let lines = lines.iter().take(height).map(|line| line.chars().take(width).collect::<String>());
+        let lines: Vec<_> = lines.collect();
         if !self.is_terminal || lines == self.drawn {
             return Ok(());
         }
@@ -47,6 +59,13 @@ impl Screen {
         self.drawn = lines;
         Ok(())
     }
+}
+
+/// How many characters fit into a line of the terminal, and how many lines can be taken back.
+fn size() -> (usize, usize) {
+    let size =
+        rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 1);
+    size.map_or((80, 23), |size| (usize::from(size.ws_col), usize::from(size.ws_row) - 1))
 }
 
 /// Goes back over lines, and clears everything below.

@@ -1,0 +1,241 @@
+//! `orchestra up` as its user meets it: how long it takes, what it costs, and what it looks like.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::root;
+
+/// How often each thing is done.
+const ROUNDS: usize = 10;
+/// For how long nothing is done, to see what that costs.
+const IDLE: Duration = Duration::from_secs(20);
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A folder of data, and the program.
+struct Laptop {
+    program: PathBuf,
+    home: PathBuf,
+}
+
+impl Laptop {
+    fn new(program: &Path) -> Result<Self, String> {
+        let home = std::env::temp_dir().join(format!("orchestra-laptop-{}", std::process::id()));
+        fs::create_dir_all(&home).map_err(|error| error.to_string())?;
+        let program = program.canonicalize().map_err(|error| format!("{}: {error}", program.display()))?;
+        Ok(Self { program, home })
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(args).env("HOME", &self.home).current_dir(root());
+        command.env_remove("XDG_DATA_HOME").env_remove("ORCHESTRA_DATA_DIR");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Result<Duration, String> {
+        let began = Instant::now();
+        let output = self.command(args).output().map_err(|error| error.to_string())?;
+        if output.status.success() {
+            Ok(began.elapsed())
+        } else {
+            Err(format!("{args:?}: {}", String::from_utf8_lossy(&output.stderr)))
+        }
+    }
+}
+
+impl Drop for Laptop {
+    fn drop(&mut self) {
+        // What cannot be removed here is in a folder for such things.
+        let _ = self.run(&["down", "--rm"]);
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+/// Measures, and prints what was measured.
+pub(crate) fn bench(program: &Path) -> Result<(), String> {
+    let laptop = Laptop::new(program)?;
+    let hello =
+        fs::read_to_string(root().join("examples/hello/score.yaml")).map_err(|error| error.to_string())?;
+    let port = free_port()?;
+    let file = laptop.home.join("score.yaml");
+    let write = |greeting: &str| {
+        let text = hello.replace("8080", &port.to_string()).replace("Hello from ${metadata.name}!", greeting);
+        fs::write(&file, text).map_err(|error| error.to_string())
+    };
+    let path = file.to_string_lossy().into_owned();
+    let up = ["up", "--detach", path.as_str()];
+    let (mut first, mut again, mut edits) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        write(&format!("first {round}"))?;
+        first.push(laptop.run(&up)?);
+        write(&format!("again {round}"))?;
+        again.push(laptop.run(&up)?);
+        laptop.run(&["down", "--rm"])?;
+    }
+    write("watched")?;
+    let watching = laptop.command(&["up", path.as_str()]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut watching = watching.map_err(|error| error.to_string())?;
+    until(|| get(port).is_some_and(|page| page.contains("watched")))?;
+    for round in 0..ROUNDS {
+        let began = Instant::now();
+        write(&format!("edit {round}"))?;
+        until(|| get(port).is_some_and(|page| page.contains(&format!("edit {round}"))))?;
+        edits.push(began.elapsed());
+    }
+    end(&mut watching)?;
+    laptop.run(&up)?;
+    let before = costs(&laptop.home)?;
+    thread::sleep(IDLE);
+    let after = costs(&laptop.home)?;
+    println!("exec to Ready, hello, the platform started for it: {}", spread(&mut first));
+    println!("exec to Ready, hello, on a platform that runs: {}", spread(&mut again));
+    println!("edit to the new page: {}", spread(&mut edits));
+    for ((name, rss, cpu), (_, _, later)) in before.iter().zip(&after) {
+        let share = (later - cpu) / IDLE.as_secs_f64() * 100.0;
+        println!("idle, {name}: {rss:.1} MiB resident, {share:.2} % of a core");
+    }
+    laptop.run(&["down", "--rm"])?;
+    let mut visits = Vec::new();
+    for _ in 0..3 {
+        visits.push(laptop.run(&["up", "--detach", "examples/visits"])?);
+        laptop.run(&["down", "--rm"])?;
+    }
+    println!("exec to Ready, a web application with a new postgres: {}", spread(&mut visits));
+    Ok(())
+}
+
+/// What the processes of a platform cost: their name, resident MiB, and seconds of processor so far.
+fn costs(home: &Path) -> Result<Vec<(String, f64, f64)>, String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").map_err(|error| error.to_string())?.flatten() {
+        let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        let command = read("cmdline").replace('\0', " ");
+        if !command.contains(&*home.to_string_lossy()) {
+            continue;
+        }
+        let name = if command.contains(" serve ") { "platform" } else { "shim" };
+        let status = read("status");
+        let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+        let rss: f64 = rss.and_then(|kib| kib.trim().parse().ok()).unwrap_or_default();
+        let stat = read("stat");
+        let fields: Vec<f64> = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .filter_map(|field| field.parse().ok())
+            .collect();
+        // After the state, which is no number: the 11th and 12th are user and system time in hundredths.
+        let cpu = fields.get(10..12).map_or(0.0, |times| times.iter().sum::<f64>() / 100.0);
+        found.push((name.to_owned(), rss / 1024.0, cpu));
+    }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(found)
+}
+
+/// Runs an example as a user would, and draws what the terminal shows.
+pub(crate) fn picture(program: &Path) -> Result<(), String> {
+    let laptop = Laptop::new(program)?;
+    let mut child = laptop
+        .command(&["up", "examples/visits"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let (sender, lines) = mpsc::channel();
+    let streams = [
+        child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+    ];
+    for stream in streams.into_iter().flatten() {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+    }
+    drop(sender);
+    let mut shown = vec!["$ orchestra up examples/visits".to_owned()];
+    let mut is_ended = false;
+    while let Ok(line) = lines.recv_timeout(PATIENCE) {
+        let is_placed = line.contains("takes the workload");
+        shown.push(line.replace(&*laptop.home.to_string_lossy(), "~"));
+        if is_placed && !is_ended {
+            is_ended = true;
+            get(8081).ok_or("the application does not answer")?;
+            thread::sleep(Duration::from_secs(1));
+            shown.push("^C".to_owned());
+            end(&mut child)?;
+        }
+    }
+    let path = root().join("docs/up.svg");
+    fs::write(&path, draw(&shown)).map_err(|error| error.to_string())?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+fn draw(lines: &[String]) -> String {
+    let width = 16 + 8 * lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
+    let height = 24 + 20 * lines.len();
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"monospace\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#1d1f21\"/>\n"
+    );
+    for (number, line) in lines.iter().enumerate() {
+        let fill = if line.starts_with("$ ") { "#b5bd68" } else { "#c5c8c6" };
+        let text = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let _ = writeln!(
+            svg,
+            "<text x=\"12\" y=\"{}\" fill=\"{fill}\" xml:space=\"preserve\">{text}</text>",
+            26 + 20 * number
+        );
+    }
+    svg + "</svg>\n"
+}
+
+fn end(child: &mut Child) -> Result<(), String> {
+    let id = child.id().to_string();
+    let told = Command::new("kill").args(["-INT", &id]).status().map_err(|error| error.to_string())?;
+    let ended = child.wait().map_err(|error| error.to_string())?;
+    if told.success() && ended.success() { Ok(()) } else { Err("it did not end well".to_owned()) }
+}
+
+fn until(mut holds: impl FnMut() -> bool) -> Result<(), String> {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        if holds() {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    Err("waited in vain".to_owned())
+}
+
+fn spread(times: &mut [Duration]) -> String {
+    times.sort();
+    let at = |index: usize| times.get(index).map_or(0, Duration::as_millis);
+    format!("median {} ms, worst {} ms of {}", at(times.len() / 2), at(times.len() - 1), times.len())
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|error| error.to_string())?;
+    Ok(listener.local_addr().map_err(|error| error.to_string())?.port())
+}
+
+fn get(port: u16) -> Option<String> {
+    let mut connection = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    connection.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).ok()?;
+    (!answer.is_empty()).then_some(answer)
+}
