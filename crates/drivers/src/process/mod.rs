@@ -42,6 +42,7 @@ mod keeper;
 mod limits;
 mod lock;
 mod memory;
+mod news;
 mod output;
 mod ports;
 mod prepare;

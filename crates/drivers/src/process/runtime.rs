@@ -11,10 +11,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{
-    future::BoxFuture,
-    stream::{self, BoxStream, StreamExt},
-};
+use futures_util::{future::BoxFuture, stream::BoxStream};
 use orchestra_api::{
     condition::Reason,
     plan::{InventoryItem, Kind, WorkloadPlanSpec},
@@ -28,6 +25,7 @@ use super::{
     keeper::{Keeper, Site, Version, Wanted},
     limits::Limits,
     memory::{self, Memory},
+    news::News,
     output,
     ports::{Holder, Ports},
     prepare::{Blueprint, Preparation},
@@ -51,14 +49,11 @@ pub struct Process {
     launcher: Launcher,
     ports: Ports,
     keepers: Mutex<BTreeMap<Holder, Keeper>>,
-    listeners: Listeners,
+    news: News,
     /// Whether files and folders can be put where a program expects them.
     can_place: bool,
     limits: Limits,
 }
-
-/// Who wants to know what is new.
-type Listeners = Arc<Mutex<Vec<mpsc::UnboundedSender<Holder>>>>;
 
 impl Process {
     /// The runtime of this machine, with its data in a folder that exists. `program` is the binary that plays the shim.
@@ -75,7 +70,7 @@ impl Process {
             launcher,
             ports,
             keepers: Mutex::default(),
-            listeners: Listeners::default(),
+            news: News::default(),
             can_place,
             limits: Limits::find(),
         }
@@ -89,7 +84,7 @@ impl Process {
     /// Notes where a Workload comes from.
     pub fn note(&self, namespace: &str, name: &str, home: Home) -> io::Result<()> {
         if folders::note(&self.data, namespace, name, home)? {
-            tell(&self.listeners, &(namespace.to_owned(), name.to_owned()));
+            self.news.tell(&(namespace.to_owned(), name.to_owned()));
         }
         Ok(())
     }
@@ -114,8 +109,8 @@ impl Process {
         let runs = Runs::new(folder.clone(), self.launcher.clone(), self.limits.clone(), causes);
         let site =
             Site { data: self.data.clone(), holder: holder.clone(), folder, is_limited: self.limits.hold() };
-        let (listeners, told) = (Arc::clone(&self.listeners), holder.clone());
-        let keeper = Keeper::begin(site, runs, causing, wanted, move || tell(&listeners, &told));
+        let (news, told) = (self.news.clone(), holder.clone());
+        let keeper = Keeper::begin(site, runs, causing, wanted, move || news.tell(&told));
         keepers.insert(holder.clone(), keeper);
     }
 
@@ -137,7 +132,7 @@ impl Process {
             ),
         })?;
         for other in waiting {
-            tell(&self.listeners, &other);
+            self.news.tell(&other);
         }
         let folder = self.folder(holder);
         memory::hold_ports(&folder, &ports).map_err(|error| unwritable(&folder, &error))
@@ -249,7 +244,7 @@ impl Runtime for Process {
             if is_gone || (!self.folder(&holder).exists() && !self.keepers().contains_key(&holder)) {
                 self.keepers().remove(&holder);
                 for other in self.ports.release(&holder) {
-                    tell(&self.listeners, &other);
+                    self.news.tell(&other);
                 }
                 folders::forget(&self.data, &holder.0, &holder.1)
                     .map_err(|error| unwritable(&self.data, &error))?;
@@ -265,15 +260,8 @@ impl Runtime for Process {
     }
 
     fn changes(&self) -> BoxStream<'static, (String, String)> {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-        stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver))).boxed()
+        self.news.listen()
     }
-}
-
-fn tell(listeners: &Listeners, holder: &Holder) {
-    let mut listeners = listeners.lock().unwrap_or_else(PoisonError::into_inner);
-    listeners.retain(|listener| listener.send(holder.clone()).is_ok());
 }
 
 fn root(data: &Path) -> PathBuf {

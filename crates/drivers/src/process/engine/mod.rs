@@ -17,7 +17,6 @@ mod database;
 mod environment;
 mod means;
 mod neighbours;
-mod news;
 mod params;
 mod random;
 mod secret;
@@ -45,13 +44,14 @@ use orchestra_core::{
 use serde_json::Value as Json;
 
 use super::{
-    Launcher, proxy, servers,
+    Launcher,
+    news::News,
+    proxy, servers,
     things::{self, Thing},
 };
 use crate::{DriverError, Neighbourhood, Provisioner, Released};
 use database::{POSTGRES, REDIS};
 use means::{Id, Proxy, Servers};
-use news::News;
 use params::{Params, broken, listed, refused};
 use web::Laid;
 

@@ -11,7 +11,6 @@
 
 mod attendant;
 mod halt;
-mod news;
 mod port;
 mod postgres;
 mod redis;
@@ -24,11 +23,10 @@ use std::{path::Path, time::Duration};
 use futures_util::stream::{BoxStream, StreamExt as _};
 
 use self::{
-    news::News,
     postgres::{Postgres, Wanted},
     redis::Caches,
 };
-use super::Launcher;
+use super::{Launcher, news::News};
 use crate::SecretText;
 
 /// The namespace and identity of an instance.

@@ -32,10 +32,12 @@ use tokio::{
 use super::{
     Id, Standing,
     attendant::{Attendant, Program, Stage, Trouble, starting},
-    news::News,
     runs::Runs,
 };
-use crate::{SecretText, process::Launcher};
+use crate::{
+    SecretText,
+    process::{Launcher, news::News},
+};
 
 const NAME: &str = "redis";
 /// The programs, the best first.

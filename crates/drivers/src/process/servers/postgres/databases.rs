@@ -17,11 +17,13 @@ use super::{
 };
 use crate::{
     SecretText,
-    process::servers::{
-        Id, Standing,
-        attendant::{Attendant, Program, Stage, make_folder, starting},
+    process::{
         news::News,
-        runs::Runs,
+        servers::{
+            Id, Standing,
+            attendant::{Attendant, Program, Stage, make_folder, starting},
+            runs::Runs,
+        },
     },
 };
 

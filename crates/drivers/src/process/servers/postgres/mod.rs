@@ -18,8 +18,11 @@ use std::{
 use tokio::{task::JoinSet, time::sleep};
 
 use self::{book::Names, cluster::Cluster, databases::Databases};
-use super::{Id, Standing, news::News};
-use crate::{SecretText, process::Launcher};
+use super::{Id, Standing};
+use crate::{
+    SecretText,
+    process::{Launcher, news::News},
+};
 
 /// How soon it is looked again for what this machine lacks.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
