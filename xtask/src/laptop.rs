@@ -100,9 +100,12 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
     println!("exec to Ready, hello, the platform started for it: {}", spread(&mut first));
     println!("exec to Ready, hello, on a platform that runs: {}", spread(&mut again));
     println!("edit to the new page: {}", spread(&mut edits));
-    for ((name, rss, cpu), (_, _, later)) in before.iter().zip(&after) {
-        let share = (later - cpu) / IDLE.as_secs_f64() * 100.0;
-        println!("idle, {name}: {rss:.1} MiB resident, {share:.2} % of a core");
+    for (begun, later) in before.iter().zip(&after) {
+        let share = (later.cpu - begun.cpu) / IDLE.as_secs_f64() * 100.0;
+        let Cost { name, rss, pss, .. } = later;
+        println!(
+            "idle, {name}: {rss:.1} MiB resident, {pss:.1} MiB with its share of what others map, {share:.2} % of a core"
+        );
     }
     laptop.run(&["down", "--rm"])?;
     let mut visits = Vec::new();
@@ -114,8 +117,16 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// What the processes of a platform cost: their name, resident MiB, and seconds of processor so far.
-fn costs(home: &Path) -> Result<Vec<(String, f64, f64)>, String> {
+/// What a process costs: resident MiB, those counted in parts that several map, and seconds of processor so far.
+struct Cost {
+    name: &'static str,
+    rss: f64,
+    pss: f64,
+    cpu: f64,
+}
+
+/// What the processes of a platform cost.
+fn costs(home: &Path) -> Result<Vec<Cost>, String> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").map_err(|error| error.to_string())?.flatten() {
         let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
@@ -124,9 +135,11 @@ fn costs(home: &Path) -> Result<Vec<(String, f64, f64)>, String> {
             continue;
         }
         let name = if command.contains(" serve ") { "platform" } else { "shim" };
-        let status = read("status");
-        let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
-        let rss: f64 = rss.and_then(|kib| kib.trim().parse().ok()).unwrap_or_default();
+        let memory = read("smaps_rollup");
+        let mib = |title: &str| {
+            let kib = memory.lines().find_map(|line| line.strip_prefix(title)?.trim().strip_suffix(" kB"));
+            kib.and_then(|kib| kib.trim().parse::<f64>().ok()).unwrap_or_default() / 1024.0
+        };
         let stat = read("stat");
         let fields: Vec<f64> = stat
             .rsplit(')')
@@ -137,9 +150,9 @@ fn costs(home: &Path) -> Result<Vec<(String, f64, f64)>, String> {
             .collect();
         // After the state, which is no number: the 11th and 12th are user and system time in hundredths.
         let cpu = fields.get(10..12).map_or(0.0, |times| times.iter().sum::<f64>() / 100.0);
-        found.push((name.to_owned(), rss / 1024.0, cpu));
+        found.push(Cost { name, rss: mib("Rss:"), pss: mib("Pss:"), cpu });
     }
-    found.sort_by(|one, other| one.0.cmp(&other.0));
+    found.sort_by(|one, other| one.name.cmp(other.name));
     Ok(found)
 }
 

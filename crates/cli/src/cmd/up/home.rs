@@ -86,6 +86,8 @@ fn start(data: &Path) -> std::io::Result<Child> {
         .args(["serve", "--background", "--data-dir"])
         .arg(data)
         .current_dir("/")
+        // One pool of memory for all threads: nobody else waits for it here, and it stays small.
+        .env("MALLOC_ARENA_MAX", "1")
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
