@@ -100,6 +100,33 @@ resources: {key: {type: secret, params: {keys: [token]}}}
 }
 
 #[test]
+fn a_secret_in_a_file_is_for_the_program_alone() {
+    let laptop = Laptop::new();
+    laptop.file(
+        "score.yaml",
+        "apiVersion: score.dev/v1b1
+metadata: {name: filed}
+containers:
+  main:
+    image: .
+    command: [sh, -c, 'stat -c %a /orchestra-filed/config > seen.new; grep -c token=.... /orchestra-filed/config >> seen.new; mv seen.new seen; exec sleep 1000']
+    files: {/orchestra-filed/config: {content: 'token=${resources.key.token}'}}
+resources: {key: {type: secret, params: {keys: [token]}}}
+",
+    );
+    laptop.must(&["up", "--detach"]);
+    let seen = eventually(|| fs::read_to_string(laptop.path().join("seen")).ok()).unwrap();
+    assert_eq!(seen, "600\n1\n");
+    let token = laptop.must(&["outputs", "filed", "key", "token"]).out;
+    let found = std::process::Command::new("grep")
+        .args(["-rl", "--exclude=objects.redb", token.trim()])
+        .arg(laptop.data())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "it is in the store of secrets only");
+}
+
+#[test]
 fn a_service_that_is_not_there_is_waited_for_and_named() {
     let laptop = Laptop::new();
     laptop.file(

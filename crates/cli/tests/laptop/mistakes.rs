@@ -126,3 +126,14 @@ resources: {data: {type: volume}}
     assert!(described.contains("write one without `..`"), "{described}");
     up.interrupt();
 }
+
+#[test]
+fn a_folder_that_cannot_hold_the_data_is_named_with_the_remedy() {
+    let laptop = Laptop::new();
+    laptop.file("score.yaml", &score("web", "containers: {web: {image: ., command: [sleep, '9']}}\n"));
+    let file = laptop.file("a-file", "");
+    let output = laptop.command(&["up"]).env("ORCHESTRA_DATA_DIR", file.join("data")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("a-file/data") && said.contains("choose another folder with --data-dir"), "{said}");
+}

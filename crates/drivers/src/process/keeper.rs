@@ -40,6 +40,8 @@ use crate::Observation;
 const READY_WITHIN: Duration = Duration::from_mins(2);
 /// How long what was found running may take to show that it is ready, before anything is said of it.
 const FOUND_AGAIN: Duration = Duration::from_secs(2);
+/// How long a new version waits for a port before the last good one runs again.
+const PORT_PATIENCE: Duration = Duration::from_secs(20);
 /// How soon a port that another program holds is tried again.
 const PORT_AGAIN: Duration = Duration::from_secs(2);
 
@@ -206,10 +208,18 @@ impl Keeping {
         let is_starting = !step.start.is_empty();
         if plan.lifecycle.suspend {
             self.offer_none().await;
+            // Who goes on begins anew.
+            self.remember(Memory {
+                failed: None,
+                tries: BTreeMap::new(),
+                tried: String::new(),
+                ..self.memory.clone()
+            });
         } else if !self.runs.any_other(&plan.revision) {
             // Also of what was found again: nobody has offered its ports since.
             if let Some(trouble) = self.offer_ports(plan, is_starting).await {
-                if self.fail(wanted, &in_force, trouble.clone()) {
+                let is_late = self.began.as_ref().is_some_and(|(_, at)| at.elapsed() >= PORT_PATIENCE);
+                if is_late && self.fail(wanted, &in_force, trouble.clone()) {
                     return Some(Duration::ZERO);
                 }
                 self.say_trouble(wanted, trouble);
@@ -217,6 +227,8 @@ impl Keeping {
             }
         }
         if is_starting {
+            // What came before it took its own time.
+            self.began = Some((plan.revision.clone(), Instant::now()));
             self.note_tries(plan);
             for container in &step.start {
                 self.runs.start(container, &version).await;

@@ -23,8 +23,9 @@ use super::{
 };
 use crate::{DriverError, Secrets, Target};
 
-/// The access mode of files for which nothing is said.
+/// The access modes of files for which nothing is said: of plain ones, and of those with secrets in them.
 const MODE: u32 = 0o644;
+const SECRET_MODE: u32 = 0o600;
 /// The variables of the platform's own environment that every program gets.
 const INHERITED: [&str; 6] = ["HOME", "LANG", "LOGNAME", "TMPDIR", "TZ", "USER"];
 
@@ -90,8 +91,9 @@ impl Preparation<'_> {
                     })?
                 }
             };
+            let usual = if is_secret(&file.content) { SECRET_MODE } else { MODE };
             let mode =
-                file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok()).unwrap_or(MODE);
+                file.mode.as_deref().and_then(|mode| u32::from_str_radix(mode, 8).ok()).unwrap_or(usual);
             files.push(PlacedFile { target: target.into(), content, mode });
         }
         let mut mounts = Vec::new();
@@ -170,6 +172,12 @@ impl Preparation<'_> {
             }),
         }
     }
+}
+
+/// Whether a file has a secret in it.
+fn is_secret(content: &FileContent) -> bool {
+    let is_output = |segment: &Segment| matches!(segment, Segment::ClaimOutput(_));
+    matches!(content, FileContent::Text(text) if text.iter().any(is_output))
 }
 
 fn unreadable(error: &io::Error) -> DriverError {

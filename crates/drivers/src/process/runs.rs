@@ -9,7 +9,7 @@ use std::{
 };
 
 use orchestra_api::plan::{Container, WorkloadPlanSpec};
-use orchestra_score::model::Protocol;
+use orchestra_score::model::{Protocol, Ready};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -119,7 +119,8 @@ impl Runs {
         }
         let part = |(name, tracked): (&String, &mut Tracked)| {
             let health = *tracked.health.borrow();
-            if health.ready {
+            // What runs to its end is not proven by running on.
+            if health.ready && !supervise::runs_once(&version.plan, name) {
                 tracked.ready_since.get_or_insert_with(Instant::now);
             } else {
                 tracked.ready_since = None;
@@ -226,6 +227,7 @@ impl Runs {
         let stage = match launched {
             Ok(()) => Stage::Running,
             Err(why) => {
+                self.limits.forget(&folder);
                 *self.failures.entry(container.to_owned()).or_default() += 1;
                 Stage::Ended { well: false, how: why, at: SystemTime::now() }
             }
@@ -255,7 +257,7 @@ impl Runs {
         let folder = tracked.folder.clone();
         let farewell = tracked.farewell.take();
         tracked.watchers.spawn(async move {
-            if let Some((surroundings, command)) = farewell {
+            if let Some((surroundings, command)) = farewell.filter(|(_, command)| !command.is_empty()) {
                 // However it goes, the program is told next.
                 let _ = tokio::time::timeout(GRACE, surroundings.run(&command)).await;
             }
@@ -316,6 +318,7 @@ impl Runs {
                 if let Err(error) = run::take_away(folder) {
                     tracing::warn!(folder = %folder.display(), %error, "what was never started could not be removed");
                 }
+                self.limits.forget(folder);
                 lost("it was never started")
             }
         }
@@ -396,7 +399,9 @@ impl Runs {
 /// The ports that have to answer before a container counts as ready: those of the Workload, where it runs on, and says
 /// nothing of its own. Whose they are is not known; but before they answer, the Workload is not ready.
 fn implied(plan: &WorkloadPlanSpec, name: &str, container: &Container) -> Vec<u16> {
-    if supervise::runs_once(plan, name) || container.readiness_probe.is_some() {
+    // Others may wait for it before they open those ports.
+    let is_awaited = container.before.values().any(|ready| *ready == Ready::Healthy);
+    if supervise::runs_once(plan, name) || container.readiness_probe.is_some() || is_awaited {
         return Vec::new();
     }
     let tcp = plan.ports.values().filter(|port| port.protocol == Protocol::Tcp);

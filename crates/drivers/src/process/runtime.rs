@@ -14,7 +14,7 @@ use std::{
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use orchestra_api::{
     condition::Reason,
-    plan::{InventoryItem, Kind, WorkloadPlanSpec},
+    plan::{InventoryItem, Kind, Phase, WorkloadPlanSpec},
 };
 use orchestra_score::model::Protocol;
 use tokio::sync::mpsc;
@@ -114,6 +114,12 @@ impl Process {
         keepers.insert(holder.clone(), keeper);
     }
 
+    /// Whether a Workload has stopped, as this revision wants it.
+    fn is_stopped(&self, holder: &Holder, revision: &str) -> bool {
+        let said = self.keepers().get(holder).and_then(|keeper| keeper.listen().borrow().clone());
+        said.is_some_and(|said| said.phase == Phase::Pending && said.revision.as_deref() == Some(revision))
+    }
+
     /// Takes the ports of a version; those of the last good one are held until the new one has taken its place.
     fn take_ports(
         &self,
@@ -192,16 +198,19 @@ impl Runtime for Process {
             let holder = (target.namespace.clone(), target.name.clone());
             let plan = &target.plan;
             if plan.lifecycle.suspend {
-                // Nothing is needed to stop: not even what could be had no longer.
-                self.take_ports(&holder, plan, None)?;
+                // Nothing is needed to stop: not even what could be had no longer. The ports are let go when it has.
+                if self.is_stopped(&holder, &plan.revision) {
+                    self.take_ports(&holder, plan, None)?;
+                }
                 let version = Arc::new(Version { plan: plan.clone(), blueprint: Blueprint::new() });
                 self.order(&holder, Some(Wanted { version, good: None }));
                 return Ok(());
             }
             let memory = Memory::read(&self.folder(&holder), &plan.workload_ref.uid);
             // What runs to its end has done its work: there is nothing to go back to.
-            let good =
-                memory.good.filter(|good| good.revision != plan.revision && plan.kind == Kind::Service);
+            let is_service =
+                |good: &WorkloadPlanSpec| plan.kind == Kind::Service && good.kind == Kind::Service;
+            let good = memory.good.filter(|good| good.revision != plan.revision && is_service(good));
             self.take_ports(&holder, plan, good.as_ref())?;
             let preparation = Preparation { data: &self.data, target, secrets };
             let blueprint = preparation.prepare(plan).await?;
@@ -225,7 +234,10 @@ impl Runtime for Process {
             let Some(mut said) = said else { return Ok(Observation::default()) };
             // One that has just begun to look says nothing yet; what was said before holds until then.
             let first = tokio::time::timeout(FIRST_LOOK, said.wait_for(Option::is_some)).await;
-            Ok(first.ok().and_then(|said| said.ok()?.clone()).unwrap_or_default())
+            first.ok().and_then(|said| said.ok()?.clone()).ok_or_else(|| DriverError::Transient {
+                reason: Reason::RuntimeProvisioning,
+                message: "The platform is still finding out how it fares.".to_owned(),
+            })
         })
     }
 

@@ -49,6 +49,7 @@ pub(in crate::cmd) async fn reach(data: &Path, namespace: Option<&str>) -> Resul
                 ))
             })
     };
+    let said_before = fs::metadata(data.join(LOG)).map_or(0, |log| log.len());
     let mut child = begin()?;
     let deadline = Instant::now() + START;
     loop {
@@ -58,10 +59,12 @@ pub(in crate::cmd) async fn reach(data: &Path, namespace: Option<&str>) -> Resul
         let ended = child.try_wait().ok().flatten().is_some();
         let is_late = Instant::now() >= deadline;
         if ended || is_late {
-            let said = fs::read_to_string(data.join(LOG)).unwrap_or_default();
+            let said = fs::read(data.join(LOG)).unwrap_or_default();
+            let new = said.get(usize::try_from(said_before).unwrap_or_default()..).unwrap_or(&said);
+            let said = String::from_utf8_lossy(new);
             let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
             // Another one has the folder: it is starting, and will answer, or it is ending, and makes room.
-            if !last.contains(IN_USE) || is_late {
+            if !said.contains(IN_USE) || is_late {
                 return Err(Trouble::Unreachable(format!(
                     "the platform did not start: {}; all it said is in {}",
                     last.trim_start_matches("error: "),

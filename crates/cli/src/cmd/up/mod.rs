@@ -18,8 +18,11 @@ use std::{
 use http::Method;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
-use orchestra_api::{ConditionType, Workload, plan::SUSPENDED};
-use tokio::{sync::mpsc, task::JoinSet};
+use orchestra_api::{ConditionType, Workload, annotation, plan::SUSPENDED};
+use tokio::{
+    sync::mpsc,
+    task::{JoinHandle, JoinSet},
+};
 
 use self::{
     files::Files,
@@ -75,7 +78,9 @@ async fn up(args: &Up) -> Result<Exit, Trouble> {
         since: Timestamp::now(),
     };
     // From here on, what was begun is ended in good order.
-    let mut ending = Box::pin(asked_to_stop());
+    // A task of its own hears them from now on, whatever else is waited for.
+    let mut ending = tokio::spawn(asked_to_stop());
+    tokio::task::yield_now().await;
     let applied = session.apply(described).await;
     if args.detach {
         applied?;
@@ -90,6 +95,9 @@ async fn up(args: &Up) -> Result<Exit, Trouble> {
     if args.keep {
         session.write(&["Everything runs on; `orchestra down` stops it.".to_owned()])?;
         return ended.map(|()| Exit::Yes);
+    }
+    if let Err(Trouble::Unreachable(why)) = ended {
+        return Err(Trouble::Unreachable(why));
     }
     let names = session.workloads.keys().cloned().collect();
     let stopped = stop(&session.platform, names, args.rm).await?;
@@ -162,7 +170,7 @@ impl Session {
     }
 
     /// Follows the workloads until the user wants to end. A platform that is lost is started again.
-    async fn follow(&mut self, stop: &mut (impl Future<Output = ()> + Unpin)) -> Result<(), Trouble> {
+    async fn follow(&mut self, stop: &mut JoinHandle<()>) -> Result<(), Trouble> {
         let mut files = Files::see(self.watched());
         let mut look = tokio::time::interval(LOOK);
         loop {
@@ -183,7 +191,7 @@ impl Session {
                     }
                 }
                 tokio::select! {
-                    () = &mut *stop => return Ok(()),
+                    _ = &mut *stop => return Ok(()),
                     Some(news) = told.recv() => match news {
                         News::Lost => break,
                         news => self.take(news).await?,
@@ -196,9 +204,14 @@ impl Session {
                     }
                 }
             }
-            self.since = Timestamp::now();
+            if self.workloads.values().all(is_suspended) {
+                self.write(&["Everything was stopped elsewhere, and the platform has ended.".to_owned()])?;
+                return Ok(());
+            }
             self.write(&["The platform does not answer any more; it is started again.".to_owned()])?;
-            (self.platform, _) = home::reach(&self.data, Some(&self.platform.namespace)).await?;
+            let namespace = self.platform.namespace.clone();
+            // Also to stop what was begun, there must be a platform that answers.
+            (self.platform, _) = home::reach(&self.data, Some(&namespace)).await?;
         }
     }
 
@@ -217,7 +230,9 @@ impl Session {
             Ok(described) => {
                 self.write(&["A file was edited; applying it.".to_owned()])?;
                 match self.apply(described).await {
-                    Err(Trouble::No(why)) => self.write(&[format!("error: {why}")]),
+                    Err(Trouble::No(why) | Trouble::Unreachable(why)) => {
+                        self.write(&[format!("error: {why}")])
+                    }
                     other => other,
                 }
             }
@@ -238,7 +253,10 @@ impl Session {
 
     async fn take(&mut self, news: News) -> Result<(), Trouble> {
         match news {
-            News::Output(line) => self.write(&[line]),
+            News::Output(line, time) => {
+                self.since = self.since.max(time);
+                self.write(&[line])
+            }
             News::Gone(name) if self.workloads.contains_key(&name) => {
                 self.write(&[format!("{name} was deleted.")])
             }
@@ -327,10 +345,15 @@ async fn until_stopped(platform: &Platform, names: &[String]) {
             }
             News::Gone(name) => drop(left.remove(&name)),
             News::Listed(there) => left.retain(|name| there.contains(*name)),
-            News::Output(_) | News::Lost => {}
+            News::Output(..) | News::Lost => {}
         }
     }
     watching.abort();
+}
+
+/// Whether a workload is to be stopped for now.
+fn is_suspended(workload: &Workload) -> bool {
+    workload.annotations().get(annotation::SUSPEND).is_some_and(|value| value == "true")
 }
 
 /// Opens the endpoint of a workload in a browser.

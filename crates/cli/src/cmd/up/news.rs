@@ -36,8 +36,8 @@ pub(super) enum News {
     Gone(String),
     /// The workloads that there are.
     Listed(BTreeSet<String>),
-    /// A line of output.
-    Output(String),
+    /// A line of output, and just after when it was written.
+    Output(String, Timestamp),
     /// The platform does not answer any more.
     Lost,
 }
@@ -123,7 +123,7 @@ pub(super) async fn output(
                     (false, false) => String::new(),
                 };
                 let text = format!("{from}| {}", ui::printable(&line.text));
-                if tell(&news, News::Output(text)).await.is_err() {
+                if tell(&news, News::Output(text, since)).await.is_err() {
                     return;
                 }
             }
