@@ -64,9 +64,9 @@ impl Walk<'_> {
         let said = self.developer.run("kubectl apply -f docs/examples/node-postgres/workload.yaml")?;
         expect(&said, "workload.score.dev/node-postgres-app created")?;
         // The provisioner is late.
-        let lines = self
-            .developer
-            .watch("kubectl get workload node-postgres-app -w", |line| line.contains("BindingPending"))?;
+        let lines = self.developer.watch("kubectl get workloads.score.dev -w", |line| {
+            line.starts_with("node-postgres-app ") && line.contains("BindingPending")
+        })?;
         row(&lines, lines.len() - 1, &["node-postgres-app", "False", "BindingPending"])?;
         let claims = eventually("the claim is being bound", async || {
             let claims = self.engineer.run("kubectl get resourceclaim.score.dev")?;
@@ -203,7 +203,9 @@ impl Walk<'_> {
     }
 
     fn until_ready(&self, name: &str) -> Result<Vec<String>, Error> {
-        self.developer.watch(&format!("kubectl get workload {name} -w"), |line| line.contains(" True "))
+        // Of all, since kubectl keeps the first change of a single one for itself.
+        let is_ready = |line: &str| line.starts_with(&format!("{name} ")) && line.contains(" True ");
+        self.developer.watch("kubectl get workloads.score.dev -w", is_ready)
     }
 
     fn workload(&self, name: &str) -> Result<Json, Error> {
