@@ -69,16 +69,20 @@ impl Homes for Machine {
     }
 }
 
+/// The runtime and the engine of this machine, by name, where this program contains them.
+#[cfg(all(feature = "process", target_os = "linux"))]
+const MACHINE: Option<(&str, &str)> = Some((CLASS, PROCESS));
+#[cfg(not(all(feature = "process", target_os = "linux")))]
+const MACHINE: Option<(&str, &str)> = None;
+
 /// All that this program contains, by name.
 pub(crate) fn contained() -> Contained {
-    let mut contained =
-        Contained { runtime_classes: BTreeSet::new(), engines: [Static.engine().to_owned()].into() };
-    #[cfg(all(feature = "process", target_os = "linux"))]
-    {
-        contained.runtime_classes.insert(CLASS.to_owned());
-        contained.engines.insert(PROCESS.to_owned());
+    let (runtime, engine) = MACHINE.unzip();
+    let engines = [Static.engine()].into_iter().chain(engine);
+    Contained {
+        runtime_classes: runtime.into_iter().map(ToOwned::to_owned).collect(),
+        engines: engines.map(ToOwned::to_owned).collect(),
     }
-    contained
 }
 
 /// Forgets what was noted of Workloads that do not exist: of those that were deleted, or never came to be.
