@@ -38,6 +38,11 @@ const OURS: &str = "score.dev/";
 /// What kubectl notes for itself.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// Whether annotations of a Workload ask for it to be stopped for now.
+pub fn suspends(annotations: &BTreeMap<String, String>) -> bool {
+    annotations.get(SUSPEND).is_some_and(|value| value == "true")
+}
+
 /// Whether an annotation speaks to the platform.
 pub fn is_ours(key: &str) -> bool {
     key.starts_with(OURS)

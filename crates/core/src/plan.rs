@@ -284,8 +284,7 @@ impl Steps<'_> {
             return;
         }
         let annotations = self.inputs.workload.metadata.annotations.as_ref();
-        let suspend =
-            annotations.and_then(|all| all.get(annotation::SUSPEND)).is_some_and(|said| said == "true");
+        let suspend = annotations.is_some_and(annotation::suspends);
         match self.live.plan {
             Held::Ours(live) if live.metadata.deletion_timestamp.is_none() => {
                 let mut spec = live.spec.clone();

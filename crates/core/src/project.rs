@@ -107,8 +107,7 @@ impl Projection<'_> {
         let volumes = containers.values().flat_map(|container| container.volumes.values());
         let strategy =
             if volumes.into_iter().any(|v| !v.read_only) { Strategy::Recreate } else { Strategy::Rolling };
-        let annotations = &self.effective.annotations;
-        let suspend = annotations.get(annotation::SUSPEND).is_some_and(|value| value == "true");
+        let suspend = annotation::suspends(&self.effective.annotations);
         Lifecycle { strategy, suspend, ..Lifecycle::default() }
     }
 

@@ -72,8 +72,7 @@ impl Watched {
     async fn runs_nothing(&self) -> bool {
         let workloads: Api<Workload> = Api::all(self.client.clone());
         let is_stopped = |workload: &Workload| {
-            workload.metadata.deletion_timestamp.is_none()
-                && workload.annotations().get(annotation::SUSPEND).is_some_and(|value| value == "true")
+            workload.metadata.deletion_timestamp.is_none() && annotation::suspends(workload.annotations())
         };
         let listed = workloads.list(&ListParams::default()).await;
         listed.is_ok_and(|all| all.iter().all(is_stopped)) && !(self.is_busy)()

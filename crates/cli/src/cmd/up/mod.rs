@@ -204,7 +204,7 @@ impl Session {
                     }
                 }
             }
-            if self.workloads.values().all(is_suspended) {
+            if self.workloads.values().all(|workload| annotation::suspends(workload.annotations())) {
                 self.write(&["Everything was stopped elsewhere, and the platform has ended.".to_owned()])?;
                 return Ok(());
             }
@@ -349,11 +349,6 @@ async fn until_stopped(platform: &Platform, names: &[String]) {
         }
     }
     watching.abort();
-}
-
-/// Whether a workload is to be stopped for now.
-fn is_suspended(workload: &Workload) -> bool {
-    workload.annotations().get(annotation::SUSPEND).is_some_and(|value| value == "true")
 }
 
 /// Opens the endpoint of a workload in a browser.
