@@ -191,7 +191,8 @@ pub struct Volume {
     /// The key of the claim that provides it; absent only where the backend takes names of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// The name of the volume, where the author refers to an output of the claim or to a name of the backend.
+    /// What its provider calls the volume: the output that the author refers to, else the output `source` of the claim;
+    /// or a name of the backend.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source: Text,
     /// A path inside the volume.
@@ -354,6 +355,9 @@ pub struct Claim {
     pub type_: String,
     /// Which sort of it.
     pub class: String,
+    /// The identity of the thing behind it, which everything bears that was made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
     /// The revision of its outputs: a rotated secret is a new revision of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs_revision: Option<String>,

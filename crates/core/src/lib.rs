@@ -31,12 +31,14 @@ pub mod preview;
 mod project;
 pub mod provision;
 pub mod range;
+pub mod render;
 mod request;
 pub mod revision;
 pub mod selector;
 mod sentence;
 pub mod status;
 mod teardown;
+pub mod template;
 pub mod validate;
 
 pub use decision::{Applied, Decision, Denied};

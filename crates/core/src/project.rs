@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use orchestra_api::{
     WorkloadRef, annotation,
+    claim::Output,
+    label,
     plan::{
         Claim, Container, ExposureTarget, File, FileContent, Header, HttpGet, Kind, Lifecycle, Port, Probe,
         Segment, Strategy, Volume, WorkloadPlanSpec,
@@ -14,7 +16,7 @@ use orchestra_api::{
 use orchestra_score::{
     expansion::{self, Content, FileError, Unexpanded},
     model,
-    placeholder::{Segment as Piece, Token, tokens},
+    placeholder::{Segment as Piece, Token, to_text, tokens},
 };
 use serde_json::{Map, Value as Json};
 
@@ -29,6 +31,8 @@ use crate::{
 
 /// The type of claims that publish an address of the Workload.
 const ROUTE: &str = "route";
+/// The output of a claim by which its provider names a volume.
+const SOURCE: &str = "source";
 
 /// Everything that goes into a plan.
 #[derive(Debug)]
@@ -171,7 +175,7 @@ impl Projection<'_> {
                             message: format!("Waiting for the volume `{key}`."),
                         });
                     }
-                    (Some(key.clone()), Vec::new())
+                    (Some(key.clone()), self.source(key))
                 }
                 _ => (named_claim(&volume.source), text(pieces)),
             };
@@ -193,6 +197,16 @@ impl Projection<'_> {
             );
         }
         volumes
+    }
+
+    /// What the provider of a volume calls it, if it says so.
+    fn source(&self, key: &str) -> Vec<Segment> {
+        let outputs =
+            self.outputs.claim(key).and_then(|claim| claim.status.as_ref()).map(|said| &said.outputs);
+        match outputs.and_then(|outputs| outputs.get(SOURCE)) {
+            Some(Output::Value(value)) => vec![Segment::Literal(to_text(value))],
+            Some(Output::SecretKeyRef(_)) | None => Vec::new(),
+        }
     }
 
     fn routes(&self) -> impl Iterator<Item = &str> {
@@ -240,12 +254,15 @@ impl Projection<'_> {
         }
         let claim = |(key, is_secret): (&str, bool)| {
             let resource = self.document.resources.as_ref()?.get(key)?;
-            let status = self.outputs.claim(key).and_then(|claim| claim.status.as_ref());
+            let claim = self.outputs.claim(key);
+            let status = claim.and_then(|claim| claim.status.as_ref());
+            let labels = claim.and_then(|claim| claim.metadata.labels.as_ref());
             Some(Claim {
                 key: key.to_owned(),
                 name: self.claims.get(key)?.clone(),
                 type_: resource.type_.clone(),
                 class: self.effective.classes.get(key)?.clone(),
+                instance: labels.and_then(|labels| labels.get(label::INSTANCE)).cloned(),
                 outputs_revision: status
                     .filter(|_| is_secret)
                     .and_then(|status| status.outputs_revision.clone()),

@@ -13,6 +13,10 @@ pub fn of(spec: &WorkloadPlanSpec) -> String {
         for administrative in ["revision", "observedWorkloadGeneration"] {
             fields.remove(administrative);
         }
+        // It follows from type, class and id; without the id, from what else the claim says.
+        for claim in fields.get_mut("claims").and_then(Json::as_array_mut).into_iter().flatten() {
+            claim.as_object_mut().map(|claim| claim.remove("instance"));
+        }
     }
     // Maps are sorted, so the text is the same for the same meaning.
     name::hash(&[&meaning.to_string()])

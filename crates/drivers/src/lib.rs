@@ -4,6 +4,8 @@
 //! implementations there are. Neither trait reads or writes objects of the API: what they need is handed to them,
 //! what they find they hand back, and the controllers report it.
 
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 pub mod neighbourhood;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub mod process;
@@ -12,6 +14,8 @@ pub mod runtime;
 pub mod secret;
 #[cfg(feature = "static")]
 pub mod static_engine;
+#[cfg(feature = "template")]
+pub mod template;
 
 pub use neighbourhood::Neighbourhood;
 pub use provisioner::{Provisioner, Released};

@@ -1,0 +1,1 @@
+//! The runtime `kubernetes`: plans as objects of the cluster whose API the platform itself uses.
