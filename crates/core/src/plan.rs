@@ -116,6 +116,7 @@ impl Steps<'_> {
         let (claims, outputs) = self.claim(&resources, &effective, &placed.placement, &names);
         let planned = Projection {
             workload: self.inputs.workload_ref(),
+            namespace: self.inputs.namespace_name(),
             generation: self.inputs.generation(),
             document: &document,
             labels: self.inputs.workload.metadata.labels.as_ref().unwrap_or(&BTreeMap::new()),
@@ -326,9 +327,10 @@ impl Steps<'_> {
                 return;
             }
             Held::Ours(live) => {
-                // The generation is noted with a change of meaning only: a plan changes with its revision.
+                // A plan changes with its meaning only: its generation, and what follows from the rest, are noted then.
                 if live.spec.revision == revision {
                     spec.observed_workload_generation = live.spec.observed_workload_generation;
+                    spec.claims.clone_from(&live.spec.claims);
                 }
                 let desired = WorkloadPlan { metadata: self.metadata_of_child(), spec, status: None };
                 if live.spec != desired.spec || metadata_differs(&live.metadata, &desired.metadata) {

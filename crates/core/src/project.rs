@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use orchestra_api::{
     WorkloadRef, annotation,
     claim::Output,
-    label,
+    name,
     plan::{
         Claim, Container, ExposureTarget, File, FileContent, Header, HttpGet, Kind, Lifecycle, Port, Probe,
         Segment, Strategy, Volume, WorkloadPlanSpec,
@@ -38,6 +38,7 @@ const SOURCE: &str = "source";
 #[derive(Debug)]
 pub(crate) struct Projection<'a> {
     pub(crate) workload: WorkloadRef,
+    pub(crate) namespace: &'a str,
     pub(crate) generation: i64,
     pub(crate) document: &'a model::Workload,
     pub(crate) labels: &'a BTreeMap<String, String>,
@@ -254,15 +255,15 @@ impl Projection<'_> {
         }
         let claim = |(key, is_secret): (&str, bool)| {
             let resource = self.document.resources.as_ref()?.get(key)?;
-            let claim = self.outputs.claim(key);
-            let status = claim.and_then(|claim| claim.status.as_ref());
-            let labels = claim.and_then(|claim| claim.metadata.labels.as_ref());
+            let status = self.outputs.claim(key).and_then(|claim| claim.status.as_ref());
+            let class = self.effective.classes.get(key)?;
+            let (id, workload) = (resource.id.as_deref(), &self.workload.name);
             Some(Claim {
                 key: key.to_owned(),
                 name: self.claims.get(key)?.clone(),
                 type_: resource.type_.clone(),
-                class: self.effective.classes.get(key)?.clone(),
-                instance: labels.and_then(|labels| labels.get(label::INSTANCE)).cloned(),
+                class: class.clone(),
+                instance: Some(name::instance(self.namespace, &resource.type_, class, id, workload, key)),
                 outputs_revision: status
                     .filter(|_| is_secret)
                     .and_then(|status| status.outputs_revision.clone()),

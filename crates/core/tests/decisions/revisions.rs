@@ -4,7 +4,7 @@
 use std::fs;
 
 use orchestra_api::plan::WorkloadPlanSpec;
-use orchestra_core::{lint::lint, revision};
+use orchestra_core::{lint::lint, plan, revision};
 use orchestra_score::{Source, SourceId, yaml};
 use serde_json::{Value as Json, json};
 
@@ -47,6 +47,19 @@ fn a_workload_still_has_the_plan_that_an_earlier_version_made_of_it() {
         let text = yaml::to_yaml(&json!({"plan": plan})).unwrap();
         assert_eq!(json!(plan), kept["plan"], "{name} now has this plan, and everything is rolled:\n{text}");
     }
+}
+
+#[test]
+fn a_plan_of_a_version_that_did_not_name_the_things_behind_claims_is_left_as_it_is() {
+    let (_, kept) = kept().into_iter().find(|(name, _)| name == "route.yaml").unwrap();
+    let mut world = World::new(DOCUMENT);
+    world.write(json!({}), json!({}), kept["spec"].clone());
+    world.settle();
+    for claim in world.plan.iter_mut().flat_map(|plan| &mut plan.spec.claims) {
+        claim.instance = None;
+    }
+    let decision = plan(&world.inputs().unwrap());
+    assert_eq!(decision.plan, None);
 }
 
 #[test]
