@@ -4,6 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use super::language::{
+    machine::Machine,
+    value::{Field, MapKind, Value},
+    {port_record, service_record},
+};
+
 /// What the templates of an entry see, beside what earlier templates of the same run gave.
 ///
 /// A map that is `None` is a nil map: it prints as empty, and `toJson` gives `null`.
@@ -68,4 +74,54 @@ pub struct Port {
     pub target_port: i64,
     /// `TCP` or `UDP`.
     pub protocol: String,
+}
+
+impl Inputs {
+    /// The fields that templates see, but for what earlier templates gave.
+    pub(super) fn fields(&self, machine: &mut Machine) -> Vec<Field> {
+        let mut fields = Vec::new();
+        let mut add = |name: &'static str, value: Value| fields.push(Field { name, json: name, value });
+        for (name, text) in [
+            ("Uid", &self.uid),
+            ("Type", &self.type_),
+            ("Class", &self.class),
+            ("Id", &self.id),
+            ("SourceWorkload", &self.source_workload),
+        ] {
+            add(name, Value::text(text));
+        }
+        for (name, map) in [("Params", &self.params), ("Metadata", &self.metadata)] {
+            add(name, object(machine, map.as_ref()));
+        }
+        add("WorkloadServices", self.services(machine));
+        if let Some(compose) = &self.compose {
+            add("ComposeProjectName", Value::text(&compose.project_name));
+            add("MountsDirectory", Value::text(&compose.mounts_directory));
+        } else {
+            add("Guid", Value::text(&self.guid));
+            add("Namespace", Value::text(&self.namespace));
+            add("WorkloadMetadata", object(machine, self.workload_metadata.as_ref()));
+        }
+        fields
+    }
+
+    fn services(&self, machine: &mut Machine) -> Value {
+        let mut services = BTreeMap::new();
+        for (workload, service) in &self.workload_services {
+            let mut ports = BTreeMap::new();
+            for (key, port) in &service.ports {
+                let record = port_record(machine, &port.name, port.port, port.target_port, &port.protocol);
+                ports.insert(key.clone(), record);
+            }
+            let ports = machine.heap.new_map(MapKind::Ports, ports);
+            let record = service_record(machine, Value::text(&service.service_name), ports);
+            services.insert(workload.clone(), record);
+        }
+        machine.heap.new_map(MapKind::Services, services)
+    }
+}
+
+/// A map of the inputs; none is a nil map.
+fn object(machine: &mut Machine, map: Option<&Map<String, Json>>) -> Value {
+    map.map_or(Value::Map(MapKind::Any, None), |map| machine.heap.object(map))
 }

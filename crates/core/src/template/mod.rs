@@ -4,13 +4,18 @@
 //! evaluated one after the other, each giving YAML: `init`, `state`, `shared`, `outputs`, `manifests`. Everything here
 //! is pure: random values follow from a seed, so that the same seed and inputs give the same result.
 //!
+//! `language` is the template language itself; it is bounded, so that no template can hang or exhaust the platform.
 
+mod decode;
 mod entry;
 mod inputs;
+mod language;
+mod manifest;
 mod provision;
+mod random;
 mod secret_ref;
 
 pub use entry::{Entry, FileFault, Templates, load};
 pub use inputs::{Compose, Inputs, Port, Service};
-pub use provision::{Cause, Failure, Given};
+pub use provision::{Cause, Failure, Given, render_text};
 pub use secret_ref::{Segment, decode_secret_refs, encode_secret_ref};
