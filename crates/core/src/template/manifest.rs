@@ -84,6 +84,8 @@ fn normalise(value: &mut Json, under: &str) -> Result<(), String> {
         }
         Json::Array(items) => items.iter_mut().try_for_each(|item| normalise(item, ""))?,
         Json::Object(map) => {
+            // Null is as good as nothing to Go's decoder, also in maps of texts.
+            map.retain(|_, item| !item.is_null());
             for (key, item) in map.iter_mut() {
                 let is_quantity = QUANTITIES.contains(&under) || key == "sizeLimit";
                 if is_quantity && let Json::Number(number) = item {
@@ -123,7 +125,6 @@ fn unknown(given: &Json, read: &Json, at: &str) -> Option<String> {
             let place = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
             match read.get(key) {
                 Some(read) => unknown(value, read, &place),
-                None if value.is_null() => None,
                 None => Some(place),
             }
         }),

@@ -19,3 +19,6 @@ pub use entry::{Entry, FileFault, Templates, load};
 pub use inputs::{Compose, Inputs, Port, Service};
 pub use provision::{Cause, Failure, Given, render_text};
 pub use secret_ref::{Segment, decode_secret_refs, encode_secret_ref};
+
+#[cfg(test)]
+mod tests;

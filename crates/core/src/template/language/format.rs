@@ -15,6 +15,8 @@ const WIDTH: usize = 10_000;
 struct Spec {
     minus: bool,
     plus: bool,
+    /// `%+v`: fields of records are named.
+    names: bool,
     sharp: bool,
     space: bool,
     zero: bool,
@@ -123,6 +125,10 @@ impl Printer<'_> {
             self.out.push_str("%!(NOVERB)");
             return "";
         };
+        if verb == 'v' && spec.plus {
+            spec.plus = false;
+            spec.names = true;
+        }
         let rest = chars.as_str();
         if verb == '%' {
             self.out.push('%');
@@ -225,7 +231,7 @@ fn print(heap: &Heap, out: &mut String, value: &Value, verb: char, spec: Spec, n
                 if number > 0 {
                     out.push(' ');
                 }
-                if spec.plus {
+                if spec.names {
                     out.push_str(field.name);
                     out.push(':');
                 }
