@@ -48,9 +48,8 @@ fn strict<K: DeserializeOwned + Serialize>(mut manifest: Json) -> Option<String>
     if let Err(fault) = normalise(&mut manifest, "") {
         return Some(fault);
     }
-    let read = match K::deserialize(&manifest).map(|kind| serde_json::to_value(&kind)) {
-        Ok(Ok(read)) => read,
-        _ => return Some(format!("does not have the fields or types of its kind{}", place::<K>(&manifest))),
+    let Ok(Ok(read)) = K::deserialize(&manifest).map(|kind| serde_json::to_value(&kind)) else {
+        return Some(format!("does not have the fields or types of its kind{}", place::<K>(&manifest)));
     };
     unknown(&manifest, &read, "").map(|field| format!("has a field that its kind does not have: {field}"))
 }

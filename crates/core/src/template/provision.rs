@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
                     stage: stage.to_owned(),
                     cause: Cause::Manifest,
                     text: None,
-                    message: format!("manifest {} {fault}", number + 1),
+                    message: self.blotted(format!("manifest {} {fault}", number + 1)),
                 });
             }
         }

@@ -34,19 +34,16 @@ pub fn decode_secret_refs(text: &str) -> Vec<Segment> {
             .find(CLOSE)
             .and_then(|end| Some((inside[..end].split_once('_')?, &inside[end + CLOSE.len()..])));
         literal.push_str(&rest[..start]);
-        match reference {
-            Some(((name, key), after)) => {
-                if !literal.is_empty() {
-                    segments.push(Segment::Literal(std::mem::take(&mut literal)));
-                }
-                segments.push(Segment::Ref { name: name.to_owned(), key: key.to_owned() });
-                rest = after;
-            }
-            None => {
-                literal.push_str(OPEN);
-                rest = inside;
-            }
+        let Some(((name, key), after)) = reference else {
+            literal.push_str(OPEN);
+            rest = inside;
+            continue;
+        };
+        if !literal.is_empty() {
+            segments.push(Segment::Literal(std::mem::take(&mut literal)));
         }
+        segments.push(Segment::Ref { name: name.to_owned(), key: key.to_owned() });
+        rest = after;
     }
     literal.push_str(rest);
     if !literal.is_empty() {

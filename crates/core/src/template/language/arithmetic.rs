@@ -12,28 +12,28 @@ use super::{
 };
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::variadic("add", &[Any], |_, args| fold(args, 0, i64::wrapping_add)),
+    Function::variadic("add", &[Any], |_, args| Ok(fold(args, 0, i64::wrapping_add))),
     Function::fixed("add1", &[Any], |_, args| Ok(Value::Int64(int64(&args[0]).wrapping_add(1)))),
     Function::fixed("sub", &[Any, Any], |_, args| {
         Ok(Value::Int64(int64(&args[0]).wrapping_sub(int64(&args[1]))))
     }),
-    Function::variadic("mul", &[Any, Any], |_, args| fold(args, 1, i64::wrapping_mul)),
+    Function::variadic("mul", &[Any, Any], |_, args| Ok(fold(args, 1, i64::wrapping_mul))),
     Function::fixed("div", &[Any, Any], |_, args| quotient(args, i64::checked_div)),
     Function::fixed("mod", &[Any, Any], |_, args| quotient(args, i64::checked_rem)),
-    Function::variadic("min", &[Any, Any], |_, args| fold(&args[1..], int64(&args[0]), i64::min)),
-    Function::variadic("max", &[Any, Any], |_, args| fold(&args[1..], int64(&args[0]), i64::max)),
+    Function::variadic("min", &[Any, Any], |_, args| Ok(fold(&args[1..], int64(&args[0]), i64::min))),
+    Function::variadic("max", &[Any, Any], |_, args| Ok(fold(&args[1..], int64(&args[0]), i64::max))),
     Function::variadic("addf", &[Any], |_, args| Ok(Value::Float(args.iter().map(float64).sum()))),
     Function::fixed("ceil", &[Any], |_, args| Ok(Value::Float(float64(&args[0]).ceil()))),
     Function::fixed("floor", &[Any], |_, args| Ok(Value::Float(float64(&args[0]).floor()))),
-    Function::variadic("round", &[Any, Int, Float], round),
+    Function::variadic("round", &[Any, Int, Float], |_, args| Ok(Value::Float(round(args)))),
     Function::fixed("int", &[Any], |_, args| Ok(Value::Int(int64(&args[0])))),
     Function::fixed("int64", &[Any], |_, args| Ok(Value::Int64(int64(&args[0])))),
     Function::fixed("float64", &[Any], |_, args| Ok(Value::Float(float64(&args[0])))),
     Function::fixed("until", &[Int], until),
 ];
 
-fn fold(args: &[Value], start: i64, with: fn(i64, i64) -> i64) -> Result<Value, Wrong> {
-    Ok(Value::Int64(args.iter().map(int64).fold(start, with)))
+fn fold(args: &[Value], start: i64, with: fn(i64, i64) -> i64) -> Value {
+    Value::Int64(args.iter().map(int64).fold(start, with))
 }
 
 fn quotient(args: &[Value], with: fn(i64, i64) -> Option<i64>) -> Result<Value, Wrong> {
@@ -41,7 +41,7 @@ fn quotient(args: &[Value], with: fn(i64, i64) -> Option<i64>) -> Result<Value, 
     result.map(Value::Int64).ok_or(Wrong::new("a number cannot be divided by zero"))
 }
 
-fn round(_: &mut Machine, args: &[Value]) -> Result<Value, Wrong> {
+fn round(args: &[Value]) -> f64 {
     let on = match args.get(2) {
         Some(Value::Float(on)) => *on,
         _ => 0.5,
@@ -50,7 +50,7 @@ fn round(_: &mut Machine, args: &[Value]) -> Result<Value, Wrong> {
     let scale = 10f64.powi(places);
     let digit = scale * float64(&args[0]);
     let rounded = if digit.fract() >= on { digit.ceil() } else { digit.floor() };
-    Ok(Value::Float(rounded / scale))
+    rounded / scale
 }
 
 fn until(machine: &mut Machine, args: &[Value]) -> Result<Value, Wrong> {

@@ -21,10 +21,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::fixed("not", &[Raw], |machine, args| Ok(Value::Bool(!machine.truth(&args[0])))),
     Function::variadic("eq", &[Raw, Raw], |machine, args| eq(machine, args).map(Value::Bool)),
     Function::fixed("ne", &[Raw, Raw], |machine, args| eq(machine, args).map(|equal| Value::Bool(!equal))),
-    Function::fixed("lt", &[Raw, Raw], |machine, args| order(machine, args, Ordering::is_lt)),
-    Function::fixed("le", &[Raw, Raw], |machine, args| order(machine, args, Ordering::is_le)),
-    Function::fixed("gt", &[Raw, Raw], |machine, args| order(machine, args, Ordering::is_gt)),
-    Function::fixed("ge", &[Raw, Raw], |machine, args| order(machine, args, Ordering::is_ge)),
+    Function::fixed("lt", &[Raw, Raw], |_, args| order(args, Ordering::is_lt)),
+    Function::fixed("le", &[Raw, Raw], |_, args| order(args, Ordering::is_le)),
+    Function::fixed("gt", &[Raw, Raw], |_, args| order(args, Ordering::is_gt)),
+    Function::fixed("ge", &[Raw, Raw], |_, args| order(args, Ordering::is_ge)),
     Function::fixed("len", &[Raw], len),
     Function::variadic("index", &[Raw, Raw], index),
     Function::variadic("call", &[Raw, Raw], |_, _| Err(Wrong::new("there is nothing that can be called"))),
@@ -48,7 +48,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(args.iter().find(|arg| !empty(machine, arg)).cloned().unwrap_or(Value::Nil))
     }),
     Function::fixed("ternary", &[Any, Any, Bool], |machine, args| {
-        Ok(args[if machine.truth(&args[2]) { 0 } else { 1 }].clone())
+        Ok(args[usize::from(!machine.truth(&args[2]))].clone())
     }),
     Function::fixed("fail", &[Text], |_, args| Err(Wrong::Failed(args[0].as_text().to_owned()))),
     Function::fixed("kindOf", &[Any], |_, args| Ok(Value::text(args[0].kind()))),
@@ -64,7 +64,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn to_json(machine: &mut Machine, value: &Value, for_html: bool, pretty: bool) -> Result<Value, Wrong> {
-    let text = machine.to_json_text(value, Style { for_html, pretty })?;
+    let text = machine.json_text(value, Style { for_html, pretty })?;
     match text {
         Some(text) => Ok(Value::text(text)),
         None if !for_html => Err(Wrong::new("the value cannot be written as JSON")),
@@ -193,9 +193,8 @@ fn same_other(machine: &mut Machine, a: &Value, b: &Value) -> Result<bool, Wrong
     machine.same(a, b)
 }
 
-fn order(machine: &mut Machine, args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, Wrong> {
+fn order(args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, Wrong> {
     let (a, b) = (&args[0], &args[1]);
-    let _ = machine;
     let ordering = match (a, b) {
         (a, b) if is_whole(basic(a)) && is_whole(basic(b)) => Some(whole(a).cmp(&whole(b))),
         (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),

@@ -82,7 +82,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::fixed("sortAlpha", &[Any], |machine, args| {
         let mut items = machine.strings(&args[0])?;
         items.sort();
-        machine.texts(items)
+        machine.texts(&items)
     }),
     Function::variadic("dict", &[Any], dict),
     Function::fixed("get", &[Map, Text], |machine, args| {
@@ -106,7 +106,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         for map in args {
             keys.extend(machine.entries(map)?.into_keys());
         }
-        machine.texts(keys)
+        machine.texts(&keys)
     }),
     Function::fixed("values", &[Map], |machine, args| {
         let values = machine.entries(&args[0])?.into_values().collect();
@@ -226,7 +226,7 @@ fn dig(machine: &mut Machine, args: &[Value]) -> Result<Value, Wrong> {
         let Value::Text(key) = key else { return Err(Wrong::new("a key is text")) };
         if !matches!(value, Value::Map(MapKind::Any, _)) {
             let name = type_name(&machine.heap, &value);
-            return Err(Wrong::new(format!("looks for {key:?} in a value of type {name}, which is no map")));
+            return Err(Wrong::new(format!("looks for a key in a value of type {name}, which is no map")));
         }
         match machine.entry(&value, key) {
             Some(found) => value = found,

@@ -1,5 +1,7 @@
 //! Printing, as Go's `fmt` does it.
 
+use std::fmt::Write as _;
+
 use super::{
     fault::Wrong,
     machine::Machine,
@@ -12,6 +14,7 @@ const WIDTH: usize = 10_000;
 
 /// How a value is to be printed.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, as they are written")]
 struct Spec {
     minus: bool,
     plus: bool,
@@ -133,12 +136,12 @@ impl Printer<'_> {
         if verb == '%' {
             self.out.push('%');
         } else if bad_index {
-            self.out.push_str(&format!("%!{verb}(BADINDEX)"));
+            let _ = write!(self.out, "%!{verb}(BADINDEX)");
         } else if let Some(value) = self.values.get(self.at) {
             self.at += 1;
             print(heap, &mut self.out, value, verb, spec, false);
         } else {
-            self.out.push_str(&format!("%!{verb}(MISSING)"));
+            let _ = write!(self.out, "%!{verb}(MISSING)");
         }
         rest
     }
@@ -192,7 +195,6 @@ fn print(heap: &Heap, out: &mut String, value: &Value, verb: char, spec: Spec, n
     }
     let text = match value {
         Value::Missing | Value::Nil if verb == 'v' => Some("<nil>".to_owned()),
-        Value::Missing | Value::Nil if nested && verb != 'v' => Some(format!("%!{verb}(<nil>)")),
         Value::Missing | Value::Nil => Some(format!("%!{verb}(<nil>)")),
         Value::Bool(flag) => matches!(verb, 't' | 'v').then(|| flag.to_string()),
         Value::Int(int) | Value::Int64(int) => integer(*int < 0, int.unsigned_abs(), verb, spec),
@@ -241,13 +243,12 @@ fn print(heap: &Heap, out: &mut String, value: &Value, verb: char, spec: Spec, n
             return;
         }
     };
-    match text {
-        Some(text) => pad(out, &text, spec),
-        None => {
-            out.push_str(&format!("%!{verb}({}=", type_name(heap, value)));
-            print(heap, out, value, 'v', Spec::default(), false);
-            out.push(')');
-        }
+    if let Some(text) = text {
+        pad(out, &text, spec);
+    } else {
+        let _ = write!(out, "%!{verb}({}=", type_name(heap, value));
+        print(heap, out, value, 'v', Spec::default(), false);
+        out.push(')');
     }
 }
 
@@ -323,9 +324,18 @@ fn string(text: &str, verb: char, spec: Spec) -> Option<String> {
         'v' | 's' => cut,
         'q' if spec.sharp && !cut.contains('`') && !cut.chars().any(char::is_control) => format!("`{cut}`"),
         'q' => quote(&cut, '"'),
-        'x' => cut.bytes().map(|byte| format!("{byte:02x}")).collect(),
-        'X' => cut.bytes().map(|byte| format!("{byte:02X}")).collect(),
+        'x' => hexadecimal(cut.as_bytes()),
+        'X' => hexadecimal(cut.as_bytes()).to_ascii_uppercase(),
         _ => return None,
+    })
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
     })
 }
 
@@ -344,11 +354,15 @@ pub(super) fn quote(text: &str, mark: char) -> String {
             '\t' => out.push_str("\\t"),
             '\u{b}' => out.push_str("\\v"),
             c if u32::from(c) < 0x20 || u32::from(c) == 0x7f => {
-                out.push_str(&format!("\\x{:02x}", u32::from(c)));
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
             }
             c if is_printable(c) => out.push(c),
-            c if u32::from(c) < 0x10000 => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c => {
+                let _ = match u32::from(c) {
+                    code @ ..0x10000 => write!(out, "\\u{code:04x}"),
+                    code => write!(out, "\\U{code:08x}"),
+                };
+            }
         }
     }
     out.push(mark);

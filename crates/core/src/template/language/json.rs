@@ -1,5 +1,7 @@
 //! JSON, as Go's encoder writes it.
 
+use std::fmt::Write as _;
+
 use super::{
     fault::Wrong,
     machine::Machine,
@@ -18,7 +20,7 @@ pub(super) struct Style {
 
 impl Machine {
     /// The JSON of a value; nothing where JSON has no such value.
-    pub(super) fn to_json_text(&mut self, value: &Value, style: Style) -> Result<Option<String>, Wrong> {
+    pub(super) fn json_text(&mut self, value: &Value, style: Style) -> Result<Option<String>, Wrong> {
         self.weigh(value)?;
         let mut out = String::new();
         let whole = write(&self.heap, &mut out, value, style, 0).is_some();
@@ -102,13 +104,18 @@ fn write_text(out: &mut String, text: &str, for_html: bool) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            '<' | '>' | '&' if for_html => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '<' | '>' | '&' if for_html => escape(out, c),
             // Line ends of JavaScript.
-            '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '\u{2028}' | '\u{2029}' => escape(out, c),
             char::REPLACEMENT_CHARACTER => out.push_str("\\ufffd"),
-            c if u32::from(c) < 0x20 => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if u32::from(c) < 0x20 => escape(out, c),
             c => out.push(c),
         }
     }
     out.push('"');
+}
+
+fn escape(out: &mut String, c: char) {
+    // Writing to a text cannot fail.
+    let _ = write!(out, "\\u{:04x}", u32::from(c));
 }

@@ -87,7 +87,12 @@ pub(super) fn number(token: &str) -> Option<Number> {
         Some(int) => Some(int as f64),
         None => float(token).filter(|_| is_float || hexadecimal && token.contains(['p', 'P'])),
     };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared afterwards")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::float_cmp,
+        reason = "a whole number comes back as it was"
+    )]
     let int = int.or_else(|| float.filter(|f| (*f as i64) as f64 == *f).map(|f| f as i64));
     // A whole number beyond the range of the type is a number still; it fails when it is used.
     let unsigned = int.is_none() && unsigned(token).is_some();

@@ -70,7 +70,7 @@ pub(super) enum Operand {
     /// `( … )`
     Pipe(Box<Pipe>),
     /// `( … ).a.b`
-    Chain(Box<Operand>, Vec<String>),
+    Chain(Box<Self>, Vec<String>),
 }
 
 /// A number whose type depends on where it stands.

@@ -1,5 +1,7 @@
 //! Texts made safe for pages, scripts and addresses.
 
+use std::fmt::Write as _;
+
 pub(in super::super) fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,8 +25,12 @@ pub(in super::super) fn js(text: &str) -> String {
             '\\' => out.push_str("\\\\"),
             '\'' => out.push_str("\\'"),
             '"' => out.push_str("\\\""),
-            '<' | '>' | '&' | '=' => out.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c if u32::from(c) < 0x20 => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            '<' | '>' | '&' | '=' => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c if u32::from(c) < 0x20 => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
             c => out.push(c),
         }
     }
@@ -37,7 +43,9 @@ pub(in super::super) fn query(text: &str) -> String {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
             b' ' => out.push('+'),
-            byte => out.push_str(&format!("%{byte:02X}")),
+            byte => {
+                let _ = write!(out, "%{byte:02X}");
+            }
         }
     }
     out

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     fault::Wrong,
-    format::quote,
+    format::{hexadecimal, quote},
     functions::{
         Body, Function,
         Parameter::{Any, Int, Text},
@@ -41,10 +41,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     of_text("kebabcase", |machine, args| machine.text(kebab_case(args[0].as_text()))),
     of_text("b64enc", |machine, args| machine.text(STANDARD.encode(args[0].as_text()))),
     of_text("b64dec", |machine, args| machine.text(decode_base64(args[0].as_text()))),
-    of_text("sha256sum", |machine, args| {
-        let hash = Sha256::digest(args[0].as_text());
-        machine.text(hash.iter().map(|byte| format!("{byte:02x}")).collect())
-    }),
+    of_text("sha256sum", |machine, args| machine.text(hexadecimal(&Sha256::digest(args[0].as_text())))),
     of_text("atoi", |_, args| Ok(Value::Int(atoi(args[0].as_text())))),
     // Templates see nothing of the environment they run in.
     of_text("env", |_, _| Ok(Value::text(""))),
@@ -66,7 +63,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     of_texts("splitList", |machine, args| {
         let items = split(args[0].as_text(), args[1].as_text());
-        machine.texts(items)
+        machine.texts(&items)
     }),
     of_texts("split", |machine, args| {
         let items = split(args[0].as_text(), args[1].as_text());
@@ -116,7 +113,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 impl Machine {
     /// A list of texts.
-    pub(super) fn texts(&mut self, items: Vec<String>) -> Result<Value, Wrong> {
+    pub(super) fn texts(&mut self, items: &[String]) -> Result<Value, Wrong> {
         let length = items.iter().map(|item| item.len() + size_of::<Value>()).sum();
         self.budget.spend(length)?;
         let items = items.iter().map(Value::text).collect();
