@@ -1,5 +1,9 @@
 //! A plan as objects of a Kubernetes cluster.
 
+pub mod exposure;
+mod names;
+pub(crate) mod values;
+
 use std::collections::BTreeSet;
 
 use orchestra_api::{
@@ -7,6 +11,8 @@ use orchestra_api::{
     reference::SecretKeyRef,
 };
 use serde_json::Value as Json;
+
+pub use names::{REVISION, WORKLOAD_UID, is_immutable, service as service_name};
 
 /// What is rendered: a plan, and where it belongs.
 #[derive(Clone, Copy, Debug)]
