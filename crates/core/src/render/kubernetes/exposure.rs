@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use k8s_openapi::api::{core::v1::Service, networking::v1::Ingress};
 use orchestra_api::{
     exposure::{Exposure, Scope},
-    label,
+    label, name,
     plan::{ExposureTarget, Port},
 };
 use serde_json::Value as Json;
@@ -24,8 +24,8 @@ use crate::endpoint;
 pub struct Facts {
     /// The Ingress or HTTPRoute of the Workload itself, and those that bear the instance of one of its claims.
     pub routes: Vec<RouteFact>,
-    /// The Service of the Workload.
-    pub service: Option<ServiceFact>,
+    /// The Services of the Workload.
+    pub services: Vec<ServiceFact>,
     /// An address under which ports of a node are reached.
     pub node_address: Option<String>,
 }
@@ -50,6 +50,8 @@ pub struct RouteFact {
 /// What a Service says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFact {
+    /// Its name.
+    pub name: String,
     /// Addresses of the load balancer in front of it.
     pub balancers: Vec<String>,
     /// The ports of nodes, by the number of the port.
@@ -126,6 +128,7 @@ impl ServiceFact {
         let ports = service.spec.as_ref().and_then(|spec| spec.ports.as_ref()).into_iter().flatten();
         let number = |port: i32| u16::try_from(port).ok().filter(|port| *port > 0);
         Self {
+            name: service.metadata.name.clone().unwrap_or_default(),
             balancers: addresses.filter_map(|at| at.hostname.clone().or(at.ip.clone())).collect(),
             node_ports: ports
                 .filter(|port| port.protocol.as_deref() != Some("UDP"))
@@ -164,15 +167,17 @@ fn published(url: String, priority: i32, scope: Scope) -> Exposure {
 fn of_port(subject: &Subject<'_>, values: &Values, facts: &Facts, name: &str) -> Vec<String> {
     let Some(port) = subject.plan.ports.get(name) else { return Vec::new() };
     let scheme = scheme(name, port);
-    let service = facts.service.as_ref();
+    let public = names::public_service(subject.name);
+    let service = facts.services.iter().find(|service| service.name == public);
     match values.expose() {
         Expose::None => Vec::new(),
         Expose::Ingress | Expose::Gateway => {
-            let own = names::route(subject.name);
-            let host = host(subject, values, name);
-            let routes = facts.routes.iter().filter(|route| route.instance.is_none() && route.name == own);
-            let urls = routes.flat_map(|route| urls(route, values));
-            urls.filter(|(at, _)| *at == host).map(|(_, url)| url).collect()
+            let wanted = routes(subject, values).into_iter().find(|route| route.port == name);
+            let Some(wanted) = wanted else { return Vec::new() };
+            let own =
+                facts.routes.iter().filter(|route| route.instance.is_none() && route.name == wanted.name);
+            let urls = own.flat_map(|route| urls(route, values));
+            urls.filter(|(host, _)| *host == Some(&wanted.host)).map(|(_, url)| url).collect()
         }
         Expose::LoadBalancer => {
             let balancers = service.into_iter().flat_map(|service| &service.balancers);
@@ -194,9 +199,9 @@ fn of_claim(subject: &Subject<'_>, values: &Values, facts: &Facts, key: &str) ->
 }
 
 /// The addresses that a route serves, with their hosts.
-fn urls(route: &RouteFact, values: &Values) -> Vec<(Option<String>, String)> {
+fn urls<'f>(route: &'f RouteFact, values: &Values) -> Vec<(Option<&'f String>, String)> {
     let is_plain = |host: &String| !host.contains('*');
-    let mut found: Vec<(Option<String>, String)> = Vec::new();
+    let mut found: Vec<(Option<&String>, String)> = Vec::new();
     for (host, path) in route.places.iter().filter(|_| route.is_served) {
         let Some(name) = host.as_ref().or(route.address.as_ref()).filter(|host| is_plain(host)) else {
             continue;
@@ -206,7 +211,7 @@ fn urls(route: &RouteFact, values: &Values) -> Vec<(Option<String>, String)> {
         let (scheme, usual) = if is_encrypted { ("https", 443) } else { ("http", 80) };
         let url = url(scheme, name, values.port.unwrap_or(usual), path);
         if found.iter().all(|(_, known)| *known != url) {
-            found.push((host.clone(), url));
+            found.push((host.as_ref(), url));
         }
     }
     found
@@ -225,18 +230,37 @@ fn inside(subject: &Subject<'_>) -> Option<Exposure> {
     Some(published(url(scheme(name, port), &host, port.port, "/"), priority, Scope::Internal))
 }
 
-/// The host under the domain of the platform for a port that is published: that of the first is the Workload's own.
-pub(super) fn host(subject: &Subject<'_>, values: &Values, port: &str) -> Option<String> {
-    let mut ports = subject.plan.exposures.iter().filter_map(|exposure| match &exposure.target {
+/// A route of the Workload's own to one of its ports.
+pub(super) struct Route<'a> {
+    pub(super) port: &'a str,
+    pub(super) name: String,
+    pub(super) host: String,
+}
+
+/// The routes that the runtime itself makes: for the ports that are published, under the domain of the platform. The
+/// first of them bears the name of the Workload.
+pub(super) fn routes<'a>(subject: &Subject<'a>, values: &Values) -> Vec<Route<'a>> {
+    let Some(domain) = &values.domain else { return Vec::new() };
+    let ports = published_ports(subject);
+    let route = |(index, port): (usize, &'a str)| {
+        let name = match index {
+            0 => subject.name.to_owned(),
+            _ => name::derived(&[subject.name, port], &["route", subject.name, port]),
+        };
+        // Each namespace has a domain of its own, so that none can take the hosts of another.
+        let host = format!("{name}.{}.{domain}", subject.namespace);
+        Route { port, name, host }
+    };
+    ports.into_iter().enumerate().map(route).collect()
+}
+
+/// The ports that the runtime itself publishes. Those behind a claim are published by its provisioner.
+pub(super) fn published_ports<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
+    let ports = subject.plan.exposures.iter().filter_map(|exposure| match &exposure.target {
         ExposureTarget::Port(name) => Some(name.as_str()),
         ExposureTarget::ClaimKey(_) => None,
     });
-    let label = match ports.next() {
-        Some(first) if first == port => subject.name.to_owned(),
-        _ => orchestra_api::name::derived(&[subject.name, port], &["host", subject.name, port]),
-    };
-    // A name of its own for each part: namespaces cannot take each other's hosts.
-    values.domain.as_ref().map(|domain| format!("{label}.{}.{domain}", subject.namespace))
+    ports.collect()
 }
 
 /// What is spoken on a port.

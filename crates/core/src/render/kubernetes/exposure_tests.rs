@@ -112,10 +112,11 @@ fn routes_of_claims_are_published_by_their_priority() {
 fn a_load_balancer_is_published_with_its_address() {
     let plan = plan(json!({"expose": "loadBalancer"}));
     let facts = |balancers: &[&str]| Facts {
-        service: Some(ServiceFact {
+        services: vec![ServiceFact {
+            name: names::public_service("shop"),
             balancers: balancers.iter().map(|b| (*b).to_owned()).collect(),
             ..ServiceFact::default()
-        }),
+        }],
         ..Facts::default()
     };
     assert_eq!(urls_of(&plan, &facts(&[]))[0].2, Scope::Internal);
@@ -126,8 +127,12 @@ fn a_load_balancer_is_published_with_its_address() {
 #[test]
 fn a_port_of_nodes_is_published_with_the_address_of_a_node() {
     let plan = plan(json!({"expose": "nodePort"}));
-    let service = ServiceFact { node_ports: [(8080, 30123), (9000, 30124)].into(), ..ServiceFact::default() };
-    let mut facts = Facts { service: Some(service), ..Facts::default() };
+    let service = ServiceFact {
+        name: names::public_service("shop"),
+        node_ports: [(8080, 30123)].into(),
+        ..ServiceFact::default()
+    };
+    let mut facts = Facts { services: vec![service], ..Facts::default() };
     assert_eq!(urls_of(&plan, &facts)[0].2, Scope::Internal);
     facts.node_address = Some("10.240.0.1".to_owned());
     assert_eq!(urls_of(&plan, &facts)[0].0, "http://10.240.0.1:30123");

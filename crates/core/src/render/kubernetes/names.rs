@@ -37,9 +37,10 @@ pub fn service(workload: &str) -> String {
     workload.to_owned()
 }
 
-/// The name of the Ingress or the route.
-pub(super) fn route(workload: &str) -> String {
-    workload.to_owned()
+/// The name under which published ports are reached from outside, where no Ingress and no gateway leads to them: what
+/// is not published stays inside.
+pub(super) fn public_service(workload: &str) -> String {
+    name::derived(&["public", workload], &["public", workload])
 }
 
 /// The name of what runs the containers of a Workload that writes to a volume.
