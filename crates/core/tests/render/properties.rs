@@ -62,20 +62,14 @@ fn expanded(text: &str, known: &BTreeMap<&str, &str>) -> Vec<u8> {
                 out.push(b'$');
                 at += 2;
             }
-            (b'$', Some(b'(')) => match text[at..].find(')') {
-                Some(end) => {
-                    let name = &text[at + 2..at + end];
-                    match known.get(name) {
-                        Some(value) => out.extend(value.as_bytes()),
-                        None => out.extend(text[at..=at + end].as_bytes()),
-                    }
-                    at += end + 1;
-                }
-                None => {
-                    out.extend(b"$(");
-                    at += 2;
-                }
-            },
+            (b'$', Some(b'(')) => {
+                let end = text[at..].find(')').map(|end| at + end);
+                let value = end.and_then(|end| known.get(&text[at + 2..end]));
+                // What is not known, and what does not end, stays as it is.
+                let whole = end.map_or(at + 2, |end| end + 1);
+                out.extend(value.map_or(&bytes[at..whole], |value| value.as_bytes()));
+                at = whole;
+            }
             (b'$', Some(other)) => {
                 // A byte beyond ASCII is taken for a character of its own, and spoiled.
                 out.push(b'$');

@@ -4,7 +4,7 @@ use orchestra_api::plan::WorkloadPlanSpec;
 use orchestra_core::render::kubernetes::lacks;
 use serde_json::{Value as Json, json};
 
-fn said(containers: Json, values: Json) -> Vec<String> {
+fn said(containers: &Json, values: &Json) -> Vec<String> {
     let plan: WorkloadPlanSpec = serde_json::from_value(json!({
         "workloadRef": {"name": "shop", "uid": "u1"}, "observedWorkloadGeneration": 1, "revision": "r1",
         "runtimeClass": "kubernetes", "backendId": "eu", "profile": "web", "kind": "Service",
@@ -86,13 +86,13 @@ fn what_a_cluster_cannot_do_is_told_with_the_field_and_the_remedy() {
             "`containers` cannot be started: containers wait for each other: app for web for app.",
         ),
     ] {
-        assert_eq!(said(containers.clone(), json!({})), [sentence], "{containers}");
+        assert_eq!(said(&containers, &json!({})), [sentence], "{containers}");
     }
 }
 
 #[test]
 fn settings_that_are_not_known_are_told() {
-    let said = said(json!({"app": {"image": "i"}}), json!({"replica": 2}));
+    let said = said(&json!({"app": {"image": "i"}}), &json!({"replica": 2}));
     assert!(
         said.len() == 1
             && said[0]

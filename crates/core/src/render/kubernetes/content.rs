@@ -1,6 +1,6 @@
 //! Variables and files, and where the cluster keeps what is in them.
 //!
-//! What is plain stands in the object itself, or in one ConfigMap. What is exactly one secret is taken from where it
+//! What is plain stands in the object itself, or in one `ConfigMap`. What is exactly one secret is taken from where it
 //! is. What is put together from texts and secrets is kept in one Secret of our own. All files of a Workload come
 //! through one volume, and each is mounted alone, so that it hides nothing of the image.
 
@@ -21,7 +21,7 @@ use super::{
 
 /// The name of the volume with the files.
 const FILES: &str = "files";
-/// The most that a ConfigMap or a Secret holds.
+/// The most that a `ConfigMap` or a Secret holds.
 const MOST: usize = 1 << 20;
 
 /// A text, by what is in it.
@@ -127,7 +127,7 @@ fn put_together(segments: &[Segment], read: &dyn Fn(&SecretKeyRef) -> Vec<u8>) -
     parts.collect::<Vec<_>>().concat()
 }
 
-/// The ConfigMap with plain files.
+/// The `ConfigMap` with plain files.
 pub(super) fn config_map(subject: &Subject<'_>) -> Option<Json> {
     let (mut data, mut binary) = (Map::new(), Map::new());
     for (key, kept) in texts(subject.plan) {

@@ -22,7 +22,7 @@ use crate::endpoint;
 /// What the cluster says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The Ingress or HTTPRoute of the Workload itself, and those that bear the instance of one of its claims.
+    /// The Ingress or `HTTPRoute` of the Workload itself, and those that bear the instance of one of its claims.
     pub routes: Vec<RouteFact>,
     /// The Services of the Workload.
     pub services: Vec<ServiceFact>,
@@ -30,7 +30,7 @@ pub struct Facts {
     pub node_address: Option<String>,
 }
 
-/// What an Ingress or an HTTPRoute says.
+/// What an Ingress or an `HTTPRoute` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteFact {
     /// Its name.
@@ -89,7 +89,7 @@ impl RouteFact {
         }
     }
 
-    /// What an HTTPRoute of the Gateway API says.
+    /// What an `HTTPRoute` of the Gateway API says.
     pub fn of_http_route(route: &Json) -> Self {
         let list = |at: &Json| at.as_array().cloned().unwrap_or_default();
         let text = |at: &Json| at.as_str().map(ToOwned::to_owned);

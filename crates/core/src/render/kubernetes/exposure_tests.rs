@@ -3,7 +3,7 @@ use orchestra_api::plan::WorkloadPlanSpec;
 use serde_json::json;
 
 /// A plan with the ports `http` and `admin`, of which the first is published.
-fn plan(values: Json) -> WorkloadPlanSpec {
+fn plan(values: &Json) -> WorkloadPlanSpec {
     serde_json::from_value(json!({
         "workloadRef": {"name": "shop", "uid": "u1"}, "observedWorkloadGeneration": 1, "revision": "r1",
         "runtimeClass": "kubernetes", "backendId": "eu", "profile": "web", "kind": "Service",
@@ -15,7 +15,7 @@ fn plan(values: Json) -> WorkloadPlanSpec {
     .unwrap()
 }
 
-fn routed(values: Json) -> WorkloadPlanSpec {
+fn routed(values: &Json) -> WorkloadPlanSpec {
     let mut plan = plan(values);
     plan.claims = serde_json::from_value(json!([
         {"key": "main", "name": "c1", "type": "route", "class": "default", "instance": "i1"},
@@ -54,12 +54,12 @@ fn with_routes(routes: Vec<RouteFact>) -> Facts {
 #[test]
 fn without_anything_public_the_address_inside_the_cluster_is_published() {
     let inside = ("http://shop.team.svc.cluster.local:8080".to_owned(), 1, Scope::Internal);
-    assert_eq!(urls_of(&plan(json!({})), &Facts::default()), [inside]);
+    assert_eq!(urls_of(&plan(&json!({})), &Facts::default()), [inside]);
 }
 
 #[test]
 fn an_ingress_is_published_once_its_controller_has_taken_it() {
-    let plan = plan(json!({"domain": "example.org"}));
+    let plan = plan(&json!({"domain": "example.org"}));
     let facts = |address| with_routes(vec![ingress("shop", None, &["shop.team.example.org"], address)]);
     assert_eq!(urls_of(&plan, &facts(None))[0].2, Scope::Internal);
     assert_eq!(
@@ -70,7 +70,7 @@ fn an_ingress_is_published_once_its_controller_has_taken_it() {
 
 #[test]
 fn the_port_of_the_ingress_controller_and_its_encryption_are_in_the_address() {
-    let plan = plan(json!({"domain": "example.org", "port": 8000}));
+    let plan = plan(&json!({"domain": "example.org", "port": 8000}));
     let mut route = ingress("shop", None, &["shop.team.example.org"], Some("10.0.0.1"));
     assert_eq!(urls_of(&plan, &with_routes(vec![route.clone()]))[0].0, "http://shop.team.example.org:8000");
     route.encrypted = Some(vec!["shop.team.example.org".to_owned()]);
@@ -79,7 +79,7 @@ fn the_port_of_the_ingress_controller_and_its_encryption_are_in_the_address() {
 
 #[test]
 fn an_ingress_of_another_host_or_another_claim_is_not_ours() {
-    let plan = plan(json!({"domain": "example.org"}));
+    let plan = plan(&json!({"domain": "example.org"}));
     let at = Some("10.0.0.1");
     for route in [
         ingress("shop", None, &["old.example.org"], at),
@@ -92,7 +92,7 @@ fn an_ingress_of_another_host_or_another_claim_is_not_ours() {
 
 #[test]
 fn routes_of_claims_are_published_by_their_priority() {
-    let plan = routed(json!({}));
+    let plan = routed(&json!({}));
     let mut with_path = ingress("b", Some("i1"), &["shop.example.org"], Some("10.0.0.1"));
     with_path.places[0].1 = "/shop/".to_owned();
     let facts =
@@ -110,7 +110,7 @@ fn routes_of_claims_are_published_by_their_priority() {
 
 #[test]
 fn a_load_balancer_is_published_with_its_address() {
-    let plan = plan(json!({"expose": "loadBalancer"}));
+    let plan = plan(&json!({"expose": "loadBalancer"}));
     let facts = |balancers: &[&str]| Facts {
         services: vec![ServiceFact {
             name: names::public_service("shop"),
@@ -126,7 +126,7 @@ fn a_load_balancer_is_published_with_its_address() {
 
 #[test]
 fn a_port_of_nodes_is_published_with_the_address_of_a_node() {
-    let plan = plan(json!({"expose": "nodePort"}));
+    let plan = plan(&json!({"expose": "nodePort"}));
     let service = ServiceFact {
         name: names::public_service("shop"),
         node_ports: [(8080, 30123)].into(),
@@ -145,7 +145,7 @@ fn https_is_told_by_the_name_or_the_number_of_a_port() {
         ("web", 443, "https://shop.team.svc.cluster.local"),
         ("web", 80, "http://shop.team.svc.cluster.local"),
     ] {
-        let mut plan = plan(json!({}));
+        let mut plan = plan(&json!({}));
         plan.ports = serde_json::from_value(json!({name: {"port": port, "targetPort": 1}})).unwrap();
         plan.exposures = endpoint::choose(&plan.ports, std::iter::empty());
         assert_eq!(urls_of(&plan, &Facts::default())[0].0, url);
@@ -154,7 +154,7 @@ fn https_is_told_by_the_name_or_the_number_of_a_port() {
 
 #[test]
 fn without_ports_there_is_no_address() {
-    let mut plan = plan(json!({}));
+    let mut plan = plan(&json!({}));
     plan.ports.clear();
     plan.exposures.clear();
     assert_eq!(urls_of(&plan, &Facts::default()), []);

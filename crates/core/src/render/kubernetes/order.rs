@@ -45,14 +45,11 @@ pub(super) fn order(plan: &WorkloadPlanSpec) -> Result<Order, Vec<String>> {
     let mut lacks = Vec::new();
     for name in start.layers.into_iter().flatten() {
         let Some(container) = plan.containers.get(&name) else { continue };
-        let role = match role(container.before.values().copied()) {
-            Some(role) => role,
-            None => {
-                lacks.push(format!(
-                    "`containers.{name}.before` must name one state for all: it cannot have ended for some containers and go on for others."
-                ));
-                continue;
-            }
+        let Some(role) = role(container.before.values().copied()) else {
+            lacks.push(format!(
+                "`containers.{name}.before` must name one state for all: it cannot have ended for some containers and go on for others."
+            ));
+            continue;
         };
         let probe = match (role, &container.liveness_probe, &container.readiness_probe) {
             (Role::Once, Some(_), _) => Some("livenessProbe"),

@@ -62,11 +62,11 @@ pub(crate) struct Gateway {
     pub(crate) namespace: Option<String>,
 }
 
-/// How much is taken from what runs. The first two pass Pod Security's `restricted`, the default but for the user.
+/// How much is taken from what runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum PodSecurity {
-    /// As `hardened`, and never as root.
+    /// As `Hardened`, and never as root: it passes the strictest check that clusters have.
     Restricted,
     /// No capabilities, no new privileges, the runtime's own filter of system calls; as the user of the image.
     #[default]

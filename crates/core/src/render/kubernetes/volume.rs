@@ -1,6 +1,6 @@
 //! Volumes: what their providers call them, as the cluster mounts them.
 //!
-//! A provider names a volume by a word, which is the name of a PersistentVolumeClaim, or of a Secret if that is what
+//! A provider names a volume by a word, which is the name of a `PersistentVolumeClaim`, or of a Secret if that is what
 //! was claimed; or it gives the source in the cluster's own terms, of kinds that reach nothing of the node.
 
 use std::collections::BTreeMap;

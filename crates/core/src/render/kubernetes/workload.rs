@@ -1,6 +1,6 @@
 //! What runs the containers of a plan.
 //!
-//! A plan of kind Job becomes a Job. A plan that writes to a lasting volume becomes a StatefulSet of one, since only
+//! A plan of kind Job becomes a Job. A plan that writes to a lasting volume becomes a `StatefulSet` of one, since only
 //! that promises never to run two at once, also when a machine is lost or something is evicted; a Deployment starts the
 //! next one while the last is still stopping. It is one that does not wait for order, so that a broken revision does
 //! not keep the corrected one from starting. Everything else becomes a Deployment, which says nothing about how many
