@@ -99,4 +99,11 @@ fn settings_that_are_not_known_are_told() {
                 .starts_with("The settings of the backend `eu` cannot be used (unknown field `replica`"),
         "{said:?}"
     );
+    let said = self::said(&json!({"app": {"image": "i"}}), &json!({"expose": "gateway", "domain": "a.org"}));
+    assert_eq!(
+        said,
+        [
+            "The settings of the backend `eu` cannot be used (there is no `gateway` that routes could be attached to); ask the platform team to correct its `values`."
+        ]
+    );
 }

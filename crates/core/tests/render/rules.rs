@@ -182,3 +182,31 @@ fn what_runs_passes_the_strictest_check_of_clusters_if_the_platform_asks_for_it(
         }
     }
 }
+
+/// A8: what an autoscaler says is not put back.
+#[test]
+fn how_many_run_is_left_to_others_unless_the_platform_says_so() {
+    let mut seen = 0;
+    for case in cases() {
+        let is_said = case.plan.values.contains_key("replicas") || case.plan.lifecycle.suspend;
+        for object in case.objects().iter().filter(|object| object["kind"] == "Deployment") {
+            seen += usize::from(!is_said);
+            assert_eq!(object["spec"].get("replicas").is_some(), is_said, "{}", case.file);
+        }
+    }
+    assert!(seen > 0, "every kept plan says how many run");
+}
+
+#[test]
+fn only_what_is_published_by_the_plan_itself_gets_a_way_in_from_outside() {
+    for case in cases() {
+        let exposures = serde_json::to_value(&case.plan.exposures).unwrap();
+        let is_published =
+            exposures.as_array().into_iter().flatten().any(|exposure| exposure.get("port").is_some());
+        for object in case.objects() {
+            let is_way_in = ["Ingress", "HTTPRoute"].iter().any(|kind| object["kind"] == *kind)
+                || ["LoadBalancer", "NodePort"].iter().any(|type_| object["spec"]["type"] == *type_);
+            assert!(is_published || !is_way_in, "{}: {object:#}", case.file);
+        }
+    }
+}

@@ -273,7 +273,8 @@ fn url(scheme: &str, host: &str, port: u16, path: &str) -> String {
         Ok(IpAddr::V6(address)) => format!("[{address}]"),
         _ => host.to_owned(),
     };
-    let path = path.trim_end_matches('/');
+    // What follows is a pattern of some controller, not a path.
+    let path = path.split(['(', '*', '^', '$', '|', '[']).next().unwrap_or_default().trim_end_matches('/');
     match (scheme, port) {
         ("http", 80) | ("https", 443) => format!("{scheme}://{host}{path}"),
         _ => format!("{scheme}://{host}:{port}{path}"),

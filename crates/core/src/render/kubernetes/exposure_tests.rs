@@ -94,7 +94,7 @@ fn an_ingress_of_another_host_or_another_claim_is_not_ours() {
 fn routes_of_claims_are_published_by_their_priority() {
     let plan = routed(&json!({}));
     let mut with_path = ingress("b", Some("i1"), &["shop.example.org"], Some("10.0.0.1"));
-    with_path.places[0].1 = "/shop/".to_owned();
+    with_path.places[0].1 = "/shop(/|$)(.*)".to_owned();
     let facts =
         with_routes(vec![ingress("a", Some("i2"), &["low.example.org"], Some("10.0.0.1")), with_path]);
     assert_eq!(

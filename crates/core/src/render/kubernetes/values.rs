@@ -3,7 +3,10 @@
 //! The platform's document is checked when it is read, key by key; here the settings are read again from the plan,
 //! which may be older than the program.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+};
 
 use orchestra_api::plan::{Amounts, WorkloadPlanSpec};
 use serde::Deserialize;
@@ -15,7 +18,7 @@ use serde_json::{Map, Value as Json};
 pub(crate) struct Values {
     pub(crate) replicas: Option<u32>,
     pub(crate) service_account_name: Option<String>,
-    pub(crate) image_pull_secrets: Vec<String>,
+    pub(crate) image_pull_secrets: BTreeSet<String>,
     pub(crate) resources: Resources,
     pub(crate) node_selector: BTreeMap<String, String>,
     pub(crate) tolerations: Vec<Map<String, Json>>,
@@ -80,13 +83,18 @@ pub(crate) enum PodSecurity {
 impl Values {
     /// The settings in a plan, or what is wrong with them.
     pub(crate) fn read(plan: &WorkloadPlanSpec) -> Result<Self, String> {
-        let values = Json::Object(plan.values.clone());
-        serde_json::from_value(values).map_err(|error| {
+        let refused = |why: &dyn Display| {
             format!(
-                "The settings of the backend `{}` cannot be used ({error}); ask the platform team to correct its `values`.",
+                "The settings of the backend `{}` cannot be used ({why}); ask the platform team to correct its `values`.",
                 plan.backend_id
             )
-        })
+        };
+        let values: Self =
+            serde_json::from_value(Json::Object(plan.values.clone())).map_err(|error| refused(&error))?;
+        match values.contradictions().into_iter().next() {
+            Some((_, message, _)) => Err(refused(&message)),
+            None => Ok(values),
+        }
     }
 
     /// The settings in a plan that lacks nothing.
@@ -114,7 +122,7 @@ impl Values {
     }
 
     /// What does not go together: the key, what is wrong, and what to write.
-    pub(crate) fn contradictions(&self) -> Vec<(&'static str, String, &'static str)> {
+    fn contradictions(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut found = Vec::new();
         let expose = self.expose();
         if matches!(expose, Expose::Ingress | Expose::Gateway) && self.domain.is_none() {
