@@ -103,7 +103,8 @@ impl Range {
 }
 
 impl Measure {
-    fn read(self, text: &str) -> Result<Quantity, QuantityError> {
+    /// Reads one amount.
+    pub(crate) fn read(self, text: &str) -> Result<Quantity, QuantityError> {
         match self {
             Self::Cpu => Quantity::cpu(text),
             Self::Memory => Quantity::memory(text),

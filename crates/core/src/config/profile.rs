@@ -16,6 +16,7 @@ use serde_json::{Map, Value as Json};
 use super::{document, fault::Faults, shape, words};
 use crate::{
     range::{Measure, Range, RangeError},
+    render::kubernetes,
     selector::Selector,
 };
 
@@ -177,10 +178,16 @@ fn check_backend(backend: &api::Backend, at: &Pointer, faults: &mut Faults) -> B
 fn check_values(backend: &api::Backend, at: &Pointer, faults: &mut Faults) -> Map<String, Json> {
     let Some(shape) = document::values_of(&backend.runtime_class) else { return backend.values.clone() };
     let values = Node::from(Json::Object(backend.values.clone()));
-    match shape::read(&values, shape, at, faults) {
+    let values = match shape::read(&values, shape, at, faults) {
         Some(Json::Object(values)) => values,
         _ => Map::new(),
+    };
+    if backend.runtime_class == "kubernetes" && !faults.touch(at) {
+        for (key, message, hint) in kubernetes::values::contradictions(&values) {
+            faults.add(at.key(key), message, hint);
+        }
     }
+    values
 }
 
 fn check_version(text: Option<&str>, at: Pointer, faults: &mut Faults) -> Option<Version> {

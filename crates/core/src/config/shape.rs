@@ -10,6 +10,7 @@ use orchestra_score::{
 use serde_json::{Map, Value as Json};
 
 use super::{fault::Faults, words};
+use crate::range::Measure;
 
 /// What a value may be.
 pub(super) enum Shape {
@@ -33,6 +34,8 @@ pub(super) enum Shape {
     Boolean,
     /// Text or a number, read as text: `2` and `-8` are numbers to YAML.
     Amount,
+    /// Exactly one amount, also written as a number, read as text.
+    Quantity(Measure),
     /// Anything at all.
     Anything,
     /// A map with anything in it.
@@ -77,6 +80,22 @@ pub(super) fn read(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Faults
         (Shape::FreeMap, Value::Map(_)) | (Shape::Anything, _) => return Some(node.to_json()),
         (Shape::Boolean, Value::Bool(flag)) => return Some(Json::Bool(*flag)),
         (Shape::Amount, Value::Number(number)) => return Some(Json::String(number.to_string())),
+        (Shape::Quantity(measure), Value::Number(_) | Value::String(_)) => {
+            let text = match &node.value {
+                Value::String(text) => text.clone(),
+                _ => node.to_json().to_string(),
+            };
+            match measure.read(&text) {
+                Ok(_) => return Some(Json::String(text)),
+                Err(error) => {
+                    let example = match measure {
+                        Measure::Cpu => "write cores such as `0.5` or `2`, or thousandths such as `250m`",
+                        Measure::Memory => "write an amount such as `512Mi` or `1.5Gi`",
+                    };
+                    (format!("{text:?} is no amount of {measure}: {error}"), example.to_owned())
+                }
+            }
+        }
         (Shape::Integer(least, most), Value::Number(_)) => {
             match node.as_integer().filter(|number| (least..=most).contains(&number)) {
                 Some(number) => return Some(Json::from(number)),
@@ -168,6 +187,7 @@ fn wrong_type(node: &Node, shape: &Shape, at: &Pointer) -> (String, String) {
         Shape::Integer(..) => "a whole number",
         Shape::Boolean => "true or false",
         Shape::Amount => "an amount or a range such as 0-8",
+        Shape::Quantity(_) => "an amount",
     };
     let is_scalar = matches!(node.value, Value::Number(_) | Value::Bool(_) | Value::Timestamp(_));
     let hint = match shape {
@@ -187,7 +207,9 @@ fn empty(shape: &Shape) -> Json {
         }
         Shape::OneOf(_) | Shape::Map(_) | Shape::FreeMap => Json::Object(Map::new()),
         Shape::List(_) => Json::Array(Vec::new()),
-        Shape::Text | Shape::Name | Shape::Word(_) | Shape::Amount => Json::String(String::new()),
+        Shape::Text | Shape::Name | Shape::Word(_) | Shape::Amount | Shape::Quantity(_) => {
+            Json::String(String::new())
+        }
         Shape::Integer(..) => Json::from(0),
         Shape::Boolean => Json::Bool(false),
         Shape::Anything => Json::Null,

@@ -2,6 +2,8 @@
 
 use super::provisioner::{Wanted, is_stateful, select, stateful};
 use super::*;
+use crate::render::kubernetes::values::Values;
+use orchestra_api::plan::WorkloadPlanSpec;
 use serde_json::{Map, Value as Json, json};
 
 const HEAD: &str = "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\n";
@@ -250,11 +252,60 @@ fn what_backends_say_must_make_sense() {
             "{backendId: a, runtimeClass: kubernetes, values: {allowVolumeSources: 'yes'}}",
             "/values/allowVolumeSources: `spec.profiles.0.backends.0.values.allowVolumeSources` must be true or false, and is text",
         ),
+        (
+            "{backendId: a, runtimeClass: kubernetes, values: {expose: ingres, domain: a.org}}",
+            "/values/expose: \"ingres\" is no value of `spec.profiles.0.backends.0.values.expose`; did you mean `ingress`?",
+        ),
+        (
+            "{backendId: a, runtimeClass: kubernetes, values: {expose: ingress}}",
+            "/values/domain: there is no `domain` under which addresses could be made; add `domain: apps.example.org`",
+        ),
+        (
+            "{backendId: a, runtimeClass: kubernetes, values: {expose: gateway, domain: a.org}}",
+            "/values/gateway: there is no `gateway` that routes could be attached to",
+        ),
+        (
+            "{backendId: a, runtimeClass: kubernetes, values: {domain: Apps.Example.org}}",
+            "/values/domain: \"Apps.Example.org\" is no domain",
+        ),
+        (
+            "{backendId: a, runtimeClass: kubernetes, values: {podSecurity: restricted, runAsUser: 0}}",
+            "/values/runAsUser: user 0 is root, and nothing here may run as root",
+        ),
+        (
+            "{backendId: a, runtimeClass: kubernetes, values: {resources: {limits: {memory: 1gb}}}}",
+            "/values/resources/limits/memory: \"1gb\" is no amount of memory: not a number with a unit; write an amount",
+        ),
         ("nothing", ": `spec.profiles.0.backends.0` must be a map, and is text"),
     ] {
         let faults = faults_of_backend(backend);
         assert!(faults.len() == 1 && faults[0].starts_with(fault), "{backend}: {faults:?}");
     }
+}
+
+#[test]
+fn every_setting_of_a_cluster_is_taken_and_read() {
+    let values = "{replicas: 2, serviceAccountName: app, imagePullSecrets: [registry], resources: {requests: {cpu: 0.1, memory: 64Mi}, \
+         limits: {cpu: 2, memory: 1Gi}}, nodeSelector: {disk: ssd}, tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}], \
+         expose: gateway, domain: apps.example.org, ingressClass: traefik, gateway: {name: main, namespace: edge}, tls: true, \
+         tlsSecret: wildcard, port: 8443, podSecurity: restricted, runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000, \
+         allowVolumeSources: true}";
+    let backend = format!("{{backendId: a, runtimeClass: kubernetes, values: {values}}}");
+    let config = check(&format!("{HEAD}spec: {{profiles: [{{name: web, backends: [{backend}]}}]}}")).unwrap();
+    let values = config.profiles()["web"].backends[0].values.clone();
+    assert_eq!(
+        values["resources"],
+        json!({"requests": {"cpu": "0.1", "memory": "64Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}})
+    );
+    let plan = WorkloadPlanSpec { values, ..WorkloadPlanSpec::default() };
+    let read = Values::read(&plan).unwrap();
+    assert_eq!((read.port, read.fs_group, read.replicas), (Some(8443), Some(1000), Some(2)));
+    let documented = include_str!("../../../../docs/kubernetes.md");
+    for key in plan.values.keys() {
+        assert!(documented.contains(&format!("| `{key}`")), "{key} is not documented");
+    }
+    let rows = documented.lines().filter(|line| line.starts_with("| `")).count();
+    assert!(rows >= plan.values.len(), "a setting that is documented belongs in this test");
 }
 
 /// A24: `-8` and `2` are numbers to YAML, and ranges here.

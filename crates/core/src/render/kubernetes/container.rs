@@ -1,0 +1,181 @@
+//! One container, field by field.
+
+use std::collections::BTreeSet;
+
+use orchestra_api::plan::{Amounts, Container, HttpGet, Probe};
+use orchestra_score::{
+    model::{Protocol, Scheme},
+    quantity::Quantity,
+};
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    Subject, content, list,
+    order::Role,
+    quantity,
+    values::{PodSecurity, Values},
+    volume::Volumes,
+};
+
+/// How often a container is asked whether others may start, in seconds.
+const STARTUP_PERIOD: u32 = 2;
+/// How often it may say no: five minutes.
+const STARTUP_PATIENCE: u32 = 150;
+
+/// A container as the cluster has it. `offers` says whether the ports of the Workload are noted on it.
+pub(super) fn container(
+    subject: &Subject<'_>,
+    values: &Values,
+    volumes: &Volumes,
+    (name, container, role): (&str, &Container, Role),
+    offers: bool,
+) -> Json {
+    let words = |words: &[String]| list(words.iter().map(|word| json!(content::literal(word))).collect());
+    let mut mounts = content::mounts(name, container);
+    mounts.extend(volumes.mounts(subject.plan, container));
+    let readiness = container.readiness_probe.as_ref();
+    let liveness = container.liveness_probe.as_ref();
+    let runs_on = role != Role::Once;
+    let stop = &subject.plan.lifecycle.stop_command;
+    json!({
+        "name": name,
+        "image": container.image,
+        "command": words(container.command.as_deref().unwrap_or_default()),
+        "args": words(container.args.as_deref().unwrap_or_default()),
+        "env": content::variables(subject, name, container),
+        "ports": if offers { ports(subject) } else { Json::Null },
+        "resources": resources(values, container),
+        "volumeMounts": list(mounts),
+        "livenessProbe": liveness.and_then(probe),
+        "readinessProbe": readiness.and_then(probe),
+        "startupProbe": (role == Role::Healthy).then(|| startup(readiness.or(liveness))),
+        "lifecycle": (runs_on && !stop.is_empty()).then(|| json!({"preStop": {"exec": {"command": stop}}})),
+        "restartPolicy": matches!(role, Role::Started | Role::Healthy).then_some("Always"),
+        "securityContext": security(values),
+    })
+}
+
+/// What is taken from a container.
+fn security(values: &Values) -> Json {
+    match values.pod_security {
+        PodSecurity::Restricted | PodSecurity::Hardened => {
+            json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}})
+        }
+        PodSecurity::Baseline | PodSecurity::None => Json::Null,
+    }
+}
+
+/// The ports on which the Workload listens, each once.
+fn ports(subject: &Subject<'_>) -> Json {
+    let ports: BTreeSet<_> =
+        subject.plan.ports.values().map(|port| (port.target_port, protocol(port.protocol))).collect();
+    let port = |(number, protocol): (u16, &str)| json!({"containerPort": number, "protocol": protocol});
+    list(ports.into_iter().map(port).collect())
+}
+
+/// A protocol in the words of the cluster.
+pub(super) fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Tcp => "TCP",
+        Protocol::Udp => "UDP",
+    }
+}
+
+/// A check. A command comes before a request, since a cluster does only one of them.
+fn probe(probe: &Probe) -> Option<Json> {
+    if !probe.exec.is_empty() {
+        return Some(json!({"exec": {"command": probe.exec}}));
+    }
+    probe.http_get.as_ref().map(|get| json!({"httpGet": request(get)}))
+}
+
+/// A request to the container itself: the host is only a header, never where the request goes.
+fn request(get: &HttpGet) -> Json {
+    let host = get.host.iter().map(|host| ("Host", host.as_str()));
+    let headers = get.headers.iter().map(|header| (header.name.as_str(), header.value.as_str()));
+    let header = |(name, value): (&str, &str)| json!({"name": name, "value": value});
+    json!({
+        "path": get.path,
+        "port": get.port,
+        "scheme": match get.scheme {
+            Scheme::Http => "HTTP",
+            Scheme::Https => "HTTPS",
+        },
+        "httpHeaders": list(host.chain(headers).map(header).collect()),
+    })
+}
+
+/// The check after which others may start.
+fn startup(checked: Option<&Probe>) -> Json {
+    let mut startup = checked.and_then(probe).unwrap_or_default();
+    startup["periodSeconds"] = json!(STARTUP_PERIOD);
+    startup["failureThreshold"] = json!(STARTUP_PATIENCE);
+    startup
+}
+
+/// What a container gets: what the author wrote, then what the backend gives to everyone.
+fn resources(values: &Values, container: &Container) -> Json {
+    let (cpu_least, cpu_most) = pair(
+        (container.requests.cpu.as_deref(), container.limits.cpu.as_deref()),
+        (values.resources.requests.cpu.as_deref(), values.resources.limits.cpu.as_deref()),
+        Quantity::cpu,
+    );
+    let (memory_least, memory_most) = pair(
+        (container.requests.memory.as_deref(), container.limits.memory.as_deref()),
+        (values.resources.requests.memory.as_deref(), values.resources.limits.memory.as_deref()),
+        Quantity::memory,
+    );
+    let amounts = |cpu: Option<&str>, memory: Option<&str>| {
+        let all = [("cpu", cpu), ("memory", memory)];
+        let given = all.into_iter().filter_map(|(name, text)| {
+            let text = text?;
+            Some((name.to_owned(), json!(quantity::canonical(text).unwrap_or_else(|| text.to_owned()))))
+        });
+        let given: Map<String, Json> = given.collect();
+        if given.is_empty() { Json::Null } else { Json::Object(given) }
+    };
+    let (requests, limits) = (amounts(cpu_least, memory_least), amounts(cpu_most, memory_most));
+    if requests.is_null() && limits.is_null() {
+        return Json::Null;
+    }
+    json!({"requests": requests, "limits": limits})
+}
+
+/// The least and the most of one measure. What is given to everyone does not count where it contradicts the author.
+fn pair<'a, E>(
+    (least, most): (Option<&'a str>, Option<&'a str>),
+    (usual_least, usual_most): (Option<&'a str>, Option<&'a str>),
+    read: fn(&str) -> Result<Quantity, E>,
+) -> (Option<&'a str>, Option<&'a str>) {
+    let fits = |least: Option<&str>, most: Option<&str>| {
+        let amounts = least.and_then(|text| read(text).ok()).zip(most.and_then(|text| read(text).ok()));
+        amounts.is_none_or(|(least, most)| least <= most)
+    };
+    let least_or_usual = least.or(usual_least.filter(|usual| fits(Some(usual), most)));
+    let most_or_usual = most.or(usual_most.filter(|usual| fits(least_or_usual, Some(usual))));
+    (least_or_usual, most_or_usual)
+}
+
+/// What of a container a cluster does not take.
+pub(super) fn lacks(name: &str, container: &Container) -> Vec<String> {
+    let mut lacks = Vec::new();
+    if container.image == "." {
+        lacks.push(format!(
+            "`containers.{name}.image` is `.`, and a cluster runs images: build one and give it with `--image IMAGE`."
+        ));
+    }
+    let Amounts { cpu, memory } = &container.limits;
+    let least = &container.requests;
+    for (measure, least, most, read) in [
+        ("cpu", &least.cpu, cpu, Quantity::cpu as fn(&str) -> _),
+        ("memory", &least.memory, memory, Quantity::memory),
+    ] {
+        let amount = |text: &Option<String>| text.as_deref().and_then(|text| read(text).ok());
+        if amount(least).zip(amount(most)).is_some_and(|(least, most)| most < least) {
+            lacks.push(format!(
+                "`containers.{name}.resources.limits.{measure}` is lower than the request: raise it, or lower the request."
+            ));
+        }
+    }
+    lacks
+}

@@ -1,0 +1,77 @@
+//! Names that clusters take only here and there.
+
+use orchestra_api::plan::WorkloadPlanSpec;
+use orchestra_core::render::kubernetes::{Subject, render, service_name};
+use serde_json::{Value as Json, json};
+
+fn objects(name: &str, writes: bool) -> Vec<Json> {
+    let plan: WorkloadPlanSpec = serde_json::from_value(json!({
+        "workloadRef": {"name": name, "uid": "u1"}, "observedWorkloadGeneration": 1, "revision": "r1",
+        "runtimeClass": "kubernetes", "backendId": "eu", "profile": "web", "kind": "Service",
+        "containers": {"app": {"image": "nginx", "volumes": if writes {
+            json!({"/data": {"claim": "data", "source": [{"literal": "pvc"}]}})
+        } else {
+            json!({})
+        }}},
+        "ports": {"http": {"port": 80, "targetPort": 80}},
+        "exposures": [{"port": "http", "priority": 1}],
+        "values": {"domain": "example.org"},
+    }))
+    .unwrap();
+    render(&Subject { namespace: "team", name, plan: &plan }, &|_| Vec::new())
+}
+
+fn name_of<'o>(objects: &'o [Json], kind: &str) -> &'o str {
+    objects.iter().find(|object| object["kind"] == kind).unwrap()["metadata"]["name"].as_str().unwrap()
+}
+
+#[test]
+fn everything_bears_the_name_of_the_workload() {
+    let objects = objects("shop", false);
+    for kind in ["Deployment", "Service", "Ingress"] {
+        assert_eq!(name_of(&objects, kind), "shop");
+    }
+}
+
+#[test]
+fn a_service_never_begins_with_a_digit_and_is_found_by_what_leads_to_it() {
+    let objects = objects("2048-game", false);
+    let service = name_of(&objects, "Service");
+    assert!(service.starts_with("svc-2048-game-"), "{service}");
+    assert_eq!(service, service_name("2048-game"));
+    assert_eq!(name_of(&objects, "Deployment"), "2048-game");
+    let ingress = objects.iter().find(|object| object["kind"] == "Ingress").unwrap();
+    assert_eq!(ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"], service);
+    assert!(service_name(&"7".repeat(63)).len() <= 63);
+}
+
+#[test]
+fn a_stateful_set_leaves_room_for_the_hash_that_the_cluster_adds() {
+    let long = "a".repeat(63);
+    assert_eq!(name_of(&objects(&long, false), "Deployment"), long);
+    let short = objects(&long, true);
+    let short = name_of(&short, "StatefulSet");
+    assert!(short.len() <= 52, "{short}");
+    assert_eq!(name_of(&objects(&"a".repeat(52), true), "StatefulSet"), "a".repeat(52));
+    // Two that begin alike stay two.
+    let other = format!("{}b", "a".repeat(62));
+    assert_ne!(name_of(&objects(&other, true), "StatefulSet"), short);
+}
+
+#[test]
+fn what_the_cluster_itself_writes_is_not_taken_from_authors() {
+    let mut plan = WorkloadPlanSpec::default();
+    let text = |text: &str| text.to_owned();
+    plan.labels =
+        [(text("pod-template-hash"), text("x")), (text("app"), text("other")), (text("team"), text("a"))]
+            .into();
+    plan.annotations =
+        [(text("deployment.kubernetes.io/revision"), text("9")), (text("example.org/a"), text("b"))].into();
+    let objects = render(&Subject { namespace: "team", name: "shop", plan: &plan }, &|_| Vec::new());
+    let template = &objects[0]["spec"]["template"]["metadata"];
+    assert_eq!(template["labels"]["app"], "shop");
+    assert_eq!(template["labels"]["team"], "a");
+    assert_eq!(template["labels"].get("pod-template-hash"), None);
+    assert_eq!(template["annotations"]["example.org/a"], "b");
+    assert_eq!(objects[0]["metadata"]["annotations"].get("deployment.kubernetes.io/revision"), None);
+}
