@@ -6,6 +6,8 @@
 
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
+#[cfg(any(feature = "kubernetes", all(feature = "process", target_os = "linux")))]
+mod news;
 pub mod neighbourhood;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub mod process;

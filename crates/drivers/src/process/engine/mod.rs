@@ -45,11 +45,10 @@ use serde_json::Value as Json;
 
 use super::{
     Launcher,
-    news::News,
     proxy, servers,
     things::{self, Thing},
 };
-use crate::{DriverError, Neighbourhood, Provisioner, Released};
+use crate::{DriverError, Neighbourhood, Provisioner, Released, news::News};
 use database::{POSTGRES, REDIS};
 use means::{Id, Proxy, Servers};
 use params::{Params, broken, listed, refused};
