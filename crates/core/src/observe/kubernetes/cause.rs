@@ -170,15 +170,28 @@ impl Cause {
 impl Crash {
     /// In a sentence. It does not change with every start, so that it is not written again each time.
     fn told(&self) -> String {
-        let Self { container, exit_code, out_of_memory, last_line, .. } = self;
-        let how = match (out_of_memory, exit_code) {
+        let (container, how, line) = (&self.container, self.how(), self.line());
+        format!("`{container}` is not running: {how}.{line} It is started again; see its log.")
+    }
+
+    /// In a sentence, once nobody starts it again.
+    pub(super) fn final_told(&self) -> String {
+        let how = self.how();
+        format!("`{}` {}.{}", self.container, how.strip_prefix("it ").unwrap_or(&how), self.line())
+    }
+
+    fn line(&self) -> String {
+        self.last_line.as_ref().map(|line| format!(" It last wrote: `{line}`.")).unwrap_or_default()
+    }
+
+    fn how(&self) -> String {
+        let Self { exit_code, out_of_memory, .. } = self;
+        match (out_of_memory, exit_code) {
             (true, _) => "it took more memory than it may: raise its limit, or let it use less".to_owned(),
             (false, 0) => "it ended by itself, and should run on".to_owned(),
             (false, code) if *code > 128 && *code < 160 => format!("it was ended by signal {}", code - 128),
             (false, code) => format!("it ended with exit code {code}"),
-        };
-        let line = last_line.as_ref().map(|line| format!(" It last wrote: `{line}`.")).unwrap_or_default();
-        format!("`{container}` is not running: {how}.{line} It is started again; see its log.")
+        }
     }
 }
 

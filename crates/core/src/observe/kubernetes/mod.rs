@@ -103,7 +103,11 @@ fn job(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
     match rollout.progress {
         Progress::Done => (Phase::Ready, Reason::Succeeded, None),
         Progress::Late => {
-            let why = cause(sight, rollout).map(|cause| cause.told().1).unwrap_or_default();
+            let why = cause(sight, rollout).map(|cause| match cause {
+                Cause::Crash(crash) => crash.final_told(),
+                cause => cause.told().1,
+            });
+            let why = why.unwrap_or_default();
             let message = format!("It did not run to its end, and is not tried again. {why}");
             (Phase::Failed, Reason::RuntimeDegraded, Some(message.trim().to_owned()))
         }
