@@ -34,7 +34,9 @@ fn told(denial: Denial, message: &str) -> Denied {
         },
         Denial::Permission => Denied {
             reason: denial.reason(),
-            message: format!("The platform may not do what is needed; the platform team has to allow it: {message}"),
+            message: format!(
+                "The platform may not do what is needed; the platform team has to allow it: {message}"
+            ),
         },
         // What the orchestrator writes is valid but for rules that somebody added.
         Denial::Invalid => Denied {

@@ -100,14 +100,34 @@ mod tests {
     #[test]
     fn what_concerns_the_user_is_told_and_the_rest_is_tried_again() {
         for (code, message, expected) in [
-            (403, "deployments.apps is forbidden: exceeded quota: q, requested: count=1", Some(Denial::Quota)),
-            (403, "x is forbidden: unable to create new content in namespace a because it is being terminated", Some(Denial::Terminating)),
+            (
+                403,
+                "deployments.apps is forbidden: exceeded quota: q, requested: count=1",
+                Some(Denial::Quota),
+            ),
+            (
+                403,
+                "x is forbidden: unable to create new content in namespace a because it is being terminated",
+                Some(Denial::Terminating),
+            ),
             (403, "admission webhook \"w\" denied the request: no", Some(Denial::Policy)),
-            (403, "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true", Some(Denial::Policy)),
+            (
+                403,
+                "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
+                Some(Denial::Policy),
+            ),
             (403, "User \"u\" cannot patch resource", Some(Denial::Permission)),
             (422, "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", Some(Denial::Policy)),
-            (422, "Deployment.apps \"x\" is invalid: spec.replicas: Invalid value: -1", Some(Denial::Invalid)),
-            (500, "failed to create typed patch object (a/b; …): .spec.x: field not declared in schema", Some(Denial::Invalid)),
+            (
+                422,
+                "Deployment.apps \"x\" is invalid: spec.replicas: Invalid value: -1",
+                Some(Denial::Invalid),
+            ),
+            (
+                500,
+                "failed to create typed patch object (a/b; …): .spec.x: field not declared in schema",
+                Some(Denial::Invalid),
+            ),
             (500, "etcdserver: leader changed", None),
             (409, "the object has been modified", None),
             (429, "slow down", None),

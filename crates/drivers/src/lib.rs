@@ -6,9 +6,9 @@
 
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
+pub mod neighbourhood;
 #[cfg(any(feature = "kubernetes", all(feature = "process", target_os = "linux")))]
 mod news;
-pub mod neighbourhood;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub mod process;
 pub mod provisioner;

@@ -203,7 +203,8 @@ mod tests {
 
     #[test]
     fn another_value_is_another_mark() {
-        for path in ["/spec/template/spec/containers/0/env/0/value", "/spec/template/spec/containers/0/command/1"]
+        for path in
+            ["/spec/template/spec/containers/0/env/0/value", "/spec/template/spec/containers/0/command/1"]
         {
             let mut live = live();
             *live.pointer_mut(path).unwrap() = json!("changed");

@@ -1,9 +1,10 @@
 //! Makes the cluster hold what a plan renders to, and sends only what is not so.
 //!
-//! What is absent is made without force: an object that somebody else made of the same name meanwhile is a conflict.
-//! What is ours is written with force and with its uid: another one that has taken its name is a conflict, too.
+//! What is absent is made by an apply that names a revision which no object ever has: it makes the object if there is
+//! none, and is a conflict with any that there is, whoever made it. What is ours is written with force and with its uid:
+//! another one that has taken its name is a conflict, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::{
     Api, Error, ResourceExt as _,
@@ -25,12 +26,14 @@ use super::{
     held::{Facts, Held, Passing},
     kind::Kind,
     memory::Id,
-    refusal::{foreign, leaving, refusal},
+    refusal::{foreign, is_about_object, leaving, refusal},
 };
 use crate::{DriverError, SecretText, Secrets, Target};
 
 /// How often a conflict is looked at again before it is left for later.
 const TRIES: usize = 3;
+/// A revision that no object has: the store begins to count before the first of them.
+const NEVER: &str = "1";
 
 impl Kubernetes {
     /// Makes the cluster hold what a plan renders to.
@@ -38,9 +41,11 @@ impl Kubernetes {
         self.informed().await;
         let id = (target.namespace.clone(), target.name.clone());
         let subject = subject(target);
-        let is_kept = self.keeps_secrets(&id, target);
-        let values = if is_kept { BTreeMap::new() } else { read(&target.plan, secrets).await? };
-        let value = |at: &SecretKeyRef| values.get(at).map(|value| value.expose().to_vec()).unwrap_or_default();
+        let composed = render::composed(&target.plan);
+        let is_kept = !composed.is_empty() && self.keeps_secrets(&id, target);
+        let values = if is_kept { BTreeMap::new() } else { read(composed, secrets).await? };
+        let value =
+            |at: &SecretKeyRef| values.get(at).map(|value| value.expose().to_vec()).unwrap_or_default();
         for object in render::render(&subject, &value) {
             let kind = Kind::of(&object).ok_or_else(|| DriverError::Refused {
                 reason: Reason::ProjectionError,
@@ -84,10 +89,10 @@ impl Kubernetes {
         let uid = target.plan.workload_ref.uid.as_str();
         // A secret is not watched: what is remembered of it may be old.
         let mut held = self.memory.held(id, kind, name).filter(|_| kind != Kind::Secret);
+        if held.is_none() && !self.has_seen(kind) {
+            held = self.look_up(id, kind, name).await?;
+        }
         for _ in 0..TRIES {
-            if held.is_none() {
-                held = self.look_up(id, kind, name).await?;
-            }
             let answer = match &held {
                 None => self.send(target, kind, object, None).await,
                 Some(held) if held.owner.as_deref() != Some(uid) => return Err(foreign(kind, name)),
@@ -111,7 +116,9 @@ impl Kubernetes {
                     return Ok(());
                 }
                 // Somebody was faster, or it is another one by now: who is there?
-                Err(Error::Api(status)) if matches!(status.code, 404 | 409) && is_about_object(&status.message) => {
+                Err(Error::Api(status))
+                    if matches!(status.code, 404 | 409) && is_about_object(&status.message) =>
+                {
                     tracing::debug!(?kind, name, "looked at again: {}", status.message);
                     held = self.look_up(id, kind, name).await?;
                     let is_foreign = held.as_ref().is_some_and(|held| held.owner.as_deref() != Some(uid));
@@ -139,15 +146,12 @@ impl Kubernetes {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let mut params = PatchParams::apply(MANAGER);
         params.force = uid.is_some();
-        let api = self.api(kind, &target.namespace);
+        let mut body = object.clone();
         match uid {
-            Some(uid) => {
-                let mut body = object.clone();
-                body["metadata"]["uid"] = json!(uid);
-                api.patch(name, &params, &Patch::Apply(body)).await
-            }
-            None => api.patch(name, &params, &Patch::Apply(object)).await,
+            Some(uid) => body["metadata"]["uid"] = json!(uid),
+            None => body["metadata"]["resourceVersion"] = json!(NEVER),
         }
+        self.api(kind, &target.namespace).patch(name, &params, &Patch::Apply(body)).await
     }
 
     /// What the cluster holds under this name, whoever made it.
@@ -165,7 +169,8 @@ impl Kubernetes {
     /// Deletes the very object that is held. Answers whether it is still there.
     pub(super) async fn delete(&self, id: &Id, held: &Held) -> Result<bool, DriverError> {
         let mut params = DeleteParams::background();
-        params.preconditions = Some(Preconditions { uid: Some(held.uid.to_string()), resource_version: None });
+        params.preconditions =
+            Some(Preconditions { uid: Some(held.uid.to_string()), resource_version: None });
         match self.api(held.kind, &id.0).delete(&held.name, &params).await {
             Ok(answer) => {
                 let is_held = |object: &DynamicObject| !object.finalizers().is_empty();
@@ -221,11 +226,6 @@ impl Kubernetes {
     }
 }
 
-/// Whether an answer speaks of the object, and not of its namespace or its kind.
-fn is_about_object(message: &str) -> bool {
-    !message.contains("namespaces \"") && !message.contains("could not find the requested resource")
-}
-
 /// Whether an object can only be replaced as a whole, and has to be.
 fn is_replaced(held: &Held, kind: Kind, revision: &str) -> bool {
     kind == Kind::Job && held.revision.as_deref() != Some(revision)
@@ -233,11 +233,11 @@ fn is_replaced(held: &Held, kind: Kind, revision: &str) -> bool {
 
 /// The secret values that are put together with other text.
 async fn read(
-    plan: &orchestra_api::plan::WorkloadPlanSpec,
+    composed: BTreeSet<SecretKeyRef>,
     secrets: &dyn Secrets,
 ) -> Result<BTreeMap<SecretKeyRef, SecretText>, DriverError> {
     let mut values = BTreeMap::new();
-    for at in render::composed(plan) {
+    for at in composed {
         let read = secrets.read(&at).await?.ok_or_else(|| DriverError::Transient {
             reason: Reason::ProjectionError,
             message: format!("The secret `{}` has no key `{}` yet; it is tried again.", at.name, at.key),

@@ -179,7 +179,8 @@ impl Reader {
             let Some(spec) = &pod.spec else { continue };
             let containers = spec.init_containers.iter().flatten().chain(&spec.containers);
             let names = containers.map(|container| container.name.clone());
-            let wanted = names.filter(|name| self.wish.container.as_ref().is_none_or(|wanted| wanted == name));
+            let wanted =
+                names.filter(|name| self.wish.container.as_ref().is_none_or(|wanted| wanted == name));
             let (name, uid) = (pod.name_any(), pod.uid().unwrap_or_default());
             sources.extend(wanted.map(|container| (name.clone(), uid.clone(), container)));
         }

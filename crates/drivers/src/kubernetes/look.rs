@@ -67,7 +67,9 @@ impl Kubernetes {
     /// Reads everything of a Workload, where nothing is watched.
     async fn look_at_all(&self, id: &Id, target: &Target) -> Result<(), DriverError> {
         for item in render::inventory(&subject(target)) {
-            let Some(kind) = Kind::of_inventory(&item.kind).filter(|kind| *kind != Kind::Secret) else { continue };
+            let Some(kind) = Kind::of_inventory(&item.kind).filter(|kind| *kind != Kind::Secret) else {
+                continue;
+            };
             if self.look_up(id, kind, &item.name).await?.is_none()
                 && let Some(held) = self.memory.held(id, kind, &item.name)
             {
@@ -88,7 +90,7 @@ impl Kubernetes {
         for held in &view.objects {
             match &held.facts {
                 Facts::Route(route) => ways.routes.push((**route).clone()),
-                Facts::Service(service) => ways.service = Some((**service).clone()),
+                Facts::Service(service) => ways.services.push((**service).clone()),
                 Facts::None | Facts::Rollout(_) => {}
             }
         }
@@ -99,7 +101,7 @@ impl Kubernetes {
                 ways.routes.extend(self.memory.routes(id, instance));
             }
         }
-        let has_node_ports = ways.service.as_ref().is_some_and(|service| !service.node_ports.is_empty());
+        let has_node_ports = ways.services.iter().any(|service| !service.node_ports.is_empty());
         if has_node_ports {
             ways.node_address = self.node_address().await;
         }
@@ -143,7 +145,9 @@ impl Kubernetes {
             };
             let api: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(self.client.clone(), &id.0);
             let Ok(line) = api.logs(&pod.name, &wish).await else { continue };
-            let Some(line) = line.lines().last().map(str::trim).filter(|line| !line.is_empty()) else { continue };
+            let Some(line) = line.lines().last().map(str::trim).filter(|line| !line.is_empty()) else {
+                continue;
+            };
             let Some(line) = self.without_secrets(id, &target.plan, line).await else { continue };
             self.memory.last_line(id, &pod.uid, &line);
             crash.last_line = Some(line.into());
@@ -162,14 +166,16 @@ impl Kubernetes {
                 line = line.replace(part.trim(), "***");
             }
         }
-        let told: String = line.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(LINE).collect();
+        let told: String =
+            line.chars().map(|c| if c.is_control() || c == '`' { ' ' } else { c }).take(LINE).collect();
         Some(told)
     }
 }
 
 /// What makes the copies: that of this revision, if there are several.
 fn rollout(view: &View, revision: &str) -> Option<Rollout> {
-    let all = || view.objects.iter().filter(|held| matches!(held.facts, Facts::Rollout(_)) && !held.is_leaving);
+    let all =
+        || view.objects.iter().filter(|held| matches!(held.facts, Facts::Rollout(_)) && !held.is_leaving);
     let current = |held: &&Held| held.revision.as_deref() == Some(revision);
     let held = all().find(current).or_else(|| all().next())?;
     let Facts::Rollout(rollout) = &held.facts else { return None };

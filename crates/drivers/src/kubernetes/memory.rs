@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 use orchestra_core::{
     observe::{
-        kubernetes::{Cause, Maker, Pod, SETTLING},
+        kubernetes::{Cause, Maker, Pod, Progress, Rollout, SETTLING},
         owned::Mark,
     },
     render::kubernetes::exposure::RouteFact,
@@ -87,7 +87,8 @@ impl Memory {
             let at = (passing.namespace.clone(), instance.clone());
             let held = passing.held(kind);
             let routes = known.routes.entry(at.clone()).or_default();
-            let is_news = note(routes, held, passing.version, round, |a, b| a.kind == b.kind && a.name == b.name);
+            let is_news =
+                note(routes, held, passing.version, round, |a, b| a.kind == b.kind && a.name == b.name);
             return if is_news { known.publishers_of(&at) } else { Vec::new() };
         }
         let Some(workload) = &passing.workload else { return Vec::new() };
@@ -100,7 +101,9 @@ impl Memory {
         } else {
             let mut held = passing.held(kind);
             held.told = entry.told_of(&held);
-            note(&mut entry.objects, held, passing.version, round, |a, b| a.kind == b.kind && a.name == b.name)
+            note(&mut entry.objects, held, passing.version, round, |a, b| {
+                a.kind == b.kind && a.name == b.name
+            })
         };
         if is_news { vec![id] } else { Vec::new() }
     }
@@ -159,7 +162,10 @@ impl Memory {
     pub(super) fn held(&self, id: &Id, kind: Kind, name: &str) -> Option<Held> {
         let known = self.known();
         let objects = &known.workloads.get(id)?.objects;
-        objects.iter().find(|held| held.what.kind == kind && &*held.what.name == name).map(|held| held.what.clone())
+        objects
+            .iter()
+            .find(|held| held.what.kind == kind && &*held.what.name == name)
+            .map(|held| held.what.clone())
     }
 
     /// Whether an object is as the cluster last made of what is wanted.
@@ -238,15 +244,15 @@ impl Memory {
     }
 
     /// Everything that does not run, and nobody knows why.
-    pub(super) fn puzzles(&self) -> Vec<Puzzle> {
+    pub(super) fn puzzles(&self, now: Timestamp) -> BTreeSet<Puzzle> {
         let known = self.known();
-        let mut puzzles = Vec::new();
+        let mut puzzles = BTreeSet::new();
         for (id, entry) in &known.workloads {
-            let uids = entry.pods.iter().filter(|pod| pod.what.is_puzzling()).map(|pod| &pod.what.uid);
-            let makers = entry.objects.iter().filter(|held| is_puzzling(&held.what)).map(|held| &held.what.uid);
+            let uids = entry.pods.iter().filter(|pod| pod.what.is_puzzling(now)).map(|pod| &pod.what.uid);
+            let makers =
+                entry.objects.iter().filter(|held| is_puzzling(&held.what)).map(|held| &held.what.uid);
             puzzles.extend(uids.chain(makers).map(|uid| Puzzle { id: id.clone(), uid: uid.clone() }));
         }
-        puzzles.sort();
         puzzles
     }
 
@@ -254,17 +260,15 @@ impl Memory {
     pub(super) fn tell(&self, puzzle: &Puzzle, cause: Option<Cause>) -> bool {
         let mut known = self.known();
         let Some(entry) = known.workloads.get_mut(&puzzle.id) else { return false };
-        let of_pods = entry.pods.iter_mut().filter(|pod| pod.what.uid == puzzle.uid).map(|pod| &mut pod.what.told);
+        let of_pods =
+            entry.pods.iter_mut().filter(|pod| pod.what.uid == puzzle.uid).map(|pod| &mut pod.what.told);
         let of_makers = entry.objects.iter_mut().filter(|held| held.what.uid == puzzle.uid);
         let of_makers = of_makers.map(|held| &mut held.what.told);
         let Some(told) = of_pods.chain(of_makers).next() else { return false };
         let cause = cause.map(Box::new);
-        // What was told once holds until it runs: the cluster forgets what it told.
-        if cause.is_none() || *told == cause {
-            return false;
-        }
+        let is_news = *told != cause;
         *told = cause;
-        true
+        is_news
     }
 
     /// Notes the last line of a container that crashed.
@@ -324,9 +328,8 @@ impl Entry {
             (pod.cause.as_deref_mut(), before.what.cause.as_deref())
             && crash.container == known.container
         {
+            // The first line that was told stays: what is told of a crash changes only with how it ends.
             crash.last_line = known.last_line.clone();
-            // How often does not matter: what is told stays the same.
-            crash.restarts = known.restarts;
         }
         pod
     }
@@ -342,18 +345,27 @@ impl Entry {
 fn is_puzzling(held: &Held) -> bool {
     match &held.facts {
         Facts::Rollout(rollout) => {
-            rollout.kind != Maker::Deployment && rollout.total < rollout.desired && !is_over(rollout) && !held.is_leaving
+            rollout.kind != Maker::Deployment
+                && rollout.total < rollout.desired
+                && !is_over(rollout)
+                && !held.is_leaving
         }
         _ => false,
     }
 }
 
-fn is_over(rollout: &orchestra_core::observe::kubernetes::Rollout) -> bool {
-    rollout.kind == Maker::Job && rollout.progress != orchestra_core::observe::kubernetes::Progress::Going
+fn is_over(rollout: &Rollout) -> bool {
+    rollout.kind == Maker::Job && rollout.progress != Progress::Going
 }
 
 /// Notes something, unless it is older than what is known. Answers whether it is news.
-fn note<T: PartialEq>(all: &mut Vec<Noted<T>>, what: T, version: u64, round: u32, is_same: fn(&T, &T) -> bool) -> bool {
+fn note<T: PartialEq>(
+    all: &mut Vec<Noted<T>>,
+    what: T,
+    version: u64,
+    round: u32,
+    is_same: fn(&T, &T) -> bool,
+) -> bool {
     let Some(noted) = all.iter_mut().find(|noted| is_same(&noted.what, &what)) else {
         all.push(Noted { what, version, round });
         return true;
@@ -367,3 +379,7 @@ fn note<T: PartialEq>(all: &mut Vec<Noted<T>>, what: T, version: u64, round: u32
     noted.what = what;
     is_news
 }
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

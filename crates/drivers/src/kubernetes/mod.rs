@@ -84,6 +84,11 @@ impl Kubernetes {
         !self.watches.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
+    /// Whether all objects of a kind that are ours are known.
+    fn has_seen(&self, kind: Kind) -> bool {
+        self.synced.borrow().contains(&kind)
+    }
+
     /// Begins to watch, if nothing is watched yet.
     fn watch(&self) {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ pub(super) fn refusal(kind: Kind, error: &Error) -> DriverError {
         return DriverError::unreachable("The cluster does not answer; it is tried again.");
     };
     tracing::warn!(?kind, code = status.code, "the cluster refuses: {}", status.message);
-    if kind == Kind::HttpRoute && status.code == 404 && status.message.contains("could not find") {
+    if kind == Kind::HttpRoute && status.code == 404 && !is_about_object(&status.message) {
         return DriverError::Refused {
             reason: Reason::RuntimeSelecting,
             message: "The cluster knows no routes of the Gateway API: the platform team has to install it, or to publish in another way.".to_owned(),
@@ -55,4 +55,11 @@ pub(super) fn leaving() -> DriverError {
         reason: Reason::RuntimeProvisioning,
         message: "What ran before is being stopped.".to_owned(),
     }
+}
+
+/// Whether an answer speaks of an object, and not of its namespace or its kind.
+pub(super) fn is_about_object(message: &str) -> bool {
+    !["namespaces \"", "could not find the requested resource", "page not found"]
+        .iter()
+        .any(|sign| message.contains(sign))
 }

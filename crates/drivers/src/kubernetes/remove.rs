@@ -2,7 +2,7 @@
 
 use kube::api::ListParams;
 use orchestra_api::plan::InventoryItem;
-use orchestra_core::{observe::kubernetes::Pod, render::kubernetes::WORKLOAD_UID};
+use orchestra_core::render::kubernetes::WORKLOAD_UID;
 
 use super::{Kubernetes, held::Facts, kind::Kind, memory::Id, of_workload, refusal::refusal};
 use crate::{DriverError, Removed, Target};
@@ -55,7 +55,7 @@ impl Kubernetes {
     /// Whether copies of a Workload are still there.
     async fn has_copies(&self, id: &Id, uid: &str) -> Result<bool, DriverError> {
         if self.is_watching() {
-            return Ok(self.memory.view(id).pods.iter().any(is_left));
+            return Ok(self.memory.view(id).pods.iter().any(|pod| pod.owner.as_deref() == Some(uid)));
         }
         let ours = ListParams::default().labels(&of_workload(&id.1));
         let pods = self.api(Kind::Pod, &id.0).list(&ours).await;
@@ -66,9 +66,4 @@ impl Kubernetes {
             annotations.and_then(|all| all.get(WORKLOAD_UID)).is_some_and(is_ours)
         }))
     }
-}
-
-/// Whether a copy still holds something. One that has run to its end does not.
-fn is_left(pod: &Pod) -> bool {
-    !pod.is_over || pod.is_leaving
 }

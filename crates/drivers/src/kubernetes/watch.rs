@@ -123,7 +123,7 @@ impl Watching {
                     self.news.tell(&id);
                 }
             }
-            let puzzles: BTreeSet<_> = self.memory.puzzles().into_iter().collect();
+            let puzzles = self.memory.puzzles(now);
             looks.retain(|puzzle, _| puzzles.contains(puzzle));
             let mut due = Vec::new();
             for puzzle in puzzles {
@@ -138,7 +138,7 @@ impl Watching {
             let asking = due.into_iter().take(QUESTIONS).map(|(_, puzzle)| {
                 let (client, me) = (client.clone(), &self);
                 async move {
-                    let cause = ask(client, &puzzle).await;
+                    let Some(cause) = ask(client, &puzzle).await else { return };
                     if me.memory.tell(&puzzle, cause) {
                         me.news.tell(&puzzle.id);
                     }
@@ -149,8 +149,9 @@ impl Watching {
     }
 }
 
-/// What the cluster tells about something that does not run: the newest that says why.
-async fn ask(client: Client, puzzle: &Puzzle) -> Option<Cause> {
+/// What the cluster tells about something that does not run: the newest that says why, or that it was started. `None` if
+/// nothing is told, or no longer.
+async fn ask(client: Client, puzzle: &Puzzle) -> Option<Option<Cause>> {
     let api: Api<Event> = Api::namespaced(client, &puzzle.id.0);
     let about = ListParams::default().fields(&format!("involvedObject.uid={}", puzzle.uid)).limit(100);
     let mut events = match api.list(&about).await {
@@ -160,12 +161,18 @@ async fn ask(client: Client, puzzle: &Puzzle) -> Option<Cause> {
             return None;
         }
     };
-    events.sort_by_key(|event| std::cmp::Reverse(event.last_timestamp.as_ref().map(|at| at.0)));
+    let is_start = |event: &Event| event.reason.as_deref() == Some("Started");
+    events.sort_by_key(|event| {
+        (std::cmp::Reverse(event.last_timestamp.as_ref().map(|at| at.0)), is_start(event))
+    });
     events.iter().find_map(|event| {
+        if is_start(event) {
+            return Some(None);
+        }
         let reason = event.reason.as_deref()?;
         if reason == "Unhealthy" && event.count.unwrap_or(1) < EARLY {
             return None;
         }
-        Cause::of_event(reason, event.message.as_deref().unwrap_or_default())
+        Cause::of_event(reason, event.message.as_deref().unwrap_or_default()).map(Some)
     })
 }

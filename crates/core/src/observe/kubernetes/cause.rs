@@ -77,10 +77,6 @@ pub struct Crash {
     pub exit_code: i32,
     /// Whether it had taken more memory than it may.
     pub out_of_memory: bool,
-    /// How often it was started again.
-    pub restarts: u32,
-    /// Whether it comes before the others.
-    pub is_first: bool,
     /// The last line that it wrote, as far as it is known and may be told.
     pub last_line: Option<Box<str>>,
 }
@@ -91,12 +87,17 @@ impl Cause {
         let container = Box::from(container);
         match reason {
             "InvalidImageName" => Some(Self::Image { container, why: ImageFault::Invalid }),
-            "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" | "RegistryUnavailable"
-            | "ImageInspectError" | "SignatureValidationFailed" => {
-                Some(Self::Image { container, why: image_fault(message) })
-            }
+            "ErrImagePull"
+            | "ImagePullBackOff"
+            | "ErrImageNeverPull"
+            | "RegistryUnavailable"
+            | "ImageInspectError"
+            | "SignatureValidationFailed" => Some(Self::Image { container, why: image_fault(message) }),
             "CreateContainerConfigError" => Some(Self::Missing { message: message.into() }),
-            "CreateContainerError" | "RunContainerError" | "PreCreateHookError" | "PreStartHookError"
+            "CreateContainerError"
+            | "RunContainerError"
+            | "PreCreateHookError"
+            | "PreStartHookError"
             | "PostStartHookError" => Some(Self::CannotStart { container, message: message.into() }),
             _ => None,
         }
@@ -197,9 +198,17 @@ impl Crash {
 
 fn image_fault(message: &str) -> ImageFault {
     let says = |signs: &[&str]| signs.iter().any(|sign| message.contains(sign));
-    if says(&["no such host", "dial tcp", "i/o timeout", "connection refused", "no route to host", "TLS handshake"]) {
+    if says(&[
+        "no such host",
+        "dial tcp",
+        "i/o timeout",
+        "connection refused",
+        "no route to host",
+        "TLS handshake",
+    ]) {
         ImageFault::Unreachable
-    } else if says(&["not found", "NotFound", "denied", "unauthorized", "authorization failed", "forbidden"]) {
+    } else if says(&["not found", "NotFound", "denied", "unauthorized", "authorization failed", "forbidden"])
+    {
         ImageFault::NotThere
     } else {
         ImageFault::Unknown

@@ -123,18 +123,17 @@ fn job(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
 }
 
 fn service(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
-    let is_shaky = |pod: &Pod| {
-        let restarted = pod.restarted.filter(|_| is_current(sight, pod));
-        restarted.is_some_and(|at| sight.now.duration_since(at) < SETTLING)
-    };
-    let is_shaken = sight.pods.iter().any(is_shaky);
+    // What crashed a moment ago may crash again: it does not count as up.
+    let is_shaky = |pod: &&Pod| is_current(sight, pod) && pod.is_ready && pod.is_shaky(sight.now);
+    let shaky = u32::try_from(sight.pods.iter().filter(is_shaky).count()).unwrap_or(u32::MAX);
+    let up = Rollout { available: rollout.available.saturating_sub(shaky), ..rollout.clone() };
     // What was up once stays ready while most of it is: copies come and go.
-    let is_mostly_up = rollout.is_noticed
-        && rollout.progress == Progress::Done
-        && !rollout.has_old()
-        && rollout.available > 0
-        && rollout.available.saturating_mul(4) >= rollout.desired.saturating_mul(3);
-    if (rollout.is_complete() || is_mostly_up) && !is_shaken {
+    let is_mostly_up = up.is_noticed
+        && up.progress == Progress::Done
+        && !up.has_old()
+        && up.available > 0
+        && up.available.saturating_mul(4) >= up.desired.saturating_mul(3);
+    if up.is_complete() || is_mostly_up {
         return (Phase::Ready, Reason::Succeeded, None);
     }
     let is_old_serving = rollout.has_old() && rollout.available > 0;
@@ -160,7 +159,8 @@ fn with_old(message: &str, is_old_serving: bool) -> String {
 /// What is wrong: with a copy of the revision that is wanted, else with the making of copies.
 fn cause<'a>(sight: &Sight<'a>, rollout: &'a Rollout) -> Option<&'a Cause> {
     let current = || sight.pods.iter().filter(|pod| is_current(sight, pod) && !pod.is_leaving);
-    let own = current().filter_map(|pod| pod.cause.as_deref());
+    let own = current().filter(|pod| !pod.is_ready || pod.is_shaky(sight.now));
+    let own = own.filter_map(|pod| pod.own_cause(sight.now));
     let told = current().filter(|pod| !pod.is_ready).filter_map(|pod| pod.told.as_deref());
     let made = rollout.cause.as_deref().filter(|_| rollout.is_noticed);
     own.chain(told).next().or(made)

@@ -1,10 +1,13 @@
 //! One copy of a Workload, as a cluster shows it: only what observation needs, since there are many of them.
 
 use k8s_openapi::jiff::Timestamp;
-use crate::render::kubernetes::REVISION;
 use serde_json::Value as Json;
 
-use super::cause::{Cause, Crash};
+use super::{
+    SETTLING,
+    cause::{Cause, Crash},
+};
+use crate::render::kubernetes::{REVISION, WORKLOAD_UID};
 
 /// One copy of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub struct Pod {
     pub name: Box<str>,
     /// Its identity.
     pub uid: Box<str>,
+    /// The uid of the Workload that it was made for.
+    pub owner: Option<Box<str>>,
     /// The revision of the plan that it runs.
     pub revision: Option<Box<str>>,
     /// The revision of the set that it belongs to, if sets have such.
@@ -44,27 +49,31 @@ impl Pod {
         let is_over = matches!(phase, "Succeeded" | "Failed");
         let is_ready = condition("Ready").is_some_and(|ready| ready["status"] == "True");
         let revision = metadata["annotations"][REVISION].as_str().map(Box::from);
-        let mut restarted = None;
-        let mut cause = None;
+        let mut waits = None;
+        let mut down = None;
+        let mut up: Option<(Crash, Option<Timestamp>)> = None;
         for (is_first, list) in [(true, "initContainerStatuses"), (false, "containerStatuses")] {
             for container in status[list].as_array().into_iter().flatten() {
-                let crash = crash(container, is_first, phase);
-                if crash.is_some()
-                    && let Some(at) = container["state"]["running"]["startedAt"].as_str()
-                {
-                    restarted = restarted.max(at.parse().ok());
-                }
                 let waiting = &container["state"]["waiting"];
                 let (reason, message) = (waiting["reason"].as_str(), waiting["message"].as_str());
                 let name = container["name"].as_str().unwrap_or_default();
-                let waits = reason
-                    .and_then(|reason| Cause::of_waiting(name, reason, message.unwrap_or_default()));
-                cause = cause.or(waits).or(crash.map(Cause::Crash));
+                let why = |reason| Cause::of_waiting(name, reason, message.unwrap_or_default());
+                waits = waits.or(reason.and_then(why));
+                let crash = crash(container, is_first, phase);
+                match container["state"]["running"]["startedAt"].as_str() {
+                    Some(at) => up = up.or(crash.map(|crash| (crash, at.parse().ok()))),
+                    None => down = down.or(crash),
+                }
             }
         }
-        let unscheduled = condition("PodScheduled").filter(|scheduled| {
-            scheduled["status"] == "False" && scheduled["reason"] == "Unschedulable"
-        });
+        let mut restarted = None;
+        let mut cause = waits.or(down.map(Cause::Crash));
+        if let Some((crash, at)) = up.filter(|_| cause.is_none()) {
+            restarted = at;
+            cause = Some(Cause::Crash(crash));
+        }
+        let unscheduled = condition("PodScheduled")
+            .filter(|scheduled| scheduled["status"] == "False" && scheduled["reason"] == "Unschedulable");
         if let Some(message) = unscheduled.and_then(|scheduled| scheduled["message"].as_str()) {
             cause = Some(Cause::Unschedulable { message: message.into() });
         }
@@ -75,6 +84,7 @@ impl Pod {
         Self {
             name: text("/name").unwrap_or_default(),
             uid: text("/uid").unwrap_or_default(),
+            owner: metadata["annotations"][WORKLOAD_UID].as_str().map(Box::from),
             revision,
             set_revision: text("/labels/controller-revision-hash"),
             is_ready,
@@ -86,9 +96,20 @@ impl Pod {
         }
     }
 
+    /// Whether a container that had crashed was started again so lately that it may crash again.
+    pub fn is_shaky(&self, now: Timestamp) -> bool {
+        self.restarted.is_some_and(|at| now.duration_since(at) < SETTLING)
+    }
+
+    /// What is wrong with it now, by itself. What crashed, and has run for a while since, is mended.
+    pub fn own_cause(&self, now: Timestamp) -> Option<&Cause> {
+        let is_mended = self.restarted.is_some() && !self.is_shaky(now);
+        self.cause.as_deref().filter(|_| !is_mended)
+    }
+
     /// Whether what is told about it is worth asking for: it should run, and nobody knows why it does not.
-    pub fn is_puzzling(&self) -> bool {
-        !self.is_ready && !self.is_leaving && !self.is_over && self.cause.is_none()
+    pub fn is_puzzling(&self, now: Timestamp) -> bool {
+        !self.is_ready && !self.is_leaving && !self.is_over && self.own_cause(now).is_none()
     }
 }
 
@@ -99,7 +120,6 @@ fn crash(container: &Json, is_first: bool, phase: &str) -> Option<Crash> {
     let waits = container["state"]["waiting"]["reason"] == "CrashLoopBackOff";
     let end = if now.is_object() { now } else { before };
     let exit_code = i32::try_from(end["exitCode"].as_i64()?).unwrap_or(i32::MAX);
-    let restarts = u32::try_from(container["restartCount"].as_i64().unwrap_or_default()).unwrap_or_default();
     let is_ended_well = exit_code == 0 && now.is_object();
     if is_ended_well && (is_first || phase != "Running") && !waits {
         return None;
@@ -112,8 +132,6 @@ fn crash(container: &Json, is_first: bool, phase: &str) -> Option<Crash> {
         container: container["name"].as_str().unwrap_or_default().into(),
         exit_code,
         out_of_memory: end["reason"] == "OOMKilled",
-        restarts,
-        is_first,
         last_line: None,
     })
 }

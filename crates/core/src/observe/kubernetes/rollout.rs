@@ -1,9 +1,9 @@
 //! What makes the copies of a Workload, as a cluster shows it.
 
-use crate::render::kubernetes::REVISION;
 use serde_json::Value as Json;
 
 use super::cause::Cause;
+use crate::render::kubernetes::REVISION;
 
 /// What makes the copies of a Workload, and how far it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,11 @@ impl Rollout {
         };
         let failure = condition("ReplicaFailure").filter(|failure| failure["status"] == "True");
         let message = failure.and_then(|failure| failure["message"].as_str());
-        let desired = if kind == Maker::Job { 1 } else { spec["replicas"].as_u64().map_or(1, |_| number(&spec["replicas"])) };
+        let desired = if kind == Maker::Job {
+            1
+        } else {
+            spec["replicas"].as_u64().map_or(1, |_| number(&spec["replicas"]))
+        };
         Self {
             kind,
             revision: metadata["annotations"][REVISION].as_str().map(Box::from),
@@ -91,7 +95,9 @@ impl Rollout {
                 Maker::Job => number(&status["ready"]),
                 Maker::Deployment => number(&status["availableReplicas"]),
                 // Older clusters tell only which are ready.
-                Maker::StatefulSet => number(&status["availableReplicas"]).max(number(&status["readyReplicas"])),
+                Maker::StatefulSet => {
+                    number(&status["availableReplicas"]).max(number(&status["readyReplicas"]))
+                }
             },
             progress,
             update_revision: status["updateRevision"].as_str().map(Box::from),

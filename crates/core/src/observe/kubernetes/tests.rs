@@ -9,8 +9,17 @@ use serde_json::Value as Json;
 use super::*;
 
 /// Nouns that no user should read.
-const NOUNS: &[&str] =
-    &["pod", "deployment", "replicaset", "replica set", "statefulset", "kubelet", "node", "sandbox", "configmap"];
+const NOUNS: &[&str] = &[
+    "pod",
+    "deployment",
+    "replicaset",
+    "replica set",
+    "statefulset",
+    "kubelet",
+    "node",
+    "sandbox",
+    "configmap",
+];
 
 #[derive(Deserialize)]
 struct Case {
@@ -47,18 +56,18 @@ fn told(case: &Case) -> Told {
         Rollout::read(kind, &object["metadata"], object)
     });
     let mut pods: Vec<_> = case.pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).collect();
+    let now: Timestamp = "2026-11-16T21:00:30Z".parse().unwrap();
     if let Some((reason, message)) = &case.event {
         let cause = Cause::of_event(reason, message).map(Box::new);
         match (pods.first_mut(), rollout.as_mut()) {
             (Some(pod), _) => {
-                assert!(pod.is_puzzling(), "{}: nobody would ask", case.case);
+                assert!(pod.is_puzzling(now), "{}: nobody would ask", case.case);
                 pod.told = cause;
             }
             (None, Some(rollout)) => rollout.cause = cause,
             (None, None) => {}
         }
     }
-    let now: Timestamp = "2026-11-16T21:00:30Z".parse().unwrap();
     observe(&Sight { plan: &plan, rollout: rollout.as_ref(), pods: &pods, now })
 }
 

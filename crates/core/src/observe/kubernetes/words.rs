@@ -126,7 +126,10 @@ pub fn unschedulable(message: &str) -> String {
     if causes.is_empty() {
         return format!("It cannot be placed on any machine: {}", ended(&neutral(message)));
     }
-    format!("It cannot be placed: {}; ask for less, or ask the platform team for room.", causes.join(", and "))
+    format!(
+        "It cannot be placed: {}; ask for less, or ask the platform team for room.",
+        causes.join(", and ")
+    )
 }
 
 /// A text that ends as a sentence does.
@@ -160,7 +163,10 @@ mod tests {
             "There is not enough left in this namespace: the quota `small` allows 0 running copies and 1 requested processor time, 0 running copies and 0 requested processor time is in use, and 1 running copies and 2 requested processor time more is needed; free something, ask for less, or ask the platform team for more."
         );
         let told = quota("pods \"x\" is forbidden: failed quota: small: must specify limits.cpu for: web");
-        assert_eq!(told, "There is not enough left in this namespace: small: must specify limits.cpu for: web.");
+        assert_eq!(
+            told,
+            "There is not enough left in this namespace: small: must specify limits.cpu for: web."
+        );
     }
 
     #[test]

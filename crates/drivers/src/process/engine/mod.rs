@@ -44,8 +44,7 @@ use orchestra_core::{
 use serde_json::Value as Json;
 
 use super::{
-    Launcher,
-    proxy, servers,
+    Launcher, proxy, servers,
     things::{self, Thing},
 };
 use crate::{DriverError, Neighbourhood, Provisioner, Released, news::News};
