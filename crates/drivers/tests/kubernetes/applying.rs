@@ -231,7 +231,7 @@ async fn texts_with_secrets_are_composed_once_for_each_revision() {
 
 #[tokio::test]
 #[ignore = "needs KUBECONFIG"]
-async fn a_quota_a_policy_and_a_missing_right_are_told_by_their_reasons() {
+async fn a_used_up_quota_is_told_by_its_reason() {
     let world = World::new().await;
     let target = world.target("r1");
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
