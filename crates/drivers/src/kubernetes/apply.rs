@@ -208,9 +208,8 @@ impl Kubernetes {
                     && pod.revision.as_deref() != Some(&target.plan.revision)
             });
             for pod in stuck {
-                let mut params = DeleteParams::default();
-                params.preconditions =
-                    Some(Preconditions { uid: Some(pod.uid.to_string()), resource_version: None });
+                let this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
+                let params = DeleteParams { preconditions: Some(this), ..DeleteParams::default() };
                 match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
                     Ok(_) => {}
                     Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}

@@ -84,6 +84,10 @@ impl Memory {
         let mut known = self.known();
         let round = known.rounds.get(&kind).copied().unwrap_or_default();
         if let Some(instance) = &passing.instance {
+            // What else was made for a claim is not of the runtime.
+            if !matches!(kind, Kind::Ingress | Kind::HttpRoute) {
+                return Vec::new();
+            }
             let at = (passing.namespace.clone(), instance.clone());
             let held = passing.held(kind);
             let routes = known.routes.entry(at.clone()).or_default();
@@ -329,7 +333,7 @@ impl Entry {
             && crash.container == known.container
         {
             // The first line that was told stays: what is told of a crash changes only with how it ends.
-            crash.last_line = known.last_line.clone();
+            crash.last_line.clone_from(&known.last_line);
         }
         pod
     }

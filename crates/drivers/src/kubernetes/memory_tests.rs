@@ -20,7 +20,7 @@ fn deployment(version: u32, available: u32) -> Passing {
     }))
 }
 
-fn pod(version: u32, status: Json) -> Passing {
+fn pod(version: u32, status: &Json) -> Passing {
     passing(json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "hello-1", "namespace": "shop", "uid": "p", "resourceVersion": version.to_string(),
@@ -81,14 +81,14 @@ fn the_routes_of_a_claim_are_news_for_those_that_publish_them() {
 fn what_is_told_of_a_copy_holds_until_it_is_ready() {
     let memory = Memory::default();
     let now = Timestamp::UNIX_EPOCH;
-    memory.take_in(Kind::Pod, &pod(1, json!({"phase": "Pending"})));
+    memory.take_in(Kind::Pod, &pod(1, &json!({"phase": "Pending"})));
     let puzzle = memory.puzzles(now).into_iter().next().unwrap();
     assert!(memory.tell(&puzzle, Some(Cause::Network)));
     assert!(!memory.tell(&puzzle, Some(Cause::Network)));
-    memory.take_in(Kind::Pod, &pod(2, json!({"phase": "Pending", "hostIP": "10.0.0.1"})));
+    memory.take_in(Kind::Pod, &pod(2, &json!({"phase": "Pending", "hostIP": "10.0.0.1"})));
     assert_eq!(memory.view(&hello()).pods[0].told.as_deref(), Some(&Cause::Network));
     let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
-    memory.take_in(Kind::Pod, &pod(3, ready));
+    memory.take_in(Kind::Pod, &pod(3, &ready));
     assert_eq!(memory.view(&hello()).pods[0].told, None);
     assert!(memory.puzzles(now).is_empty());
 }
@@ -100,9 +100,9 @@ fn a_crash_is_told_with_its_first_line_however_often_it_happens() {
         json!({"phase": "Running", "containerStatuses": [{"name": "web", "ready": false, "restartCount": restarts,
             "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": {"exitCode": 1}}}]})
     };
-    memory.take_in(Kind::Pod, &pod(1, crash(1)));
+    memory.take_in(Kind::Pod, &pod(1, &crash(1)));
     memory.last_line(&hello(), "p", "no database");
-    assert!(memory.take_in(Kind::Pod, &pod(2, crash(2))).is_empty());
+    assert!(memory.take_in(Kind::Pod, &pod(2, &crash(2))).is_empty());
     let told = memory.view(&hello()).pods[0].cause.as_ref().unwrap().told().1;
     assert!(told.contains("It last wrote: `no database`."), "{told}");
 }

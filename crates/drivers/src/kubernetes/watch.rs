@@ -42,7 +42,7 @@ const SELDOM: u32 = 5;
 /// Those that wait for others to go are woken once in so many looks.
 const REFUSED: u32 = 30;
 /// How often it is looked whether the cluster has learnt a kind.
-const LEARNING: Duration = Duration::from_secs(60);
+const LEARNING: Duration = Duration::from_mins(1);
 /// A check that fails once may only be early.
 const EARLY: i32 = 2;
 

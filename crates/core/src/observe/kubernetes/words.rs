@@ -76,15 +76,16 @@ pub fn quota(message: &str) -> String {
         let (used, limit) = rest.split_once(", limited: ")?;
         Some((name, amounts(asked), amounts(used), amounts(limit)))
     };
-    match parts() {
-        Some((name, asked, used, limit)) => format!(
-            "There is not enough left in this namespace: the quota `{name}` allows {limit}, {used} is in use, and {asked} more is needed; free something, ask for less, or ask the platform team for more."
-        ),
-        None => {
-            let own = message.split_once("quota: ").map_or(message, |(_, own)| own);
-            format!("There is not enough left in this namespace: {}.", neutral(own).trim_end_matches('.'))
-        }
-    }
+    let Some((name, asked, used, limit)) = parts() else {
+        let own = message.split_once("quota: ").map_or(message, |(_, own)| own);
+        return format!(
+            "There is not enough left in this namespace: {}.",
+            neutral(own).trim_end_matches('.')
+        );
+    };
+    format!(
+        "There is not enough left in this namespace: the quota `{name}` allows {limit}, {used} is in use, and {asked} more is needed; free something, ask for less, or ask the platform team for more."
+    )
 }
 
 /// Amounts as `requests.cpu=1,pods=2`, for people.
