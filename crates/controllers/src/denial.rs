@@ -1,21 +1,18 @@
 //! Why the API refuses a write: what concerns the user goes into the status, the rest is tried again.
 
-use kube::{Error, core::Status};
+use kube::Error;
 use orchestra_api::Reason;
-use orchestra_core::Denied;
+use orchestra_core::{Denied, denial::Denial};
 
 use crate::work::Failure;
 
 /// What follows from a refused apply.
 pub(crate) fn judge(error: &Error) -> Result<Denied, Failure> {
     match error {
-        Error::Api(status) => match status.code {
-            403 => Ok(forbidden(status)),
-            422 => Ok(invalid(status)),
-            // A schema that does not fit is answered so, and trying again does not help.
-            500 if status.message.starts_with("failed to create typed patch object") => Ok(invalid(status)),
-            _ => Err(failure(error)),
-        },
+        Error::Api(status) => {
+            let denial = Denial::of(status.code, &status.message).ok_or_else(|| failure(error))?;
+            Ok(told(denial, &status.message))
+        }
         _ => Err(failure(error)),
     }
 }
@@ -28,48 +25,36 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
-fn forbidden(status: &Status) -> Denied {
-    let message = status.message.as_str();
-    if message.contains("is being terminated") {
-        return Denied {
-            reason: Reason::RuntimeProvisioning,
-            message: "The namespace is being deleted: nothing new is made in it.".to_owned(),
-        };
+/// An object of ours that is refused is told with the words of the API, which name it.
+fn told(denial: Denial, message: &str) -> Denied {
+    match denial {
+        Denial::Quota => Denied {
+            reason: denial.reason(),
+            message: format!("There is not enough left in this namespace: {message}"),
+        },
+        Denial::Permission => Denied {
+            reason: denial.reason(),
+            message: format!(
+                "The platform may not do what is needed; the platform team has to allow it: {message}"
+            ),
+        },
+        // What the orchestrator writes is valid but for rules that somebody added.
+        Denial::Invalid => Denied {
+            reason: Reason::PolicyViolation,
+            message: format!("The platform does not take it: {message}"),
+        },
+        Denial::Policy => Denied {
+            reason: denial.reason(),
+            message: format!("A policy of the organisation forbids it: {message}"),
+        },
+        Denial::Terminating => denial.told(message),
     }
-    if message.contains("exceeded quota") {
-        let message = format!("There is not enough left in this namespace: {message}");
-        return Denied { reason: Reason::QuotaExceeded, message };
-    }
-    if is_policy(message) {
-        return Denied { reason: Reason::PolicyViolation, message: policy(message) };
-    }
-    let message =
-        format!("The platform may not do what is needed; the platform team has to allow it: {message}");
-    Denied { reason: Reason::PermissionDenied, message }
-}
-
-fn invalid(status: &Status) -> Denied {
-    let message = status.message.as_str();
-    let message = if is_policy(message) {
-        policy(message)
-    } else {
-        format!("The platform does not take it: {message}")
-    };
-    Denied { reason: Reason::PolicyViolation, message }
-}
-
-/// Whether a policy of the organisation speaks: an admission policy or a webhook.
-fn is_policy(message: &str) -> bool {
-    message.contains("denied request") || message.contains("denied the request")
-}
-
-fn policy(message: &str) -> String {
-    format!("A policy of the organisation forbids it: {message}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube::core::Status;
 
     fn judged(code: u16, message: &str) -> Result<Reason, &'static str> {
         let status = Status { code, message: message.to_owned(), ..Status::default() };

@@ -13,16 +13,19 @@
 //!    [`lint`](mod@lint) checks it.
 //! 6. [`status`]: what is said of it, once the decision is carried out.
 //!
+//! [`observe`] says how what runs fares, and [`denial`] why it may not.
 //! [`provision`] decides about what claims ask for, instance by instance.
 //! [`mod@plan`] goes this way, or the way back when the Workload is deleted. [`mod@preview`] shows where it would lead.
 
 pub mod claims;
 pub mod config;
 pub mod decision;
+pub mod denial;
 pub mod endpoint;
 pub mod explain;
 pub mod inputs;
 pub mod lint;
+pub mod observe;
 mod outputs;
 pub mod place;
 pub mod plan;

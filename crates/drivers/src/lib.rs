@@ -7,6 +7,8 @@
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 pub mod neighbourhood;
+#[cfg(any(feature = "kubernetes", all(feature = "process", target_os = "linux")))]
+mod news;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub mod process;
 pub mod provisioner;

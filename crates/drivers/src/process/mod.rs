@@ -42,7 +42,6 @@ mod keeper;
 mod limits;
 mod lock;
 mod memory;
-mod news;
 mod output;
 mod ports;
 mod prepare;

@@ -25,13 +25,12 @@ use super::{
     keeper::{Keeper, Site, Version, Wanted},
     limits::Limits,
     memory::{self, Memory},
-    news::News,
     output,
     ports::{Holder, Ports},
     prepare::{Blueprint, Preparation},
     runs::{self, Runs},
 };
-use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target};
+use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target, news::News};
 
 /// The class of plans that are run as processes.
 pub const CLASS: &str = "process";

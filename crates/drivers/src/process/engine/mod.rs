@@ -44,12 +44,10 @@ use orchestra_core::{
 use serde_json::Value as Json;
 
 use super::{
-    Launcher,
-    news::News,
-    proxy, servers,
+    Launcher, proxy, servers,
     things::{self, Thing},
 };
-use crate::{DriverError, Neighbourhood, Provisioner, Released};
+use crate::{DriverError, Neighbourhood, Provisioner, Released, news::News};
 use database::{POSTGRES, REDIS};
 use means::{Id, Proxy, Servers};
 use params::{Params, broken, listed, refused};

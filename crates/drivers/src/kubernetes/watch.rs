@@ -1,0 +1,178 @@
+//! Keeps what is known of the cluster up to date, and tells about whom there is news.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    time::Duration,
+};
+
+use futures_util::StreamExt as _;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Event;
+use kube::{
+    Api, Client,
+    api::ListParams,
+    core::DynamicObject,
+    runtime::{
+        WatchStreamExt as _,
+        watcher::{self, watcher},
+    },
+};
+use orchestra_core::observe::kubernetes::Cause;
+use tokio::sync::watch;
+
+use super::{
+    held::Passing,
+    kind::Kind,
+    memory::{Memory, Puzzle},
+    selector,
+};
+use crate::news::News;
+
+/// Objects on one page of a list: what is read at a time, and then forgotten.
+const PAGE: u32 = 50;
+/// How often what puzzles is looked into.
+const LOOK: Duration = Duration::from_secs(1);
+/// How many questions are asked at a time.
+const QUESTIONS: usize = 30;
+/// After so many looks, a puzzle is looked into less often:
+const PATIENCE: u32 = 120;
+/// once in so many looks.
+const SELDOM: u32 = 5;
+/// Those that wait for others to go are woken once in so many looks.
+const REFUSED: u32 = 30;
+/// How often it is looked whether the cluster has learnt a kind.
+const LEARNING: Duration = Duration::from_mins(1);
+/// A check that fails once may only be early.
+const EARLY: i32 = 2;
+
+/// What watches need.
+#[derive(Clone, Debug)]
+pub(super) struct Watching {
+    pub(super) memory: Memory,
+    pub(super) news: News,
+    /// The kinds that have been listed once.
+    pub(super) synced: watch::Sender<BTreeSet<Kind>>,
+}
+
+impl Watching {
+    /// Watches a kind, for ever.
+    pub(super) async fn kind(self, client: Client, kind: Kind) {
+        let api: Api<DynamicObject> = Api::all_with(client, &kind.resource());
+        let config = watcher::Config::default().labels(selector(kind)).page_size(PAGE);
+        let mut events = pin!(watcher(api, config).default_backoff());
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => self.take_in(kind, event),
+                Err(error) => tracing::warn!(?kind, "the watch broke: {error}"),
+            }
+        }
+    }
+
+    /// Watches routes of the Gateway API, once the cluster knows them.
+    pub(super) async fn gateway(self, client: Client) {
+        let resource = Kind::HttpRoute.resource();
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        while api.list_metadata(&ListParams::default().limit(1)).await.is_err() {
+            tokio::time::sleep(LEARNING).await;
+        }
+        self.kind(client, Kind::HttpRoute).await;
+    }
+
+    fn take_in(&self, kind: Kind, event: watcher::Event<DynamicObject>) {
+        let is_first = !self.synced.borrow().contains(&kind);
+        let news = match event {
+            watcher::Event::Init => {
+                self.memory.begin(kind);
+                Vec::new()
+            }
+            watcher::Event::InitApply(object) | watcher::Event::Apply(object) => {
+                self.memory.take_in(kind, &Passing::new(object))
+            }
+            watcher::Event::Delete(object) => self.memory.gone(kind, &Passing::new(object)),
+            watcher::Event::InitDone => {
+                let gone = self.memory.end(kind);
+                self.synced.send_modify(|synced| {
+                    synced.insert(kind);
+                });
+                gone
+            }
+        };
+        // Everybody looks at everything anyway at first.
+        for id in news.iter().filter(|_| !is_first) {
+            self.news.tell(id);
+        }
+    }
+
+    /// Looks into what does not run, by what the cluster tells about it; and wakes those about whom time alone brings
+    /// news.
+    pub(super) async fn inquire(self, client: Client) {
+        let mut looks: BTreeMap<Puzzle, u32> = BTreeMap::new();
+        let mut last = Timestamp::now();
+        let mut round = 0_u32;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            round = round.wrapping_add(1);
+            let now = Timestamp::now();
+            for id in self.memory.mended(last, now) {
+                self.news.tell(&id);
+            }
+            last = now;
+            if round.is_multiple_of(REFUSED) {
+                for id in self.memory.all_refused() {
+                    self.news.tell(&id);
+                }
+            }
+            let puzzles = self.memory.puzzles(now);
+            looks.retain(|puzzle, _| puzzles.contains(puzzle));
+            let mut due = Vec::new();
+            for puzzle in puzzles {
+                let looks = looks.entry(puzzle.clone()).or_default();
+                *looks += 1;
+                if *looks > 1 && (*looks < PATIENCE || looks.is_multiple_of(SELDOM)) {
+                    due.push((*looks, puzzle));
+                }
+            }
+            // The newest first: the others have been asked about already.
+            due.sort();
+            let asking = due.into_iter().take(QUESTIONS).map(|(_, puzzle)| {
+                let (client, me) = (client.clone(), &self);
+                async move {
+                    let Some(cause) = ask(client, &puzzle).await else { return };
+                    if me.memory.tell(&puzzle, cause) {
+                        me.news.tell(&puzzle.id);
+                    }
+                }
+            });
+            futures_util::stream::iter(asking).buffer_unordered(8).collect::<()>().await;
+        }
+    }
+}
+
+/// What the cluster tells about something that does not run: the newest that says why, or that it was started. `None` if
+/// nothing is told, or no longer.
+async fn ask(client: Client, puzzle: &Puzzle) -> Option<Option<Cause>> {
+    let api: Api<Event> = Api::namespaced(client, &puzzle.id.0);
+    let about = ListParams::default().fields(&format!("involvedObject.uid={}", puzzle.uid)).limit(100);
+    let mut events = match api.list(&about).await {
+        Ok(events) => events.items,
+        Err(error) => {
+            tracing::debug!("events cannot be read: {error}");
+            return None;
+        }
+    };
+    let is_start = |event: &Event| event.reason.as_deref() == Some("Started");
+    events.sort_by_key(|event| {
+        (std::cmp::Reverse(event.last_timestamp.as_ref().map(|at| at.0)), is_start(event))
+    });
+    events.iter().find_map(|event| {
+        if is_start(event) {
+            return Some(None);
+        }
+        let reason = event.reason.as_deref()?;
+        if reason == "Unhealthy" && event.count.unwrap_or(1) < EARLY {
+            return None;
+        }
+        Cause::of_event(reason, event.message.as_deref().unwrap_or_default()).map(Some)
+    })
+}

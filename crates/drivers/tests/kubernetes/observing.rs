@@ -1,0 +1,120 @@
+//! What is told of what the cluster says.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use kube::api::PostParams;
+use orchestra_api::{
+    Reason,
+    plan::{Phase, SUSPENDED},
+};
+use orchestra_drivers::Runtime as _;
+use serde_json::json;
+
+use crate::support::World;
+
+fn up(generation: i64, count: u32) -> serde_json::Value {
+    json!({"observedGeneration": generation, "replicas": count, "updatedReplicas": count,
+        "readyReplicas": count, "availableReplicas": count})
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn it_is_ready_when_the_revision_that_is_wanted_is_rolled_out() {
+    let world = World::new().await;
+    let target = world.target("r1");
+    world.apply(&target).await.unwrap();
+    let seen = world.observe(&target).await;
+    assert_eq!(
+        (seen.phase, seen.reason, seen.message),
+        (Phase::Provisioning, Some(Reason::RuntimeProvisioning), None)
+    );
+    assert!(seen.exposures.is_empty(), "{:?}", seen.exposures);
+    world.play(up(1, 1)).await;
+    let seen = world.observe_until(&target, Phase::Ready).await;
+    assert_eq!(seen.revision.as_deref(), Some("r1"));
+    let urls: Vec<_> =
+        seen.exposures.iter().map(|exposure| (exposure.url.clone(), exposure.reachable)).collect();
+    assert_eq!(urls, [(format!("http://hello.{}.svc.cluster.local", world.namespace), Some(true))]);
+    // What ran before does not count for the next revision.
+    let next = world.target("r2");
+    world.apply(&next).await.unwrap();
+    let seen = world.observe(&next).await;
+    assert_eq!((seen.phase, seen.revision.as_deref()), (Phase::Provisioning, Some("r2")));
+    assert_eq!(seen.exposures.len(), 1);
+    world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn a_change_is_told_and_our_own_writes_are_not() {
+    let world = World::unwatched().await;
+    let mut changes = world.runtime.changes();
+    let target = world.target("r1");
+    world.apply(&target).await.unwrap();
+    world.play(up(1, 1)).await;
+    let told = tokio::time::timeout(Duration::from_secs(20), changes.next()).await.unwrap();
+    assert_eq!(told, Some((world.namespace.clone(), "hello".to_owned())));
+    // The first that was told is already the change of the status, and not the echo of what we made.
+    assert_eq!(world.observe(&target).await.phase, Phase::Ready);
+    world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn what_is_wrong_with_a_copy_is_told_by_itself_or_by_events() {
+    let world = World::new().await;
+    let target = world.target("r1");
+    world.apply(&target).await.unwrap();
+    let deployment = world.deployments().get("hello").await.unwrap();
+    let template = &deployment.data["spec"]["template"];
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "hello-1", "labels": template["metadata"]["labels"],
+            "annotations": template["metadata"]["annotations"]},
+        "spec": {"containers": [{"name": "web", "image": "localhost/busybox:1"}], "automountServiceAccountToken": false}});
+    let pods = world.api("v1", "Pod");
+    let pod = world
+        .until(async || {
+            // The account of a new namespace is made a moment later.
+            pods.create(&PostParams::default(), &serde_json::from_value(pod.clone()).unwrap()).await.ok()
+        })
+        .await;
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "hello-1.1"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "hello-1", "namespace": world.namespace,
+            "uid": pod.metadata.uid},
+        "reason": "FailedMount", "message": "MountVolume.SetUp failed for volume \"v\" : secret \"gone\" not found",
+        "type": "Warning", "count": 1, "lastTimestamp": "2026-11-16T21:00:00Z"});
+    let events = world.api("v1", "Event");
+    events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
+    let seen = world.observe_until(&target, Phase::Degraded).await;
+    assert_eq!(
+        seen.message.as_deref(),
+        Some("Something that it mounts is not there: secret `gone` not found.")
+    );
+    let status = json!({"status": {"phase": "Pending", "containerStatuses": [{"name": "web", "ready": false,
+        "restartCount": 0, "image": "x", "imageID": "", "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}]}});
+    pods.patch_status("hello-1", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(status))
+        .await
+        .unwrap();
+    world
+        .until(async || {
+            let seen = world.observe(&target).await.message.unwrap_or_default();
+            seen.contains("The image of `web` cannot be fetched").then_some(())
+        })
+        .await;
+    world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn what_is_stopped_for_now_says_so() {
+    let world = World::new().await;
+    let mut target = world.target("r2");
+    target.plan.lifecycle.suspend = true;
+    world.apply(&target).await.unwrap();
+    world.play(up(1, 0)).await;
+    let seen = world.observe_until(&target, Phase::Pending).await;
+    assert_eq!(seen.message.as_deref(), Some(SUSPENDED));
+    assert!(seen.exposures.is_empty());
+    world.end().await;
+}

@@ -1,0 +1,175 @@
+//! A namespace for a test, a runtime that looks at it, and plans.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+};
+use orchestra_api::{
+    WorkloadRef,
+    plan::{Container, Exposure, ExposureTarget, Phase, Port, Segment, WorkloadPlanSpec},
+    reference::SecretKeyRef,
+};
+use orchestra_drivers::{
+    DriverError, Observation, Runtime as _, SecretText, Secrets, Target, kubernetes::Kubernetes, secret::Read,
+};
+use orchestra_score::model::Protocol;
+use serde_json::{Value as Json, json};
+
+/// The longest that something may take that is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A namespace of a test.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) runtime: Kubernetes,
+    pub(crate) namespace: String,
+}
+
+impl World {
+    /// A fresh namespace, and a runtime that watches.
+    pub(crate) async fn new() -> Self {
+        let world = Self::unwatched().await;
+        drop(world.runtime.changes());
+        world
+    }
+
+    /// A fresh namespace, and a runtime that has seen nothing.
+    pub(crate) async fn unwatched() -> Self {
+        let client = Client::try_default().await.expect("KUBECONFIG names a cluster");
+        let api: Api<Namespace> = Api::all(client.clone());
+        let namespace: Namespace =
+            serde_json::from_value(json!({"metadata": {"generateName": "kubernetes-runtime-"}})).unwrap();
+        let made = api.create(&PostParams::default(), &namespace).await.unwrap();
+        let namespace = made.metadata.name.unwrap();
+        Self { runtime: Kubernetes::open(client.clone()), client, namespace }
+    }
+
+    /// Another runtime that looks at the same, as after a restart.
+    pub(crate) fn restarted(&mut self) {
+        self.runtime = Kubernetes::open(self.client.clone());
+        drop(self.runtime.changes());
+    }
+
+    pub(crate) async fn end(self) {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        api.delete(&self.namespace, &DeleteParams::background()).await.unwrap();
+    }
+
+    /// A plan of one container with one port.
+    pub(crate) fn target(&self, revision: &str) -> Target {
+        let web = Container { image: "localhost/busybox:1".to_owned(), ..Container::default() };
+        let port = Port { port: 80, target_port: 8080, protocol: Protocol::Tcp };
+        let plan = WorkloadPlanSpec {
+            workload_ref: WorkloadRef { name: "hello".to_owned(), uid: "uid-of-hello".to_owned() },
+            revision: revision.to_owned(),
+            runtime_class: "kubernetes".to_owned(),
+            containers: BTreeMap::from([("web".to_owned(), web)]),
+            ports: BTreeMap::from([("http".to_owned(), port)]),
+            exposures: vec![Exposure { target: ExposureTarget::Port("http".to_owned()), priority: 100 }],
+            ..WorkloadPlanSpec::default()
+        };
+        Target { namespace: self.namespace.clone(), name: "hello".to_owned(), plan }
+    }
+
+    pub(crate) async fn apply(&self, target: &Target) -> Result<(), DriverError> {
+        self.runtime
+            .apply(target, &InCluster { client: self.client.clone(), namespace: self.namespace.clone() })
+            .await
+    }
+
+    pub(crate) async fn observe(&self, target: &Target) -> Observation {
+        self.runtime.observe(target).await.unwrap()
+    }
+
+    /// Observes until a phase is told.
+    pub(crate) async fn observe_until(&self, target: &Target, phase: Phase) -> Observation {
+        self.until(async || {
+            let seen = self.observe(target).await;
+            (seen.phase == phase).then_some(seen)
+        })
+        .await
+    }
+
+    pub(crate) fn api(&self, api_version: &str, kind: &str) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    pub(crate) fn deployments(&self) -> Api<DynamicObject> {
+        self.api("apps/v1", "Deployment")
+    }
+
+    pub(crate) fn services(&self) -> Api<DynamicObject> {
+        self.api("v1", "Service")
+    }
+
+    /// The versions of what was made: they change with every write.
+    pub(crate) async fn versions(&self) -> Vec<Option<String>> {
+        let deployment = self.deployments().get("hello").await.unwrap();
+        let service = self.services().get("hello").await.unwrap();
+        vec![deployment.metadata.resource_version, service.metadata.resource_version]
+    }
+
+    /// Writes as somebody else.
+    pub(crate) async fn edit(&self, api: &Api<DynamicObject>, name: &str, patch: Json) -> DynamicObject {
+        let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        api.patch(name, &params, &Patch::Merge(patch)).await.unwrap()
+    }
+
+    /// Says what the controller of Deployments would.
+    pub(crate) async fn play(&self, status: Json) {
+        let params = PatchParams { field_manager: Some("player".to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(json!({"status": status}));
+        self.deployments().patch_status("hello", &params, &patch).await.unwrap();
+    }
+
+    /// Waits until something holds; the watch tells when it is worth a look, or a moment passes.
+    pub(crate) async fn until<T>(&self, look: impl AsyncFn() -> Option<T>) -> T {
+        let waiting = async {
+            loop {
+                if let Some(found) = look().await {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.expect("it happens in time")
+    }
+}
+
+/// Reads secrets of a namespace.
+struct InCluster {
+    client: Client,
+    namespace: String,
+}
+
+impl Secrets for InCluster {
+    fn read<'a>(&'a self, secret: &'a SecretKeyRef) -> BoxFuture<'a, Result<Option<Read>, DriverError>> {
+        async move {
+            let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
+            let found = api.get_opt(&secret.name).await.unwrap();
+            Ok(found.and_then(|found| {
+                let version = found.metadata.resource_version.unwrap_or_default();
+                let value = SecretText::new(found.data?.remove(&secret.key)?.0);
+                Some(Read { value, version })
+            }))
+        }
+        .boxed()
+    }
+}
+
+/// A text with a secret in it.
+pub(crate) fn with_secret(before: &str, name: &str, key: &str) -> Vec<Segment> {
+    let output = orchestra_api::plan::ClaimOutput {
+        claim: "db".to_owned(),
+        output: key.to_owned(),
+        secret_key_ref: SecretKeyRef { name: name.to_owned(), key: key.to_owned() },
+    };
+    vec![Segment::Literal(before.to_owned()), Segment::ClaimOutput(output)]
+}
