@@ -33,7 +33,7 @@ const OF_A_MACHINE: [(&str, &str); 9] = [
     ("volume", "a folder of this machine"),
 ];
 
-/// What a cluster has, by type; each is an entry of a provisioner file in [`crate::template::builtin`].
+/// What a cluster has, by type; each is an entry of a provisioner file in [`crate::provision::template::builtin`].
 const OF_A_CLUSTER: [(&str, &str); 16] = [
     ("amqp", "a message broker of its own"),
     ("dns", "a name under the domain of the cluster"),

@@ -6,6 +6,7 @@ pub mod neighbour;
 pub mod params;
 mod release;
 mod sharing;
+pub mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orchestra_api::label;
 use serde_json::{Map, Value as Json, json};
 
@@ -166,6 +167,9 @@ fn one(manifest: &Json, frame: &Frame) -> Result<Json, String> {
     for volume in volumes.and_then(Json::as_array_mut).into_iter().flatten() {
         mark_inner(volume, frame, true);
     }
+    if kind == Kind::new("v1", "Secret") {
+        as_data(&mut object).map_err(|wrong| format!("the Secret `{name}` {wrong}"))?;
+    }
     let object = Json::Object(object);
     let is_data = kind.group().is_empty() && ["Secret", "ConfigMap"].contains(&kind.kind.as_str());
     if !frame.privileged
@@ -177,6 +181,19 @@ fn one(manifest: &Json, frame: &Frame) -> Result<Json, String> {
         ));
     }
     Ok(object)
+}
+
+/// Writes what is given as text the way in which the cluster keeps it, so that both can be compared.
+fn as_data(secret: &mut Map<String, Json>) -> Result<(), &'static str> {
+    let Some(texts) = secret.remove("stringData") else { return Ok(()) };
+    let texts = texts.as_object().cloned().unwrap_or_default();
+    let data = secret.entry("data").or_insert_with(|| json!({}));
+    let data = data.as_object_mut().ok_or("has `data` that is no map")?;
+    for (key, text) in texts {
+        let text = text.as_str().ok_or("has something other than texts in `stringData`")?;
+        data.insert(key, json!(STANDARD.encode(text)));
+    }
+    Ok(())
 }
 
 fn may_make(kind: &Kind, frame: &Frame) -> bool {

@@ -3,15 +3,18 @@
 //! writes them.
 
 pub mod admit;
+pub mod builtin;
 pub mod extension;
 pub mod ready;
 pub mod release;
+pub mod render;
 pub mod seal;
 
 pub use admit::{Frame, Kind, admit};
 pub use extension::{Extension, Generates, Target};
 pub use ready::{Progress, progress};
 pub use release::{Fate, fate};
+pub use render::{Item, Past, Record, Refusal, Rendered, Request, render};
 pub use seal::{Sealed, seal};
 
 /// Settings of the engine in the `params` of an entry of the platform's document; templates do not see them.

@@ -43,11 +43,6 @@ pub fn secrets(objects: &[Json]) -> Result<Secrets, String> {
             let value = value.ok_or_else(|| format!("the Secret `{name}` has no base64 in `data.{key}`"))?;
             found.insert((name.to_owned(), key.clone()), value);
         }
-        for (key, value) in object["stringData"].as_object().into_iter().flatten() {
-            let value = value.as_str();
-            let value = value.ok_or_else(|| format!("the Secret `{name}` has no text in `stringData.{key}`"))?;
-            found.insert((name.to_owned(), key.clone()), value.as_bytes().to_vec());
-        }
     }
     Ok(found)
 }
