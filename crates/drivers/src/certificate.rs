@@ -31,6 +31,12 @@ const DAY: Duration = Duration::from_hours(24);
 const LIFETIME: Duration = Duration::from_hours(2 * 365 * 24);
 const RENEWAL: Duration = Duration::from_hours(90 * 24);
 
+/// Whether a key belongs to a certificate.
+#[cfg(feature = "template")]
+pub(crate) fn is_own(key: &str) -> bool {
+    [CERTIFICATE, KEY, CA, MADE_FOR, RENEW_AFTER].contains(&key)
+}
+
 /// Makes a certificate anew where it is for other hosts, or about to end.
 pub(crate) fn renewed(is: &Contents, hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverError> {
     let made_for = hosts.iter().map(String::as_str).collect::<Vec<_>>().join(",");
