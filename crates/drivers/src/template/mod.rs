@@ -34,8 +34,6 @@ use orchestra_core::{
         template::{Fate, Item, Progress, Rendered, admit, fate, progress},
     },
 };
-use serde_json::Value as Json;
-
 use self::{
     files::Files,
     objects::{Objects, Owner},
@@ -285,9 +283,4 @@ fn told(cause: &Cause) -> String {
 /// It cannot be had as it is asked for.
 fn refused(message: String) -> DriverError {
     DriverError::Refused { reason: Reason::BindingFailed, message }
-}
-
-/// A value as the map that it is.
-fn map_of(value: &Json) -> serde_json::Map<String, Json> {
-    value.as_object().cloned().unwrap_or_default()
 }
