@@ -9,9 +9,9 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub(crate) use machine::{Down, LogFormat, LogLevel, Serve, Up, data_dir, default_data_dir};
 #[cfg(feature = "template")]
 pub(crate) use provisioners::{Provisioners, Test as TestProvisioners};
-pub(crate) use machine::{Down, LogFormat, LogLevel, Serve, Up, data_dir, default_data_dir};
 
 /// Run Score workloads anywhere.
 ///

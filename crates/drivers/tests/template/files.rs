@@ -16,7 +16,9 @@ use super::support::Place;
 fn file(uri: &str, names: &[&str]) -> String {
     let manifests: String = names
         .iter()
-        .map(|name| format!("    - {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: b}}}}\n"))
+        .map(|name| {
+            format!("    - {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: b}}}}\n")
+        })
         .collect();
     format!("- uri: {uri}\n  type: thing\n  outputs: |\n    name: it\n  manifests: |\n{manifests}")
 }

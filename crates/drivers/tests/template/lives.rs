@@ -23,7 +23,10 @@ use super::support::Place;
 
 async fn versions<K>(place: &Place) -> Vec<(String, String)>
 where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug,
 {
     let found = place.api::<K>().list(&ListParams::default()).await.unwrap();
     found.iter().map(|object| (object.name_any(), object.resource_version().unwrap())).collect()
@@ -49,8 +52,21 @@ async fn password(place: &Place, bound: &Bound) -> String {
 #[ignore = "needs KUBECONFIG"]
 async fn every_type_of_the_built_in_set_is_taken_by_the_cluster_and_a_second_look_writes_nothing() {
     for type_ in [
-        "amqp", "dns", "elasticsearch", "environment", "kafka", "kafka-topic", "mongodb", "mysql", "postgres", "redis",
-        "route", "s3", "secret", "service-port", "volume",
+        "amqp",
+        "dns",
+        "elasticsearch",
+        "environment",
+        "kafka",
+        "kafka-topic",
+        "mongodb",
+        "mysql",
+        "postgres",
+        "redis",
+        "route",
+        "s3",
+        "secret",
+        "service-port",
+        "volume",
     ] {
         let place = Place::new(&format!("all-{type_}")).await;
         let engine = Template::open(place.client.clone());
@@ -101,7 +117,9 @@ async fn data_without_its_secret_is_told_and_no_new_password_is_made() {
     let kept = place.kept("postgres").await.unwrap().name_any();
     place.api::<Secret>().delete(&kept, &DeleteParams::default()).await.unwrap();
     match place.ensure(&engine, &instance).await.unwrap() {
-        Provision::Failed(_, message) => assert!(message.contains(&kept) && message.contains("gone"), "{message}"),
+        Provision::Failed(_, message) => {
+            assert!(message.contains(&kept) && message.contains("gone"), "{message}")
+        }
         other => panic!("{other:?}"),
     }
     assert!(place.kept("postgres").await.is_none());
@@ -124,7 +142,10 @@ async fn what_others_made_under_the_same_name_is_told_and_left_alone() {
     api.create(&PostParams::default(), &serde_json::from_value(theirs).unwrap()).await.unwrap();
     let before = versions::<PersistentVolumeClaim>(&place).await;
     let refused = place.ensure(&engine, &instance).await.unwrap_err();
-    assert!(matches!(&refused, DriverError::Refused { message, .. } if message.contains(&name)), "{refused:?}");
+    assert!(
+        matches!(&refused, DriverError::Refused { message, .. } if message.contains(&name)),
+        "{refused:?}"
+    );
     place.release(&engine, "volume", DeprovisionPolicy::Delete).await;
     assert_eq!(versions::<PersistentVolumeClaim>(&place).await, before);
     place.leave().await;

@@ -14,7 +14,9 @@ use kube::{
     Api, Client, ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use orchestra_api::{claim::DeprovisionPolicy, config::Provisioner as Entry, label, name, plan::Port, reference::SecretKeyRef};
+use orchestra_api::{
+    claim::DeprovisionPolicy, config::Provisioner as Entry, label, name, plan::Port, reference::SecretKeyRef,
+};
 use orchestra_core::{
     config::builtin,
     provision::{Bound, Dependent, Instance, Provision, Release},
@@ -60,8 +62,10 @@ impl Place {
     }
 
     pub(super) fn instance(&self, type_: &str, params: &Json) -> Instance {
-        let built_in = builtin::all().iter().find(|entry| entry.type_ == type_ && entry.engine == builtin::TEMPLATE);
-        let own = || Entry { type_: type_.to_owned(), engine: builtin::TEMPLATE.to_owned(), ..Entry::default() };
+        let built_in =
+            builtin::all().iter().find(|entry| entry.type_ == type_ && entry.engine == builtin::TEMPLATE);
+        let own =
+            || Entry { type_: type_.to_owned(), engine: builtin::TEMPLATE.to_owned(), ..Entry::default() };
         Instance {
             namespace: self.namespace.clone(),
             id: INSTANCE.to_owned(),
@@ -78,7 +82,11 @@ impl Place {
         }
     }
 
-    pub(super) async fn ensure(&self, engine: &Template, instance: &Instance) -> Result<Provision, DriverError> {
+    pub(super) async fn ensure(
+        &self,
+        engine: &Template,
+        instance: &Instance,
+    ) -> Result<Provision, DriverError> {
         engine.ensure(instance, &self.around(&instance.type_)).await
     }
 
@@ -159,11 +167,16 @@ impl Neighbourhood for Around {
     fn keep<'a>(&'a self, edit: &'a Edit<'a>) -> BoxFuture<'a, Result<Kept, DriverError>> {
         Box::pin(async move {
             let found = self.api.get_opt(&self.name).await.unwrap();
-            let is: Contents = found.iter().flat_map(|found| found.data.iter().flatten())
-                .map(|(key, value)| (key.clone(), SecretText::new(value.0.clone()))).collect();
+            let is: Contents = found
+                .iter()
+                .flat_map(|found| found.data.iter().flatten())
+                .map(|(key, value)| (key.clone(), SecretText::new(value.0.clone())))
+                .collect();
             let wanted = edit(&is)?;
-            let data: BTreeMap<String, ByteString> =
-                wanted.iter().map(|(key, value)| (key.clone(), ByteString(value.expose().to_vec()))).collect();
+            let data: BTreeMap<String, ByteString> = wanted
+                .iter()
+                .map(|(key, value)| (key.clone(), ByteString(value.expose().to_vec())))
+                .collect();
             let written = match found {
                 Some(found) if is == wanted => found,
                 Some(found) => {
@@ -173,7 +186,8 @@ impl Neighbourhood for Around {
                 None => {
                     let labels = json!({label::INSTANCE: INSTANCE, label::MANAGED_BY: label::ORCHESTRA});
                     let mut secret: Secret =
-                        serde_json::from_value(json!({"metadata": {"name": self.name, "labels": labels}})).unwrap();
+                        serde_json::from_value(json!({"metadata": {"name": self.name, "labels": labels}}))
+                            .unwrap();
                     secret.data = Some(data);
                     self.api.create(&PostParams::default(), &secret).await.unwrap()
                 }
