@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{
-    Api, ResourceExt as _,
+    Api,
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use orchestra_api::{SYSTEM_NAMESPACE, label};
@@ -14,12 +14,12 @@ use super::support::Place;
 
 /// A file whose entry makes config maps of these names.
 fn file(uri: &str, names: &[&str]) -> String {
-    let manifests: String = names
-        .iter()
-        .map(|name| {
-            format!("    - {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{a: b}}}}\n")
-        })
-        .collect();
+    let mut manifests = String::new();
+    for name in names {
+        let object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}});
+        manifests.push_str(&format!("    - {object}\n"));
+    }
     format!("- uri: {uri}\n  type: thing\n  outputs: |\n    name: it\n  manifests: |\n{manifests}")
 }
 
@@ -37,7 +37,7 @@ async fn publish(place: &Place, map: &str, text: &str) {
 
 async fn made(place: &Place) -> Vec<String> {
     let found = place.api::<ConfigMap>().list(&ListParams::default().labels(label::INSTANCE)).await.unwrap();
-    found.iter().map(|map| map.name_any()).collect()
+    found.iter().map(kube::ResourceExt::name_any).collect()
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn data_without_its_secret_is_told_and_no_new_password_is_made() {
     place.api::<Secret>().delete(&kept, &DeleteParams::default()).await.unwrap();
     match place.ensure(&engine, &instance).await.unwrap() {
         Provision::Failed(_, message) => {
-            assert!(message.contains(&kept) && message.contains("gone"), "{message}")
+            assert!(message.contains(&kept) && message.contains("gone"), "{message}");
         }
         other => panic!("{other:?}"),
     }
