@@ -1,29 +1,24 @@
-//! Score's provisioner files: what they say, and what one entry gives for one resource. Pure: random values follow from
-//! a seed.
+//! Score's provisioner files: what they say, and what one entry gives for one resource.
+//!
+//! A file (`*.provisioners.yaml`) is a list of entries. An entry with a `template://` address holds Go templates,
+//! evaluated one after the other, each giving YAML: `init`, `state`, `shared`, `outputs`, `manifests`. Everything here
+//! is pure: random values follow from a seed, so that the same seed and inputs give the same result.
+//!
+//! `language` is the template language itself; it is bounded, so that no template can hang or exhaust the platform.
 
-use serde_json::{Map, Value as Json};
+mod decode;
+mod entry;
+mod inputs;
+mod language;
+mod manifest;
+mod provision;
+mod random;
+mod secret_ref;
 
-/// An entry of a provisioner file whose `uri` begins with `template://`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
-    /// Where it comes from: `template://…`.
-    pub uri: String,
-}
+pub use entry::{Entry, FileFault, Templates, load};
+pub use inputs::{Compose, Inputs, Port, Service};
+pub use provision::{Cause, Failure, Given, render_text};
+pub use secret_ref::{Segment, decode_secret_refs, encode_secret_ref};
 
-/// What the templates of an entry see.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Inputs {
-    /// What was kept of the last run.
-    pub state: Map<String, Json>,
-}
-
-/// What an entry gives.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given {
-    /// What is to be kept for the next run.
-    pub state: Map<String, Json>,
-    /// The outputs.
-    pub outputs: Map<String, Json>,
-    /// Objects to make.
-    pub manifests: Vec<Json>,
-}
+#[cfg(test)]
+mod tests;

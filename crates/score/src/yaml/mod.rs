@@ -33,6 +33,16 @@ pub mod limits {
 /// The node is there whenever the shape of the document is clear, even if there are errors in it, so that
 /// everything that is wrong can be said at once.
 pub fn parse(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
+    read(source, id, false)
+}
+
+/// As [`parse`], for text that is not a Score document: a key that is a number, a boolean or null is kept as it is
+/// written (null as an empty text), beside the finding, and `!!float 1` is a float.
+pub fn parse_any(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
+    read(source, id, true)
+}
+
+fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     let mut findings = Findings::default();
     if source.text.len() > limits::BYTES {
         findings.push(Diagnostic::error(
@@ -44,7 +54,7 @@ pub fn parse(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
         ));
         return (None, findings);
     }
-    let (node, found) = compose::compose(source, id);
+    let (node, found) = compose::compose(source, id, any);
     findings.extend(found);
     if node.is_none() && !findings.has_errors() {
         findings.push(Diagnostic::error(
