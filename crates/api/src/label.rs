@@ -10,6 +10,8 @@ pub const WORKLOAD: &str = "score.dev/workload";
 pub const KEY: &str = "score.dev/key";
 /// The instance behind claims; on everything that is made for it.
 pub const INSTANCE: &str = "score.dev/instance";
+/// `true` on config maps of the platform's namespace that hold provisioner files.
+pub const PROVISIONERS: &str = "score.dev/provisioners";
 /// The name of the Workload, as tools expect it.
 pub const APP: &str = "app";
 /// Who looks after an object.

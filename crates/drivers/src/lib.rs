@@ -4,6 +4,8 @@
 //! implementations there are. Neither trait reads or writes objects of the API: what they need is handed to them,
 //! what they find they hand back, and the controllers report it.
 
+#[cfg(any(feature = "template", all(feature = "process", target_os = "linux")))]
+mod certificate;
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 pub mod neighbourhood;
@@ -12,6 +14,8 @@ mod news;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub mod process;
 pub mod provisioner;
+#[cfg(any(feature = "template", all(feature = "process", target_os = "linux")))]
+mod random;
 pub mod runtime;
 pub mod secret;
 #[cfg(feature = "static")]

@@ -1,12 +1,16 @@
 //! What can be said on the command line. The texts here are the help, the completions and the reference.
 
 mod machine;
+#[cfg(feature = "template")]
+mod provisioners;
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+#[cfg(feature = "template")]
+pub(crate) use provisioners::{Provisioners, Test as TestProvisioners};
 pub(crate) use machine::{Down, LogFormat, LogLevel, Serve, Up, data_dir, default_data_dir};
 
 /// Run Score workloads anywhere.
@@ -42,6 +46,10 @@ pub(crate) enum Command {
     /// Look after the platform's own document
     #[command(subcommand)]
     Config(Config),
+    /// Look at who provides what workloads depend on
+    #[cfg(feature = "template")]
+    #[command(subcommand)]
+    Provisioners(Provisioners),
     /// Print the definitions of the kinds, to install them on a cluster
     ///
     ///   orchestra crd | kubectl apply --server-side -f -

@@ -19,6 +19,8 @@ mod logs;
 mod outputs;
 mod plan;
 mod platform;
+#[cfg(feature = "template")]
+mod provisioners;
 mod sample;
 mod serve;
 mod show;
@@ -54,6 +56,8 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Wait(wait) => wait::run(&wait),
         Command::Delete(delete) => delete::run(&delete),
         Command::Config(config) => config::run(&config),
+        #[cfg(feature = "template")]
+        Command::Provisioners(provisioners) => provisioners::run(&provisioners),
         Command::Crd => definitions(),
         Command::Schema => print(&format!("{:#}\n", orchestra_score::json_schema())),
         Command::Version { output } => version(output),

@@ -7,7 +7,7 @@ use orchestra_api::config::CONFIG_KEY;
 use orchestra_score::{Pointer, Source, SourceId, yaml};
 
 use super::{
-    document,
+    builtin, document,
     fault::{Fault, Faults},
     words,
 };
@@ -44,7 +44,10 @@ impl Contained {
         told.clear();
         for (entry, at) in listed(&spec.provisioners, "provisioners") {
             let engine = entry.engine.as_str();
-            if engine != EXTERNAL && !self.engines.contains(engine) && told.insert(engine) {
+            let is_built_in =
+                engine == builtin::BUILTIN && builtin::engines().any(|engine| self.engines.contains(engine));
+            let is_contained = is_built_in || self.engines.contains(engine);
+            if engine != EXTERNAL && !is_contained && told.insert(engine) {
                 let otherwise =
                     "what it provides will not be had; write `external` for a controller of your own";
                 let hint = hint(engine, &self.engines, otherwise);

@@ -11,7 +11,10 @@ use serde::Serialize;
 use super::{Surroundings, advice, preview};
 use crate::{
     Inputs, claims,
-    config::provisioner::{self, Wanted},
+    config::{
+        builtin,
+        provisioner::{self, Wanted},
+    },
     explain::Explanation,
     place::Conclusion,
     plan as decide, provision,
@@ -172,7 +175,10 @@ fn dependency(inputs: &Inputs, around: &Surroundings, claim: &ResourceClaim) -> 
     let provider = match (provision::keeper(claim), selected) {
         (Some(keeper), _) => Provider::Engine(keeper.clone()),
         (None, Ok(entry)) if entry.engine == provision::EXTERNAL => Provider::Others,
-        (None, Ok(entry)) => Provider::Engine(entry.engine.clone()),
+        (None, Ok(entry)) => {
+            let runtime_class = &claim.spec.placement.runtime_class;
+            Provider::Engine(builtin::resolved(entry, runtime_class, is_at_hand).engine)
+        }
         (None, Err(nobody)) => Provider::Nobody(nobody.to_string()),
     };
     let outputs = claim.status.as_ref().map(|status| status.outputs.keys().cloned().collect());

@@ -3,13 +3,15 @@
 
 pub mod existing;
 pub mod neighbour;
+pub mod params;
 mod release;
 mod sharing;
+pub mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use orchestra_api::{
-    ResourceClaim, WorkloadPlan, annotation,
+    Placement, ResourceClaim, WorkloadPlan, annotation,
     claim::{DeprovisionPolicy, Output, Phase, ResourceClaimStatus},
     condition::Reason,
     config::{Provisioner, UnknownParams},
@@ -19,7 +21,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     config::{
-        Config,
+        Config, builtin,
         provisioner::{self, Wanted},
     },
     sentence::sentence,
@@ -91,6 +93,10 @@ pub struct Instance {
     pub shared_id: Option<String>,
     /// Parameters of all its claims together.
     pub params: Map<String, Json>,
+    /// What authors noted about it.
+    pub metadata: Map<String, Json>,
+    /// Settings of the backend where what asks for it runs, in the words of its runtime.
+    pub values: Map<String, Json>,
     /// Who provides it.
     pub entry: Provisioner,
     /// The names of the claims it is provided to.
@@ -170,7 +176,7 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
     let is_at_hand = |engine: &str| inputs.engines.contains_key(engine);
     let selected = provisioner::select(&inputs.config, &Wanted::by(&holder.spec), is_at_hand);
     let entry = match selected.map_err(|none| sentence(&none.to_string(), 0)) {
-        Ok(entry) => entry,
+        Ok(entry) => builtin::resolved(entry, &holder.spec.placement.runtime_class, is_at_hand),
         Err(message) => {
             nobody_provides(living, &message, decision);
             return None;
@@ -197,9 +203,9 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
         nobody_provides(living, &message, decision);
         return None;
     }
-    let (sharers, params) = sharing::agree(living, *engine, decision);
+    let (sharers, params, metadata) = sharing::agree(living, *engine, decision);
     let unused = if engine.reads_params { Vec::new() } else { params.keys().cloned().collect() };
-    let warning = unused_params(entry, &unused);
+    let warning = unused_params(&entry, &unused);
     if let (Some(warning), UnknownParams::Refuse) = (&warning, entry.unknown_params) {
         decision.statuses.extend(sharers.iter().map(|claim| (name_of(claim), failed(claim, warning))));
         return None;
@@ -216,11 +222,20 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
         class: holder.spec.class.clone(),
         shared_id: holder.spec.id.clone(),
         params,
-        entry: entry.clone(),
+        metadata,
+        values: values(inputs, &holder.spec.placement),
+        entry,
         claims: sharers.iter().map(|claim| name_of(claim)).collect(),
         dependents: sharers.iter().map(|claim| Dependent::from(*claim)).collect(),
         warning,
     })
+}
+
+/// The settings of a backend; none if the document does not name it any more.
+fn values(inputs: &Inputs, placement: &Placement) -> Map<String, Json> {
+    let backends = inputs.config.profiles().values().flat_map(|profile| &profile.backends);
+    let mut here = backends.filter(|backend| backend.placement == *placement);
+    here.next().map(|backend| backend.values.clone()).unwrap_or_default()
 }
 
 /// Claims that nobody here provides. What is bound was provided before the platform changed: it stays as it is.

@@ -1,14 +1,23 @@
 //! Dependencies on Workloads: an address of one, or a way to one. They follow from what the author of that Workload wrote
 //! and not from its plan, so that two Workloads may refer to each other.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter};
 
-use orchestra_api::{Workload, plan::Port};
+use orchestra_api::{
+    Workload,
+    plan::{ExposureTarget, Port},
+};
 use orchestra_score::model::ServicePort;
 use serde_json::Value as Json;
 
+use super::{Instance, params::listed};
+use crate::endpoint;
+
 /// The types whose instances follow from Workloads of the namespace.
 const ABOUT_WORKLOADS: [&str; 3] = ["route", "service", "service-port"];
+
+/// How many names a message lists.
+const NAMED: usize = 10;
 
 /// Whether instances of a type have to be looked at when a Workload of their namespace comes, goes, or offers other ports.
 pub fn is_about_workloads(type_: &str) -> bool {
@@ -30,6 +39,61 @@ pub fn ports(workload: &Workload) -> Option<BTreeMap<String, Port>> {
         Some((name.clone(), Port { port: port.port, target_port, protocol }))
     });
     Some(read.collect())
+}
+
+/// Who wants a service calls it by the id under which it is shared, or by the key: `shared.flags` and `flags` are both the
+/// Workload `flags`.
+pub fn named(instance: &Instance) -> String {
+    let by_key = || instance.dependents.first().map(|dependent| dependent.key.as_str());
+    let name = instance.shared_id.as_deref().or_else(by_key).unwrap_or_default();
+    name.rsplit('.').next().unwrap_or_default().to_owned()
+}
+
+/// That a Workload is waited for, with those that there are.
+pub fn absent(workload: &str, others: &[String]) -> String {
+    let more = others.len().saturating_sub(NAMED);
+    let others = match (listed(others.iter().take(NAMED).map(String::as_str)), more) {
+        (none, _) if none.is_empty() => "there are none yet".to_owned(),
+        (some, 0) => format!("there are {some}"),
+        (some, more) => format!("there are {some} and {more} more"),
+    };
+    format!("Waiting for the workload `{workload}` in this namespace; {others}.")
+}
+
+/// The port that is meant by name or number; where nothing is said, the one that would be published. Otherwise what is
+/// wrong.
+pub fn port<'p>(
+    ports: &'p BTreeMap<String, Port>,
+    wanted: Option<&str>,
+) -> Result<(&'p str, &'p Port), String> {
+    let of_number = |number: fn(&Port) -> u16| {
+        let wanted: u16 = wanted?.parse().ok()?;
+        ports.iter().find(|(_, port)| number(port) == wanted)
+    };
+    let found = match wanted {
+        Some(name) => ports
+            .get_key_value(name)
+            .or_else(|| of_number(|port| port.port))
+            .or_else(|| of_number(|port| port.target_port)),
+        None => {
+            endpoint::choose(ports, iter::empty()).into_iter().find_map(|exposure| match exposure.target {
+                ExposureTarget::Port(name) => ports.get_key_value(&name),
+                ExposureTarget::ClaimKey(_) => None,
+            })
+        }
+    };
+    found.map(|(name, port)| (name.as_str(), port)).ok_or_else(|| {
+        let declared = match listed(ports.keys().map(String::as_str)) {
+            none if none.is_empty() => "it declares no service ports".to_owned(),
+            some => format!("it declares {some}"),
+        };
+        match wanted {
+            Some(wanted) => format!("it has no service port `{wanted}`; {declared}."),
+            None => format!(
+                "which of its service ports is meant is not said; {declared}: add `port: …` to `params`."
+            ),
+        }
+    })
 }
 
 #[cfg(test)]

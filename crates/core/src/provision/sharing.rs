@@ -15,12 +15,12 @@ pub(super) fn seniority(claim: &ResourceClaim) -> (bool, Option<String>, String)
     (!is_bound, age, name_of(claim))
 }
 
-/// The claims that agree, and the parameters of all of them together. The others fail.
+/// The claims that agree, and the parameters and metadata of all of them together. The others fail.
 pub(super) fn agree<'a>(
     claims: &[&'a ResourceClaim],
     engine: Engine,
     decision: &mut Decision,
-) -> (Vec<&'a ResourceClaim>, Map<String, Json>) {
+) -> (Vec<&'a ResourceClaim>, Map<String, Json>, Map<String, Json>) {
     let mut params = Shared { part: "params", values: None, extra: engine.additive };
     let mut metadata = Shared { part: "metadata", values: None, extra: false };
     let mut sharers = Vec::new();
@@ -35,8 +35,7 @@ pub(super) fn agree<'a>(
             None => sharers.push(*claim),
         }
     }
-    let params = params.values.map(|(_, values)| values.into_iter().map(|(key, (_, value))| (key, value)));
-    (sharers, params.into_iter().flatten().collect())
+    (sharers, params.together(), metadata.together())
 }
 
 /// Values by key, each with the Workload that gave it first.
@@ -51,6 +50,12 @@ struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
+    /// What all of them said.
+    fn together(self) -> Map<String, Json> {
+        let values = self.values.map(|(_, values)| values).into_iter().flatten();
+        values.map(|(key, (_, value))| (key, value)).collect()
+    }
+
     /// On what a claim disagrees with those before it; otherwise its own words are added.
     fn clash(&mut self, claim: &'a ResourceClaim, given: Option<&Map<String, Json>>) -> Option<String> {
         let given = given?;

@@ -8,13 +8,13 @@ use super::{
     bound,
     means::{Id, Servers},
     params::{Params, broken},
-    random,
     secret::of_keys,
 };
 use crate::{
     DriverError, Neighbourhood, SecretText,
     neighbourhood::{Contents, Kept},
     process::servers::{Server, Standing},
+    random,
 };
 
 /// The type of database servers.

@@ -12,13 +12,11 @@
 //! Everything is asked for again and again, and nothing is remembered here that counts: what there is, is on disk, in the
 //! Secret of the instance, or with the servers and the proxy. So a platform that was killed goes on where it was.
 
-mod certificate;
 mod database;
 mod environment;
 mod means;
 mod neighbours;
 mod params;
-mod random;
 mod secret;
 #[cfg(test)]
 mod tests;
@@ -150,7 +148,7 @@ impl Engine {
         if let Some(thing) = thing {
             things::set(&self.data, &id, &instance.claims, &thing).map_err(broken)?;
         }
-        Ok(match (answer, params.warning) {
+        Ok(match (answer, params.warning()) {
             (Provision::Bound(bound), Some(warning)) => {
                 let message = format!("{} {warning}", bound.message);
                 Provision::Bound(Bound { message, ..bound })

@@ -5,15 +5,13 @@ use std::{collections::BTreeSet, time::SystemTime};
 use orchestra_api::claim::Output;
 use orchestra_core::provision::{Bound, Provision};
 
-use super::{
-    certificate::{self, CA, CERTIFICATE, KEY, MADE_FOR, RENEW_AFTER},
-    params::{Params, listed, refused},
-    random,
-};
+use super::params::{Params, listed, refused};
 use crate::{
     DriverError, Neighbourhood, SecretText,
+    certificate::{self, CA, CERTIFICATE, KEY},
     neighbourhood::{Contents, Kept},
     process::things::Thing,
+    random,
 };
 
 /// The class of certificates.
@@ -34,7 +32,7 @@ pub(super) async fn ensure(
     let (kept, keys, message) = if class == TLS {
         let mut hosts: BTreeSet<String> = params.texts("hosts")?.into_iter().collect();
         hosts.extend(params.texts("dns")?);
-        let kept = around.keep(&|is| renewed(is, &hosts, SystemTime::now())).await?;
+        let kept = around.keep(&|is| certificate::renewed(is, &hosts, SystemTime::now())).await?;
         let names = hosts.iter().map(String::as_str).chain(["localhost"]);
         let message = format!("Ready to use: a certificate for {}, which `{CA}` vouches for.", listed(names));
         (kept, vec![CERTIFICATE.to_owned(), KEY.to_owned(), CA.to_owned()], message)
@@ -70,22 +68,6 @@ fn completed(is: &Contents, keys: &[String]) -> Result<Contents, DriverError> {
     for key in keys.iter().filter(|key| !is.contains_key(*key)) {
         contents.insert(key.clone(), SecretText::new(random::generate()?));
     }
-    Ok(contents)
-}
-
-/// Makes a certificate anew where it is for other hosts, or about to end.
-fn renewed(is: &Contents, hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverError> {
-    let made_for = hosts.iter().map(String::as_str).collect::<Vec<_>>().join(",");
-    let text = |key: &str| is.get(key).and_then(|value| std::str::from_utf8(value.expose()).ok());
-    let is_fresh = text(RENEW_AFTER)
-        .and_then(|text| text.parse().ok())
-        .is_some_and(|renew_after| certificate::seconds(now) < renew_after);
-    let is_whole = [CERTIFICATE, KEY, CA].iter().all(|key| is.contains_key(*key));
-    if is_whole && is_fresh && text(MADE_FOR) == Some(&made_for) {
-        return Ok(is.clone());
-    }
-    let mut contents = certificate::issue(hosts, now)?;
-    contents.insert(MADE_FOR.to_owned(), SecretText::new(made_for.into_bytes()));
     Ok(contents)
 }
 

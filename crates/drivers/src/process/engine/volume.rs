@@ -14,9 +14,8 @@ use super::{
     bound,
     means::Id,
     params::{Params, broken},
-    random,
 };
-use crate::{DriverError, process::things::Thing};
+use crate::{DriverError, process::things::Thing, random};
 
 /// Where folders are that are being removed. No namespace has such a name.
 const REMOVED: &str = ".removed";

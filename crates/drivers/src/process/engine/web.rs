@@ -1,17 +1,16 @@
 //! Names and routes: every name under `localhost` is this machine, where the reverse proxy leads to Workloads.
 
-use orchestra_core::provision::{Bound, Instance, Provision};
+use orchestra_core::provision::{Bound, Instance, Provision, neighbour};
 use serde_json::json;
 
 use super::{
     bound,
-    certificate::is_name,
     means::{Id, Proxy},
-    neighbours,
     params::{Params, refused},
 };
 use crate::{
     DriverError, Neighbourhood,
+    certificate::is_name,
     process::{proxy::Rule, things::Thing},
 };
 
@@ -68,7 +67,7 @@ pub(super) fn route(
     let workload = instance.dependents.first().map_or("", |dependent| dependent.workload.as_str());
     let ports = around.neighbour(workload).unwrap_or_default();
     let wanted = params.text("port")?;
-    let (_, port) = neighbours::port(&ports, wanted.as_deref()).map_err(|missing| {
+    let (_, port) = neighbour::port(&ports, wanted.as_deref()).map_err(|missing| {
         refused(format!("The route cannot lead to the workload `{workload}`: {missing}"))
     })?;
     let rule = Rule { host: host.clone(), path: path.clone(), exact: false, port: port.target_port };

@@ -26,8 +26,8 @@ use self::{
     postgres::{Postgres, Wanted},
     redis::Caches,
 };
-use super::{Launcher, news::News};
-use crate::SecretText;
+use super::Launcher;
+use crate::{SecretText, news::News};
 
 /// The namespace and identity of an instance.
 type Id = (String, String);

@@ -34,10 +34,7 @@ use super::{
     attendant::{Attendant, Program, Stage, Trouble, starting},
     runs::Runs,
 };
-use crate::{
-    SecretText,
-    process::{Launcher, news::News},
-};
+use crate::{SecretText, news::News, process::Launcher};
 
 const NAME: &str = "redis";
 /// The programs, the best first.

@@ -17,13 +17,11 @@ use super::{
 };
 use crate::{
     SecretText,
-    process::{
-        news::News,
-        servers::{
-            Id, Standing,
-            attendant::{Attendant, Program, Stage, make_folder, starting},
-            runs::Runs,
-        },
+    news::News,
+    process::servers::{
+        Id, Standing,
+        attendant::{Attendant, Program, Stage, make_folder, starting},
+        runs::Runs,
     },
 };
 

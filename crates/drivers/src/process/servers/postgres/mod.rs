@@ -19,10 +19,7 @@ use tokio::{task::JoinSet, time::sleep};
 
 use self::{book::Names, cluster::Cluster, databases::Databases};
 use super::{Id, Standing};
-use crate::{
-    SecretText,
-    process::{Launcher, news::News},
-};
+use crate::{SecretText, news::News, process::Launcher};
 
 /// How soon it is looked again for what this machine lacks.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);

@@ -2,7 +2,8 @@
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::params::broken;
+use orchestra_api::condition::Reason;
+
 use crate::DriverError;
 
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -10,18 +11,25 @@ const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 const LENGTH: usize = 32;
 
 /// A new one. It has letters and digits only, so that it needs no escape in an address or a shell.
-pub(super) fn generate() -> Result<Vec<u8>, DriverError> {
+pub(crate) fn generate() -> Result<Vec<u8>, DriverError> {
     let random = SystemRandom::new();
     let mut text = Vec::with_capacity(LENGTH);
     let mut bytes = [0; LENGTH];
     while text.len() < LENGTH {
-        random.fill(&mut bytes).map_err(|_| broken("it has no random numbers"))?;
+        random.fill(&mut bytes).map_err(|_| without_numbers())?;
         // Bytes beyond the last full round would make some letters more likely.
         let fair = bytes.iter().filter(|byte| usize::from(**byte) < 256 / LETTERS.len() * LETTERS.len());
         text.extend(fair.map(|byte| LETTERS[usize::from(*byte) % LETTERS.len()]));
     }
     text.truncate(LENGTH);
     Ok(text)
+}
+
+fn without_numbers() -> DriverError {
+    DriverError::Transient {
+        reason: Reason::BindingPending,
+        message: "This machine has no random numbers at the moment; the platform tries again.".to_owned(),
+    }
 }
 
 #[cfg(test)]

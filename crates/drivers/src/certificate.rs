@@ -1,4 +1,4 @@
-//! A certificate for a server of this machine, and the authority that vouches for it and for nothing else: its key is
+//! A certificate for a server, and the authority that vouches for it and for nothing else: its key is
 //! thrown away at once.
 
 use std::{
@@ -7,32 +7,54 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use orchestra_api::condition::Reason;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
 
-use super::params::{broken, refused};
 use crate::{DriverError, SecretText, neighbourhood::Contents};
 
 /// The key of the certificate.
-pub(super) const CERTIFICATE: &str = "tls.crt";
+pub(crate) const CERTIFICATE: &str = "tls.crt";
 /// The key of its private key.
-pub(super) const KEY: &str = "tls.key";
+pub(crate) const KEY: &str = "tls.key";
 /// The key of the certificate of the authority.
-pub(super) const CA: &str = "ca.crt";
+pub(crate) const CA: &str = "ca.crt";
 /// The key that says for which hosts it was made.
-pub(super) const MADE_FOR: &str = "made-for";
+const MADE_FOR: &str = "made-for";
 /// The key that says when it is to be made anew, in seconds.
-pub(super) const RENEW_AFTER: &str = "renew-after";
+const RENEW_AFTER: &str = "renew-after";
 
 const DAY: Duration = Duration::from_hours(24);
 /// The longest that common platforms accept of a serving certificate is 825 days.
 const LIFETIME: Duration = Duration::from_hours(2 * 365 * 24);
 const RENEWAL: Duration = Duration::from_hours(90 * 24);
 
+/// Whether a key belongs to a certificate.
+#[cfg(feature = "template")]
+pub(crate) fn is_own(key: &str) -> bool {
+    [CERTIFICATE, KEY, CA, MADE_FOR, RENEW_AFTER].contains(&key)
+}
+
+/// Makes a certificate anew where it is for other hosts, or about to end.
+pub(crate) fn renewed(is: &Contents, hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverError> {
+    let made_for = hosts.iter().map(String::as_str).collect::<Vec<_>>().join(",");
+    let text = |key: &str| is.get(key).and_then(|value| std::str::from_utf8(value.expose()).ok());
+    let is_fresh = text(RENEW_AFTER)
+        .and_then(|text| text.parse().ok())
+        .is_some_and(|renew_after| seconds(now) < renew_after);
+    let is_whole = [CERTIFICATE, KEY, CA].iter().all(|key| is.contains_key(*key));
+    if is_whole && is_fresh && text(MADE_FOR) == Some(&made_for) {
+        return Ok(is.clone());
+    }
+    let mut contents = issue(hosts, now)?;
+    contents.insert(MADE_FOR.to_owned(), SecretText::new(made_for.into_bytes()));
+    Ok(contents)
+}
+
 /// A new certificate for these hosts and for this machine.
-pub(super) fn issue(hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverError> {
+fn issue(hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverError> {
     let mut names = vec![
         SanType::DnsName("localhost".try_into().map_err(broken)?),
         SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
@@ -86,13 +108,24 @@ fn parameters(name: &str, now: SystemTime) -> CertificateParams {
     parameters
 }
 
+fn refused(message: String) -> DriverError {
+    DriverError::Refused { reason: Reason::BindingFailed, message }
+}
+
+fn broken(why: impl std::fmt::Display) -> DriverError {
+    DriverError::Transient {
+        reason: Reason::BindingPending,
+        message: format!("No certificate can be made at the moment: {why}."),
+    }
+}
+
 /// A time as seconds since 1970.
-pub(super) fn seconds(time: SystemTime) -> u64 {
+fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Whether a text can be the name of a host; the first part may be `*`.
-pub(super) fn is_name(host: &str) -> bool {
+pub(crate) fn is_name(host: &str) -> bool {
     let is_part = |part: &str| {
         let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         !part.is_empty() && part.len() <= 63 && part.chars().all(is_inside) && !part.starts_with('-')

@@ -1,0 +1,57 @@
+//! The provisioner files inside the binary: what a cluster provides without a word in the platform's document.
+
+use std::sync::LazyLock;
+
+use crate::template::{Entry, load};
+
+/// The files, by name.
+pub const FILES: [(&str, &str); 15] = [
+    ("amqp", include_str!("builtin/amqp.provisioners.yaml")),
+    ("dns", include_str!("builtin/dns.provisioners.yaml")),
+    ("elasticsearch", include_str!("builtin/elasticsearch.provisioners.yaml")),
+    ("environment", include_str!("builtin/environment.provisioners.yaml")),
+    ("kafka", include_str!("builtin/kafka.provisioners.yaml")),
+    ("kafka-topic", include_str!("builtin/kafka-topic.provisioners.yaml")),
+    ("mongodb", include_str!("builtin/mongodb.provisioners.yaml")),
+    ("mysql", include_str!("builtin/mysql.provisioners.yaml")),
+    ("postgres", include_str!("builtin/postgres.provisioners.yaml")),
+    ("redis", include_str!("builtin/redis.provisioners.yaml")),
+    ("route", include_str!("builtin/route.provisioners.yaml")),
+    ("s3", include_str!("builtin/s3.provisioners.yaml")),
+    ("secret", include_str!("builtin/secret.provisioners.yaml")),
+    ("service", include_str!("builtin/service.provisioners.yaml")),
+    ("volume", include_str!("builtin/volume.provisioners.yaml")),
+];
+
+static ENTRIES: LazyLock<Vec<Entry>> =
+    // What is built in is right, as a test says.
+    LazyLock::new(|| FILES.iter().flat_map(|(_, text)| load(text).unwrap_or_default()).collect());
+
+/// All entries of these files.
+pub fn entries() -> &'static [Entry] {
+    &ENTRIES
+}
+
+/// The entry that is meant: the one with the URI, or else the most specific of those for a resource, the first of the
+/// files given first.
+pub fn choose<'e>(
+    entries: impl Iterator<Item = &'e Entry> + Clone,
+    uri: Option<&str>,
+    resource: (&str, &str, &str),
+) -> Option<&'e Entry> {
+    if let Some(uri) = uri {
+        return entries.clone().find(|entry| entry.uri == uri);
+    }
+    let (type_, class, id) = resource;
+    let mut best: Option<&Entry> = None;
+    for entry in entries.filter(|entry| entry.refused.is_none() && entry.matches(type_, class, id)) {
+        if best.is_none_or(|best| entry.specificity() > best.specificity()) {
+            best = Some(entry);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+#[path = "builtin_tests.rs"]
+mod tests;

@@ -1,0 +1,227 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{
+    config::builtin as config,
+    provision::{
+        Dependent, Instance,
+        template::{Extension, Generates, Past, Rendered, Request, render},
+    },
+};
+use orchestra_api::{claim::Output, plan::Port};
+use serde_json::{Map, Value as Json, json};
+
+const KEPT: &str = "kept";
+
+fn instance(type_: &str, class: &str, params: &Json) -> Instance {
+    let entry = config::all().iter().find(|entry| entry.type_ == type_ && entry.engine == config::TEMPLATE);
+    Instance {
+        namespace: "shop".to_owned(),
+        id: "0123456789abcdef".to_owned(),
+        type_: type_.to_owned(),
+        class: class.to_owned(),
+        shared_id: None,
+        params: params.as_object().cloned().unwrap(),
+        metadata: Map::new(),
+        values: Map::new(),
+        entry: entry.unwrap().clone(),
+        claims: vec!["web-db".to_owned()],
+        dependents: vec![Dependent { workload: "web".to_owned(), key: "db".to_owned() }],
+        warning: None,
+    }
+}
+
+fn rendered(instance: &Instance) -> Result<Rendered, crate::provision::template::Refusal> {
+    let entry = choose(entries().iter(), None, (&instance.type_, &instance.class, "web.db")).unwrap();
+    let extension = Extension::read(&entry.extension).unwrap();
+    let generated: BTreeMap<String, String> = match extension.generates {
+        Some(Generates::Certificate) => ["tls.crt", "tls.key", "ca.crt"].iter().map(|key| ((*key).to_owned(), format!("PEM of\n{key}"))).collect(),
+        Some(Generates::Values) => [("token".to_owned(), "ValueOfTheToken".to_owned())].into(),
+        None => BTreeMap::new(),
+    };
+    let port = |port, target_port| Port { port, target_port, ..Port { port: 0, target_port: 0, protocol: orchestra_score::model::Protocol::Tcp } };
+    let workloads = [
+        ("web".to_owned(), [("http".to_owned(), port(80, 8080))].into()),
+        ("db".to_owned(), [("api".to_owned(), port(90, 9090))].into()),
+    ];
+    let request = Request {
+        entry, extension: &extension, instance, kept: KEPT, generated: &generated,
+        environment: &json!({"LEVEL": "debug"}).as_object().cloned().unwrap(), workloads: &workloads.into(),
+    };
+    render(&request, &Past { seed: b"seed".to_vec(), ..Past::default() })
+}
+
+fn plain(rendered: &Rendered, output: &str) -> Json {
+    match &rendered.sealed.outputs[output] {
+        Output::Value(value) => value.clone(),
+        Output::SecretKeyRef(at) => panic!("{output} is secret: {at:?}"),
+    }
+}
+
+fn is_secret(rendered: &Rendered, output: &str) -> bool {
+    matches!(rendered.sealed.outputs[output], Output::SecretKeyRef(_))
+}
+
+#[test]
+fn every_file_can_be_read_and_every_type_of_the_document_has_an_entry() {
+    for (name, text) in FILES {
+        let entries = load(text).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        for entry in entries {
+            Extension::read(&entry.extension).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+            assert!(entry.refused.is_none() && !entry.is_for_compose(), "{name}");
+        }
+    }
+    for entry in config::all().iter().filter(|entry| entry.engine == config::TEMPLATE) {
+        assert!(entries().iter().any(|own| own.type_ == entry.type_), "{}", entry.type_);
+    }
+}
+
+#[test]
+fn every_type_gives_the_outputs_that_it_says_and_no_secret_outside_of_secrets() {
+    for entry in entries() {
+        let class = entry.class.as_deref().unwrap_or("default");
+        let given = rendered(&instance(&entry.type_, class, &json!({})));
+        let given = given.unwrap_or_else(|refusal| panic!("{}: {refusal:?}", entry.uri));
+        for output in &entry.expected_outputs {
+            assert!(given.sealed.outputs.contains_key(output), "{}: {output}", entry.uri);
+        }
+        let drawn: Vec<&String> = given.past.record.drawn.iter().filter(|drawn| drawn.len() >= 12).collect();
+        let open = given.objects.iter().filter(|object| object["kind"] != "Secret").map(Json::to_string);
+        let shown = serde_json::to_string(&given.sealed.outputs).unwrap();
+        for text in open.chain([shown]) {
+            assert!(drawn.iter().all(|drawn| !text.contains(drawn.as_str())), "{}: {text}", entry.uri);
+        }
+    }
+}
+
+#[test]
+fn what_runs_is_hardened_and_its_data_is_a_volume_of_its_own() {
+    let servers = ["amqp", "elasticsearch", "kafka", "kafka-topic", "mongodb", "mysql", "postgres", "redis", "s3"];
+    for type_ in servers {
+        let given = rendered(&instance(type_, "default", &json!({}))).unwrap();
+        let of = |kind: &str| given.objects.iter().find(|object| object["kind"] == kind).unwrap_or_else(|| panic!("{type_}: {kind}"));
+        let spec = &of("StatefulSet")["spec"]["template"]["spec"];
+        let security = &spec["securityContext"];
+        assert_eq!(security["runAsNonRoot"], true, "{type_}");
+        assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault", "{type_}");
+        assert_eq!(spec["automountServiceAccountToken"], false, "{type_}");
+        let container = &spec["containers"][0];
+        assert_eq!(container["securityContext"]["allowPrivilegeEscalation"], false, "{type_}");
+        assert_eq!(container["securityContext"]["capabilities"]["drop"], json!(["ALL"]), "{type_}");
+        assert!(container["readinessProbe"].is_object(), "{type_}");
+        let claim = &spec["volumes"][0]["persistentVolumeClaim"]["claimName"];
+        assert_eq!(claim, &of("PersistentVolumeClaim")["metadata"]["name"], "{type_}");
+        assert_eq!(of("Service")["spec"]["selector"], of("StatefulSet")["spec"]["selector"]["matchLabels"], "{type_}");
+    }
+}
+
+#[test]
+fn the_outputs_of_a_database_are_those_of_the_laptop() {
+    let given = rendered(&instance("postgres", "default", &json!({"version": 16, "size": "5Gi"}))).unwrap();
+    assert!(["password", "uri", "connection_string"].iter().all(|output| is_secret(&given, output)));
+    let host = plain(&given, "host");
+    assert_eq!((plain(&given, "port"), plain(&given, "database")), (json!(5432), json!("app")));
+    let password = given.past.state["password"].as_str().unwrap();
+    assert_eq!(password.len(), 32);
+    let uri = &given.sealed.composed["output.uri"];
+    assert_eq!(*uri, format!("postgresql://app:{password}@{}:5432/app", host.as_str().unwrap()));
+    let set = given.objects.iter().find(|object| object["kind"] == "StatefulSet").unwrap();
+    assert_eq!(set["spec"]["template"]["spec"]["containers"][0]["image"], "docker.io/library/postgres:16");
+    let volume = given.objects.iter().find(|object| object["kind"] == "PersistentVolumeClaim").unwrap();
+    assert_eq!(volume["spec"]["resources"]["requests"]["storage"], "5Gi");
+}
+
+#[test]
+fn images_and_mirrors_are_the_platforms_to_set() {
+    let mut postgres = instance("postgres", "default", &json!({}));
+    postgres.entry.params = json!({"registry": "mirror.example.org/hub"}).as_object().cloned().unwrap();
+    let image = |given: &Rendered| {
+        let set = given.objects.iter().find(|object| object["kind"] == "StatefulSet").unwrap();
+        set["spec"]["template"]["spec"]["containers"][0]["image"].clone()
+    };
+    assert_eq!(image(&rendered(&postgres).unwrap()), "mirror.example.org/hub/postgres:17");
+    postgres.entry.params = json!({"image": "own:1"}).as_object().cloned().unwrap();
+    assert_eq!(image(&rendered(&postgres).unwrap()), "own:1");
+    let asked = rendered(&instance("postgres", "default", &json!({"image": "evil:1"}))).unwrap_err();
+    assert!(format!("{asked:?}").contains("`image`"), "{asked:?}");
+}
+
+#[test]
+fn classes_and_params_that_mean_nothing_are_refused_in_words() {
+    for (type_, class, params, word) in [
+        ("postgres", "huge", json!({}), "There is no class"),
+        ("postgres", "default", json!({"versoin": "16"}), "`versoin`"),
+        ("postgres", "default", json!({"version": "16\n  hostNetwork: true"}), "`version`"),
+        ("redis", "default", json!({"size": "much"}), "`size`"),
+        ("volume", "default", json!({"accessMode": "Sometimes"}), "`accessMode`"),
+        ("dns", "internal", json!({}), "There is no class"),
+        ("secret", "ssh", json!({}), "There is no class"),
+        ("route", "default", json!({"path": "x"}), "`path`"),
+        ("route", "default", json!({"port": "admin"}), "no service port `admin`"),
+        ("kafka-topic", "default", json!({"partitions": "many"}), "`partitions`"),
+        ("service", "default", json!({"workload": "nobody"}), "Waiting for the workload `nobody`"),
+    ] {
+        let refused = rendered(&instance(type_, class, &params)).unwrap_err();
+        assert!(format!("{refused:?}").contains(word), "{type_} {class} {params}: {refused:?}");
+    }
+}
+
+#[test]
+fn names_and_routes_are_under_the_domain_of_the_backend() {
+    let values = json!({"domain": "apps.example.org", "ingressClass": "traefik", "tlsSecret": "cert"});
+    let with = |type_: &str, params: Json| {
+        let values = values.as_object().cloned().unwrap();
+        rendered(&Instance { values, ..instance(type_, "default", &params) })
+    };
+    let dns = with("dns", json!({})).unwrap();
+    assert_eq!(plain(&dns, "host"), "web.shop.apps.example.org");
+    assert_eq!(plain(&dns, "url"), "https://web.shop.apps.example.org");
+    let route = with("route", json!({"path": "/api"})).unwrap();
+    let spec = &route.objects[0]["spec"];
+    assert_eq!(spec["ingressClassName"], "traefik");
+    assert_eq!(spec["tls"][0], json!({"hosts": ["web.shop.apps.example.org"], "secretName": "cert"}));
+    let backend = json!({"service": {"name": "web", "port": {"number": 80}}});
+    let path = json!({"path": "/api", "pathType": "Prefix", "backend": backend});
+    assert_eq!(spec["rules"][0]["http"]["paths"], json!([path]));
+    let others = with("route", json!({"host": "pay.bank.apps.example.org"})).unwrap_err();
+    assert!(format!("{others:?}").contains("other namespaces"), "{others:?}");
+    assert!(with("route", json!({"host": "shop.example.com"})).is_ok());
+}
+
+#[test]
+fn a_route_goes_to_a_gateway_where_the_backend_has_one() {
+    let values = json!({"domain": "d.org", "gateway": {"name": "front", "namespace": "infra"}});
+    let values = values.as_object().cloned().unwrap();
+    let given = rendered(&Instance { values, ..instance("route", "default", &json!({})) }).unwrap();
+    let parents = &given.objects[0]["spec"]["parentRefs"];
+    assert_eq!(given.objects[0]["kind"], "HTTPRoute");
+    assert_eq!(*parents, json!([{"name": "front", "namespace": "infra"}]));
+}
+
+#[test]
+fn a_service_is_the_workload_that_the_key_names_and_its_service_port() {
+    let given = rendered(&instance("service", "default", &json!({}))).unwrap();
+    assert_eq!((plain(&given, "host"), plain(&given, "port")), (json!("db"), json!(90)));
+    assert_eq!(plain(&given, "url"), "http://db:90");
+    let given = rendered(&instance("service-port", "default", &json!({"workload": "web", "port": 8080}))).unwrap();
+    assert_eq!((plain(&given, "hostname"), plain(&given, "port")), (json!("web"), json!(80)));
+}
+
+#[test]
+fn secrets_are_values_and_certificates_that_can_be_mounted() {
+    let given = rendered(&instance("secret", "default", &json!({"keys": ["token"]}))).unwrap();
+    assert!(is_secret(&given, "token"));
+    assert_eq!(plain(&given, "source"), given.objects[0]["metadata"]["name"]);
+    assert!(given.past.state.is_empty() || !given.past.state.contains_key("generated"));
+    let given = rendered(&instance("secret", "tls", &json!({"hosts": ["a.example.org"]}))).unwrap();
+    assert_eq!(given.objects[0]["type"], "kubernetes.io/tls");
+    assert!(is_secret(&given, "tls.key"));
+}
+
+#[test]
+fn the_environment_is_what_the_namespace_says_over_what_the_platform_says() {
+    let mut wanted = instance("environment", "default", &json!({}));
+    wanted.entry.params = json!({"values": {"LEVEL": "info", "REGION": "eu"}}).as_object().cloned().unwrap();
+    let given = rendered(&wanted).unwrap();
+    assert_eq!((plain(&given, "LEVEL"), plain(&given, "REGION")), (json!("debug"), json!("eu")));
+}

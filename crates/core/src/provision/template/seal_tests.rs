@@ -1,0 +1,74 @@
+use super::*;
+use crate::template::encode_secret_ref;
+use serde_json::json;
+
+const PASSWORD_VALUE: &str = "Zx81Spectrum48K";
+
+fn own() -> Secrets {
+    [(("pg".to_owned(), "password".to_owned()), PASSWORD_VALUE.as_bytes().to_vec())].into()
+}
+
+fn sealed(outputs: &Json, drawn: &[&str], public: &[String]) -> Result<Sealed, String> {
+    let (secrets, drawn) = (own(), drawn.iter().map(|text| (*text).to_owned()).collect());
+    let known = Known { secrets: &secrets, drawn: &drawn, public, kept: "kept" };
+    seal(outputs.as_object().unwrap(), known)
+}
+
+fn kept(output: &str) -> Output {
+    Output::SecretKeyRef(SecretKeyRef { name: "kept".to_owned(), key: format!("output.{output}") })
+}
+
+#[test]
+fn a_reference_stays_one_and_text_around_it_is_put_together_for_the_instance() {
+    let reference = encode_secret_ref("pg", "password");
+    let outputs = json!({"password": reference, "uri": format!("pg://app:{reference}@host"), "port": 5432});
+    let sealed = sealed(&outputs, &[], &[]).unwrap();
+    let own = SecretKeyRef { name: "pg".to_owned(), key: "password".to_owned() };
+    assert_eq!(sealed.outputs["password"], Output::SecretKeyRef(own));
+    assert_eq!(sealed.outputs["uri"], kept("uri"));
+    assert_eq!(sealed.outputs["port"], Output::Value(json!(5432)));
+    assert_eq!(sealed.composed["output.uri"], format!("pg://app:{PASSWORD_VALUE}@host"));
+}
+
+#[test]
+fn what_was_drawn_is_secret_also_inside_of_text_lists_and_base64() {
+    let encoded = STANDARD.encode(format!("{PASSWORD_VALUE}!"));
+    let outputs = json!({
+        "a": PASSWORD_VALUE, "b": format!("x{PASSWORD_VALUE}y"), "c": [{"d": PASSWORD_VALUE}], "e": encoded,
+        "f": PASSWORD_VALUE.to_lowercase(), "g": "plain",
+    });
+    let sealed = sealed(&outputs, &[PASSWORD_VALUE], &[]).unwrap();
+    for output in ["a", "b", "c", "e", "f"] {
+        assert_eq!(sealed.outputs[output], kept(output), "{output}");
+    }
+    assert_eq!(sealed.outputs["g"], Output::Value(json!("plain")));
+    let shown = serde_json::to_string(&sealed.outputs).unwrap();
+    assert!(!shown.contains(PASSWORD_VALUE));
+}
+
+#[test]
+fn a_few_random_letters_in_a_name_make_it_no_secret() {
+    let outputs = json!({"host": "dnsabc123.localhost", "username": "user-abc123"});
+    let given = sealed(&outputs, &["abc123"], &[]).unwrap();
+    assert_eq!(given.outputs["host"], Output::Value(json!("dnsabc123.localhost")));
+    assert_eq!(given.outputs["username"], kept("username"));
+    let public = sealed(&outputs, &["abc123"], &["username".to_owned()]).unwrap();
+    assert_eq!(public.outputs["username"], Output::Value(json!("user-abc123")));
+    let long = sealed(&json!({"host": PASSWORD_VALUE}), &[PASSWORD_VALUE], &[]).unwrap();
+    assert_eq!(long.outputs["host"], kept("host"), "a password is one wherever it stands");
+}
+
+#[test]
+fn outputs_may_name_only_secrets_of_their_own_instance() {
+    for text in [encode_secret_ref("others", "password"), format!("x{}", encode_secret_ref("pg", "other"))] {
+        let refused = sealed(&json!({"out": text}), &[], &[]).unwrap_err();
+        assert!(refused.contains("not among its manifests"), "{refused}");
+    }
+}
+
+#[test]
+fn an_output_whose_name_no_key_can_have_is_kept_all_the_same() {
+    let sealed = sealed(&json!({"a b/c": PASSWORD_VALUE}), &[PASSWORD_VALUE], &[]).unwrap();
+    let key = sealed.composed.keys().next().unwrap();
+    assert!(is_composed(key) && !key.contains(' '), "{key}");
+}

@@ -1,0 +1,90 @@
+//! Tells about which instances there is something new in the cluster. Only the names of what was made are read.
+
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use k8s_openapi::api::{
+    apps::v1::{Deployment, StatefulSet},
+    batch::v1::Job,
+    core::v1::{ConfigMap, PersistentVolumeClaim, Service},
+    networking::v1::Ingress,
+};
+use kube::{
+    Api, Client, Resource,
+    api::ListParams,
+    core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta},
+    runtime::{
+        WatchStreamExt as _,
+        watcher::{self, watcher},
+    },
+};
+use orchestra_api::label;
+use serde::de::DeserializeOwned;
+
+use super::Id;
+
+/// Objects on one page of a list.
+const PAGE: u32 = 50;
+/// How often it is looked whether the cluster has learnt a kind.
+const LEARNING: Duration = Duration::from_secs(60);
+
+/// The instances whose objects come, change or go.
+pub(super) fn objects(client: &Client) -> BoxStream<'static, Id> {
+    let routes = ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "HTTPRoute"));
+    let routes: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &routes);
+    stream::select_all([
+        of::<Deployment>(client),
+        of::<StatefulSet>(client),
+        of::<Job>(client),
+        of::<PersistentVolumeClaim>(client),
+        of::<Service>(client),
+        of::<Ingress>(client),
+        of::<ConfigMap>(client),
+        stream::once(learnt(routes)).flat_map(changes).boxed(),
+    ])
+    .boxed()
+}
+
+fn of<K>(client: &Client) -> BoxStream<'static, Id>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
+{
+    changes(Api::<PartialObjectMeta<K>>::all(client.clone()))
+}
+
+fn changes<K>(api: Api<PartialObjectMeta<K>>) -> BoxStream<'static, Id>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
+{
+    let selector = format!("{},{}={}", label::INSTANCE, label::MANAGED_BY, label::ORCHESTRA);
+    let config = watcher::Config::default().labels(&selector).page_size(PAGE);
+    let events = watcher(api, config).default_backoff();
+    let named = events.filter_map(|event| {
+        let id = match event {
+            Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => id(&object),
+            // Everything is looked at anyway at first.
+            Ok(watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::InitDone) => None,
+            Err(error) => {
+                tracing::warn!("the watch of what templates made broke: {error}");
+                None
+            }
+        };
+        std::future::ready(id)
+    });
+    named.boxed()
+}
+
+fn id<K>(object: &PartialObjectMeta<K>) -> Option<Id> {
+    let labels = object.metadata.labels.as_ref()?;
+    Some((object.metadata.namespace.clone()?, labels.get(label::INSTANCE)?.clone()))
+}
+
+/// Waits until the cluster knows a kind.
+async fn learnt(
+    api: Api<PartialObjectMeta<DynamicObject>>,
+) -> Api<PartialObjectMeta<DynamicObject>> {
+    while api.list(&ListParams::default().limit(1)).await.is_err() {
+        tokio::time::sleep(LEARNING).await;
+    }
+    api
+}
