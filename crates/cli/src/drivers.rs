@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, ffi::OsString, path::Path, process::ExitCode, sync::Arc};
 
+use kube::Client;
 use orchestra_core::config::Contained;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
 use orchestra_server::Homes;
@@ -33,6 +34,16 @@ impl Drivers {
         if is_trusted { drivers.with_machine(data).await } else { Ok(drivers) }
     }
 
+    /// The drivers of a platform whose API is that of a cluster.
+    pub(crate) fn in_cluster(client: &Client) -> Self {
+        Self {
+            runtimes: cluster_runtimes(client),
+            provisioners: cluster_provisioners(client),
+            homes: None,
+            is_busy: Arc::new(|| false),
+        }
+    }
+
     #[cfg(all(feature = "process", target_os = "linux"))]
     async fn with_machine(mut self, data: &Path) -> Result<Self, String> {
         let program =
@@ -51,6 +62,18 @@ impl Drivers {
     async fn with_machine(self, _: &Path) -> Result<Self, String> {
         Ok(self)
     }
+}
+
+/// What runs plans on a cluster.
+fn cluster_runtimes(client: &Client) -> Vec<Arc<dyn Runtime>> {
+    let _ = client;
+    Vec::new()
+}
+
+/// What provides what claims ask for on a cluster.
+fn cluster_provisioners(client: &Client) -> Vec<Arc<dyn Provisioner>> {
+    let _ = client;
+    vec![Arc::new(Static)]
 }
 
 #[cfg(all(feature = "process", target_os = "linux"))]

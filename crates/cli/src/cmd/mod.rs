@@ -3,9 +3,12 @@
 mod apply;
 mod ask;
 mod attach;
+mod cluster;
 mod config;
+mod connect;
 mod delete;
 mod describe;
+mod doctor;
 pub(crate) mod documents;
 mod down;
 mod explain;
@@ -14,15 +17,18 @@ mod home;
 mod idle;
 mod init;
 mod input;
+mod install;
 mod logging;
 mod logs;
 mod outputs;
 mod plan;
 mod platform;
+mod questions;
 mod sample;
 mod serve;
 mod show;
 mod summary;
+mod uninstall;
 mod up;
 mod validate;
 mod wait;
@@ -53,6 +59,9 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Outputs(outputs) => outputs::run(&outputs),
         Command::Wait(wait) => wait::run(&wait),
         Command::Delete(delete) => delete::run(&delete),
+        Command::Install(install) => install::run(&install),
+        Command::Uninstall(uninstall) => uninstall::run(&uninstall),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Config(config) => config::run(&config),
         Command::Crd => definitions(),
         Command::Schema => print(&format!("{:#}\n", orchestra_score::json_schema())),
