@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, ffi::OsString, path::Path, process::ExitCode, sync::Arc};
 
 use kube::Client;
-use orchestra_core::config::Contained;
+use orchestra_core::config::{Contained, KUBERNETES};
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
 use orchestra_server::Homes;
 
@@ -12,6 +12,9 @@ use orchestra_server::Homes;
 use orchestra_core::config::builtin::PROCESS;
 #[cfg(all(feature = "process", target_os = "linux"))]
 use orchestra_drivers::process::{self, Engine, Launcher, Process, runtime::CLASS};
+
+/// The engine that provides from templates.
+const TEMPLATE: &str = "template";
 
 /// The drivers at work.
 pub(crate) struct Drivers {
@@ -101,9 +104,11 @@ const MACHINE: Option<(&str, &str)> = None;
 /// All that this program contains, by name.
 pub(crate) fn contained() -> Contained {
     let (runtime, engine) = MACHINE.unzip();
-    let engines = [Static.engine()].into_iter().chain(engine);
+    let runtimes = runtime.into_iter().chain(cfg!(feature = "kubernetes").then_some(KUBERNETES));
+    let engines =
+        [Static.engine()].into_iter().chain(engine).chain(cfg!(feature = "template").then_some(TEMPLATE));
     Contained {
-        runtime_classes: runtime.into_iter().map(ToOwned::to_owned).collect(),
+        runtime_classes: runtimes.map(ToOwned::to_owned).collect(),
         engines: engines.map(ToOwned::to_owned).collect(),
     }
 }

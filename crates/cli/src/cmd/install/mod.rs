@@ -3,6 +3,8 @@
 pub(super) mod manifests;
 pub(super) mod ready;
 
+use std::io::{self, Write as _};
+
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::ConfigMap, discovery::v1::EndpointSlice},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -27,7 +29,7 @@ use super::{
 };
 use crate::{
     args::{Format, Install},
-    exit::Exit,
+    exit::{Exit, after_writing},
     ui,
 };
 use manifests::Settings;
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &Install) -> Exit {
             // The objects can be had without a cluster.
             Err(trouble) if args.dry_run && args.output != Format::Human => {
                 ui::say(&format!("warning: no cluster is asked what was said before: {}", trouble.why()));
-                Ok(show::data(&listed(manifests::objects(&said(args)).map_err(Trouble::No)?), args.output))
+                printed(&manifests::objects(&said(args)).map_err(Trouble::No)?, args.output)
             }
             Err(trouble) => Err(trouble),
         }
@@ -81,7 +83,7 @@ async fn install(args: &Install, cluster: &Platform, document: Option<String>) -
     objects.extend(document_of(client, document).await.map_err(trouble)?);
     if args.dry_run {
         if args.output != Format::Human {
-            return Ok(show::data(&listed(objects), args.output));
+            return printed(&objects, args.output);
         }
         for object in &objects {
             let news = foreseen(client, object).await.map_err(trouble)?;
@@ -101,7 +103,7 @@ async fn install(args: &Install, cluster: &Platform, document: Option<String>) -
         ready::orchestrator(client, args.timeout).await?;
         told(client).await;
     }
-    if args.output == Format::Human { Ok(Exit::Yes) } else { Ok(show::data(&listed(objects), args.output)) }
+    if args.output == Format::Human { Ok(Exit::Yes) } else { printed(&objects, args.output) }
 }
 
 /// Says where users find it.
@@ -143,9 +145,15 @@ async fn api_ports(client: &Client) -> Vec<u16> {
     ports.filter_map(|port| port.port.and_then(|port| u16::try_from(port).ok())).collect()
 }
 
-/// The objects as one list.
-fn listed(objects: Vec<Json>) -> Json {
-    json!({"apiVersion": "v1", "kind": "List", "items": objects})
+/// Prints objects for programs: as YAML one document for each, as JSON one list.
+fn printed(objects: &[Json], format: Format) -> Result<Exit, Trouble> {
+    if format == Format::Json {
+        return Ok(show::data(&json!({"apiVersion": "v1", "kind": "List", "items": objects}), format));
+    }
+    let texts: Result<Vec<String>, _> = objects.iter().map(orchestra_score::yaml::to_yaml).collect();
+    let texts =
+        texts.map_err(|error| Trouble::No(format!("failed to write the objects as YAML: {error}")))?;
+    Ok(after_writing(io::stdout().lock().write_all(texts.join("---\n").as_bytes()), Exit::Yes))
 }
 
 /// What would become of an object.
