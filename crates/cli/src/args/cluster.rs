@@ -34,6 +34,7 @@ pub(crate) struct Cluster {
 /// with --server-url.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[allow(clippy::doc_markdown, reason = "this is the help, as the terminal shows it")]
 #[command(
     after_help = "Exit codes: 0 installed and ready, 1 not installed or not ready in time, 2 wrong usage, 3 the cluster is unreachable."
 )]

@@ -100,6 +100,7 @@ pub(crate) struct Down {
 /// answer users. `orchestra install` sets them up.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag that users set")]
 pub(crate) struct Serve {
     /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
     #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]

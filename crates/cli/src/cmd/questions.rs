@@ -45,6 +45,12 @@ impl Questions {
         let maps: Api<ConfigMap> = Api::namespaced(api.clone(), SYSTEM_NAMESPACE);
         let published = match (maps.get_opt(PUBLISHED).await, &self.named) {
             (Ok(map), _) => map.and_then(|map| map.data),
+            (Err(kube::Error::Api(status)), _) if status.code == 401 => {
+                return Err(Trouble::No(
+                    "the cluster does not know who you are; log in anew, or give another token with --token"
+                        .to_owned(),
+                ));
+            }
             (Err(_), Some(_)) => None,
             (Err(kube::Error::Api(status)), None) => {
                 return Err(Trouble::No(format!(

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Namespace};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{Namespace, Pod},
+};
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, DynamicObject, ListParams, ObjectList},
@@ -63,6 +66,8 @@ async fn uninstall(args: &Uninstall, cluster: &Platform) -> Result<Exit, Trouble
     if !args.keep_crds {
         nothing_is_held(client).await.map_err(trouble)??;
     }
+    // First who works, so that nobody makes anew what is removed after it.
+    end(args, cluster).await?;
     let mut objects = manifests::objects(&Settings::default()).map_err(Trouble::No)?;
     objects.extend(of_processes());
     objects.reverse();
@@ -85,6 +90,25 @@ async fn uninstall(args: &Uninstall, cluster: &Platform) -> Result<Exit, Trouble
     }
     remove_namespace(args, cluster).await?;
     Ok(Exit::Yes)
+}
+
+/// Ends the processes of the orchestrator.
+async fn end(args: &Uninstall, cluster: &Platform) -> Result<(), Trouble> {
+    let client = &cluster.client;
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    match deployments.delete(ORCHESTRA, &DeleteParams::background()).await {
+        Ok(_) => ui::say(&format!("removed Deployment {SYSTEM_NAMESPACE}/{ORCHESTRA}")),
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(error) => return Err(cluster.trouble(ORCHESTRA, error)),
+    }
+    let pods: Api<Pod> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let ours = ListParams::default().labels("app.kubernetes.io/name=orchestra");
+    until(args.timeout, async || match pods.list_metadata(&ours).await {
+        Ok(left) if left.items.is_empty() => None,
+        Ok(_) => Some("the orchestrator to end".to_owned()),
+        Err(error) => Some(format!("an answer about the orchestrator ({error})")),
+    })
+    .await
 }
 
 /// What the processes make for themselves.

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     args::Serve,
-    cmd::{connect, serve::asked_to_stop},
+    cmd::{connect, platform::root_cause, serve::asked_to_stop},
     drivers::Drivers,
 };
 
@@ -57,6 +57,10 @@ pub(crate) async fn serve(args: &Serve, document: Option<String>) -> Result<(), 
     let cluster = config.cluster_url.to_string();
     let client =
         connect::client(config).map_err(|error| format!("failed to connect to the cluster: {error}"))?;
+    tokio::select! {
+        () = reached(&client) => {}
+        () = asked_to_stop() => return Ok(()),
+    }
     if let Some(document) = document {
         keep_document(&client, &document)
             .await
@@ -110,6 +114,20 @@ async fn config(args: &Serve) -> Result<Config, String> {
         })?,
     };
     Ok(config)
+}
+
+/// Waits until the cluster answers: it may be starting itself.
+async fn reached(client: &Client) {
+    loop {
+        match client.apiserver_version().await {
+            Err(kube::Error::Api(status)) if status.code < 500 => return,
+            Ok(_) => return,
+            Err(error) => {
+                tracing::warn!("the cluster does not answer, and is asked again: {}", root_cause(&error));
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 async fn keep_document(client: &Client, document: &str) -> kube::Result<()> {

@@ -1,5 +1,7 @@
 //! Who may do what: the caller, and the orchestrator.
 
+use std::collections::BTreeSet;
+
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
@@ -15,6 +17,8 @@ use super::{super::install::manifests, Check};
 const ACCOUNT: &str = "system:serviceaccount:score-system:score-orchestrator";
 /// How many questions are asked at a time.
 const AT_A_TIME: usize = 16;
+/// How many missing rights are named.
+const TOLD: usize = 5;
 
 /// What the caller may do in a namespace.
 pub(super) async fn of_caller(client: &Client, namespace: &str) -> Check {
@@ -64,23 +68,25 @@ pub(super) async fn of_orchestrator(client: &Client) -> Check {
         (right, allowed)
     });
     let answers: Vec<_> = asked.buffered(AT_A_TIME).collect().await;
-    let mut missing = Vec::new();
+    let mut missing = BTreeSet::new();
     for (right, allowed) in &answers {
         match allowed {
             Ok(true) => {}
-            Ok(false) => missing.push(right.told()),
+            Ok(false) => {
+                missing.insert(right.told());
+            }
             Err(error) => return Check::unknown(name, error),
         }
     }
     if missing.is_empty() {
         return Check::ok(name, format!("the orchestrator has the {} rights that it needs", answers.len()));
     }
-    let more = missing.len().saturating_sub(5);
+    let more = missing.len().saturating_sub(TOLD);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    missing.truncate(5);
+    let told: Vec<String> = missing.into_iter().take(TOLD).collect();
     Check::fail(
         name,
-        format!("the orchestrator may not {}{more}", missing.join(", ")),
+        format!("the orchestrator may not {}{more}", told.join(", ")),
         "run `orchestra install`, which applies its roles",
     )
 }
@@ -99,7 +105,8 @@ struct Right {
 
 impl Right {
     fn told(&self) -> String {
-        format!("{} {}", self.verb, self.resource)
+        let place = self.namespace.as_ref().map(|namespace| format!(" in {namespace}")).unwrap_or_default();
+        format!("{} {}{place}", self.verb, self.resource)
     }
 }
 

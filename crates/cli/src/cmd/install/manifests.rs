@@ -110,7 +110,7 @@ fn definitions() -> Result<Vec<Json>, String> {
 pub(crate) fn documents(path: &str, text: &str) -> Result<Vec<Json>, String> {
     let parse = |document: &str| {
         let (node, findings) = yaml::parse(&Source::new(path, document), SourceId(0));
-        let error = findings.into_sorted().into_iter().find(|finding| finding.is_error());
+        let error = findings.into_sorted().into_iter().find(orchestra_score::Diagnostic::is_error);
         match (node, error) {
             (Some(node), None) => Ok(node.to_json()),
             (_, error) => Err(format!("{path}: {}", error.map(|error| error.message).unwrap_or_default())),

@@ -119,16 +119,11 @@ async fn told(client: &Client) {
 
 /// The platform's document as it has to be written: the one that is given, or an empty one if there is none yet.
 async fn document_of(client: &Client, given: Option<String>) -> kube::Result<Option<Json>> {
-    let text = match given {
-        Some(given) => given,
-        None => {
-            let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-            if maps.get_opt(CONFIG_MAP).await?.is_some() {
-                return Ok(None);
-            }
-            EMPTY.to_owned()
-        }
-    };
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    if given.is_none() && maps.get_opt(CONFIG_MAP).await?.is_some() {
+        return Ok(None);
+    }
+    let text = given.unwrap_or_else(|| EMPTY.to_owned());
     Ok(Some(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": CONFIG_MAP, "namespace": SYSTEM_NAMESPACE}, "data": {CONFIG_KEY: text},
@@ -180,7 +175,7 @@ fn refused(cluster: &Platform, object: &Json, error: kube::Error) -> Trouble {
         Trouble::No(why) => Trouble::No(format!(
             "{why}; what was applied before it stays, and the next `orchestra install` goes on"
         )),
-        other => other,
+        unreachable @ Trouble::Unreachable(_) => unreachable,
     }
 }
 

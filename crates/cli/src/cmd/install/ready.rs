@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn deployment(status: serde_json::Value) -> Deployment {
+    fn deployment(status: &serde_json::Value) -> Deployment {
         serde_json::from_value(json!({
             "metadata": {"generation": 2},
             "spec": {"replicas": 2, "selector": {}, "template": {}},
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn it_is_ready_only_when_nothing_of_an_older_version_is_left() {
-        let waits = |status| missing(&deployment(status));
+        let waits = |status: serde_json::Value| missing(&deployment(&status));
         let done =
             json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2});
         assert_eq!(waits(done), None);
