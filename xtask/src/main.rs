@@ -5,6 +5,7 @@
 mod bench;
 mod bench_api;
 mod bench_controllers;
+mod chart;
 mod dependencies;
 mod docs;
 mod generate;

@@ -23,7 +23,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{Api, Client, Resource, ResourceExt, core::DeserializeGuard};
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
-use orchestra_core::provision::neighbour;
+use orchestra_core::{config::Ground, provision::neighbour};
 use orchestra_drivers::{Provisioner, Runtime};
 use tokio::task::JoinHandle;
 
@@ -37,7 +37,7 @@ use crate::{
     policy::{AllPolicies, PolicyController},
     record::Recorder,
     secrets::NamespaceSecrets,
-    settings::Keeper,
+    settings::{Keeper, Settings},
     stop::{self, Stop, Stopper},
     tally::Tally,
     work::{self, Handle, Worker},
@@ -125,7 +125,8 @@ impl Controllers {
     pub async fn start(client: Client, options: Options) -> kube::Result<Self> {
         let Options { runtimes, provisioners, concurrency, identity, clock, metrics } = options;
         let (stopper, stop) = stop::channel();
-        let world = World::new(clock);
+        let ground = Ground::of(runtimes.iter().map(|runtime| runtime.class()));
+        let world = World { settings: Settings::on(ground), ..World::new(clock) };
         let (silence, silenced) = stop::channel();
         let (recorder, recording) = Recorder::start(client.clone(), "orchestrator", &identity, silenced);
         let keeper =

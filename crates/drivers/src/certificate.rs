@@ -38,7 +38,11 @@ pub(crate) fn is_own(key: &str) -> bool {
 }
 
 /// Makes a certificate anew where it is for other hosts, or about to end.
-pub(crate) fn renewed(is: &Contents, hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverError> {
+pub(crate) fn renewed(
+    is: &Contents,
+    hosts: &BTreeSet<String>,
+    now: SystemTime,
+) -> Result<Contents, DriverError> {
     let made_for = hosts.iter().map(String::as_str).collect::<Vec<_>>().join(",");
     let text = |key: &str| is.get(key).and_then(|value| std::str::from_utf8(value.expose()).ok());
     let is_fresh = text(RENEW_AFTER)

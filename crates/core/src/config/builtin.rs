@@ -83,11 +83,7 @@ pub(super) fn entries(
 }
 
 /// An entry with the engine that it means: where it says [`BUILTIN`], the one of the Workload's runtime.
-pub fn resolved(
-    entry: &Provisioner,
-    runtime_class: &str,
-    is_at_hand: impl Fn(&str) -> bool,
-) -> Provisioner {
+pub fn resolved(entry: &Provisioner, runtime_class: &str, is_at_hand: impl Fn(&str) -> bool) -> Provisioner {
     let mut entry = entry.clone();
     if entry.engine == BUILTIN && !is_at_hand(BUILTIN) {
         let built_in = ENGINES.iter().find(|(class, _)| *class == runtime_class);

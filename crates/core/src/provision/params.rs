@@ -20,9 +20,8 @@ impl Params {
         given: Map<String, Json>,
         known: &[&str],
     ) -> Result<Self, String> {
-        let unknown = given
-            .keys()
-            .filter(|key| !known.contains(&key.as_str()) && !entry.matching.contains_key(*key));
+        let unknown =
+            given.keys().filter(|key| !known.contains(&key.as_str()) && !entry.matching.contains_key(*key));
         let unknown: Vec<_> = unknown.map(|key| format!("`{key}`")).collect();
         if unknown.is_empty() {
             return Ok(Self { given, warning: None });

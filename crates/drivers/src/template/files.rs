@@ -83,7 +83,9 @@ impl Files {
     async fn load(&self) -> Result<(), DriverError> {
         let maps = maps(&self.client).await.map_err(|error| {
             tracing::warn!("the platform's provisioner files cannot be listed: {error}");
-            DriverError::unreachable("The platform cannot read its own provisioner files at the moment; it tries again.")
+            DriverError::unreachable(
+                "The platform cannot read its own provisioner files at the moment; it tries again.",
+            )
         })?;
         for map in &maps {
             self.take_in(map);
@@ -94,8 +96,11 @@ impl Files {
     fn take_in(&self, map: &ConfigMap) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = format!("{}/", map.name_any());
-        let before: Vec<(String, Vec<Entry>)> =
-            known.iter().filter(|(name, _)| name.starts_with(&prefix)).map(|(n, e)| (n.clone(), e.clone())).collect();
+        let before: Vec<(String, Vec<Entry>)> = known
+            .iter()
+            .filter(|(name, _)| name.starts_with(&prefix))
+            .map(|(n, e)| (n.clone(), e.clone()))
+            .collect();
         let mut after = BTreeMap::new();
         for (name, text) in of(map) {
             match read(text) {
@@ -103,7 +108,10 @@ impl Files {
                     after.insert(name, entries);
                 }
                 Err(fault) => {
-                    tracing::warn!(file = name, "a provisioner file cannot be used, the last good one stays: {fault}");
+                    tracing::warn!(
+                        file = name,
+                        "a provisioner file cannot be used, the last good one stays: {fault}"
+                    );
                     after.extend(known.get(&name).cloned().map(|entries| (name, entries)));
                 }
             }

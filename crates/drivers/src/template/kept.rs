@@ -158,5 +158,9 @@ fn fingerprint(rendered: &Rendered) -> String {
 fn is_key(key: &str) -> bool {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let longest = 253 - VALUE.len();
-    !key.is_empty() && key.len() <= longest && key.chars().all(is_inside) && !key.starts_with("..") && key != "."
+    !key.is_empty()
+        && key.len() <= longest
+        && key.chars().all(is_inside)
+        && !key.starts_with("..")
+        && key != "."
 }

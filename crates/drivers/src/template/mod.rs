@@ -20,6 +20,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use self::{
+    files::Files,
+    objects::{Objects, Owner},
+    run::{Run, Stop},
+};
+use crate::{DriverError, Neighbourhood, Provisioner, Released, neighbourhood::Kept};
 use futures_util::{
     future::BoxFuture,
     stream::{self, BoxStream, StreamExt as _},
@@ -34,12 +40,6 @@ use orchestra_core::{
         template::{Fate, Item, Progress, Rendered, admit, fate, progress},
     },
 };
-use self::{
-    files::Files,
-    objects::{Objects, Owner},
-    run::{Run, Stop},
-};
-use crate::{DriverError, Neighbourhood, Provisioner, Released, neighbourhood::Kept};
 
 /// A namespace, and the identity of an instance in it.
 type Id = (String, String);
@@ -117,7 +117,9 @@ impl Template {
                 Progress::Failed(message) => {
                     return Ok(Provision::Failed(Reason::BindingFailed, message.to_owned()));
                 }
-                Progress::Waiting(message) => return Ok(Provision::Binding(self.cause(owner, message).await)),
+                Progress::Waiting(message) => {
+                    return Ok(Provision::Binding(self.cause(owner, message).await));
+                }
             }
         }
         Ok(bound(&run, &rendered, Some(&kept)))
@@ -226,7 +228,11 @@ fn stopped(instance: &Instance, stop: Stop) -> Result<Provision, DriverError> {
         Stop::Pending(message) => Ok(Provision::Pending(message)),
         Stop::Driver(error) => Err(error),
         Stop::Wrong(why) => {
-            tracing::warn!(type_ = instance.type_, namespace = instance.namespace, "a template is wrong: {why}");
+            tracing::warn!(
+                type_ = instance.type_,
+                namespace = instance.namespace,
+                "a template is wrong: {why}"
+            );
             Err(refused(format!(
                 "The platform's template for `{}` cannot be used: the platform team finds why in the platform's log, and with `orchestra provisioners test`.",
                 instance.type_
@@ -266,9 +272,7 @@ fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&Kept>) -> Provision {
 /// Why something of the platform's own does not start: nothing that an author could mend.
 fn told(cause: &Cause) -> String {
     match cause {
-        Cause::Image { .. } => {
-            "Its image cannot be fetched: the platform team has to see to it.".to_owned()
-        }
+        Cause::Image { .. } => "Its image cannot be fetched: the platform team has to see to it.".to_owned(),
         Cause::Crash(crash) if crash.out_of_memory => {
             "It took more memory than it may: ask for a larger class.".to_owned()
         }

@@ -119,7 +119,8 @@ impl Objects {
             // It is another's: what was added to it is taken back.
             let nothing = json!({"apiVersion": item.api_version, "kind": item.kind,
                 "metadata": {"name": item.name, "namespace": owner.namespace, "uid": made.uid()}});
-            let back = api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&nothing)).await;
+            let back =
+                api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&nothing)).await;
             back.map_err(|error| refusal(item, &error))?;
             return Err(taken(item));
         }
@@ -185,7 +186,12 @@ impl Objects {
     }
 
     /// What there is of a kind for an instance, by its labels.
-    pub(super) async fn of(&self, owner: Owner<'_>, api_version: &str, kind: &str) -> Result<Vec<Item>, DriverError> {
+    pub(super) async fn of(
+        &self,
+        owner: Owner<'_>,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<Vec<Item>, DriverError> {
         let named = |name| Item { api_version: api_version.to_owned(), kind: kind.to_owned(), name };
         let api = self.api(owner.namespace, &named(String::new()));
         match api.list_metadata(&ListParams::default().labels(&owner.selector())).await {
@@ -208,7 +214,8 @@ impl Objects {
     pub(super) async fn forget_secrets(&self, owner: Owner<'_>) -> Result<(), DriverError> {
         let secret = Item { api_version: "v1".to_owned(), kind: "Secret".to_owned(), name: String::new() };
         let chosen = ListParams::default().labels(&owner.selector());
-        let gone = self.api(owner.namespace, &secret).delete_collection(&DeleteParams::default(), &chosen).await;
+        let gone =
+            self.api(owner.namespace, &secret).delete_collection(&DeleteParams::default(), &chosen).await;
         gone.map(|_| ()).map_err(|error| refusal(&secret, &error))
     }
 
@@ -250,7 +257,8 @@ fn refusal(item: &Item, error: &Error) -> DriverError {
     tracing::warn!(kind = item.kind, name = item.name, code = status.code, "the cluster refuses: {said}");
     if status.code == 404 && !status.message.contains("namespaces \"") {
         return refused(
-            "The cluster does not know what this is made of: the platform team has to install it there.".to_owned(),
+            "The cluster does not know what this is made of: the platform team has to install it there."
+                .to_owned(),
         );
     }
     let Some(denial) = Denial::of(status.code, &status.message) else {

@@ -95,7 +95,8 @@ impl<'a> Run<'a> {
             return Err(Stop::Wrong(format!("{}: {why}", entry.uri)));
         }
         let extension = Extension::read(&entry.extension).map_err(Stop::Wrong)?;
-        let environment = if extension.environment { environment(client, &instance.namespace).await? } else { None };
+        let environment =
+            if extension.environment { environment(client, &instance.namespace).await? } else { None };
         let (environment, environment_version) = environment.unzip();
         let neighbours = around.neighbours().into_iter();
         let workloads = neighbours.filter_map(|name| around.neighbour(&name).map(|ports| (name, ports)));
@@ -214,7 +215,9 @@ async fn environment(
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let found = api.get_opt(ENVIRONMENT).await.map_err(|error| {
         tracing::warn!("the environment of a namespace cannot be read: {error}");
-        DriverError::unreachable("The environment of this namespace cannot be read at the moment; it is tried again.")
+        DriverError::unreachable(
+            "The environment of this namespace cannot be read at the moment; it is tried again.",
+        )
     })?;
     Ok(found.map(|found| {
         let version = found.resource_version().unwrap_or_default();

@@ -30,7 +30,8 @@ const LEARNING: Duration = Duration::from_secs(60);
 
 /// The instances whose objects come, change or go.
 pub(super) fn objects(client: &Client) -> BoxStream<'static, Id> {
-    let routes = ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "HTTPRoute"));
+    let routes =
+        ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "HTTPRoute"));
     let routes: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &routes);
     stream::select_all([
         of::<Deployment>(client),
@@ -80,9 +81,7 @@ fn id<K>(object: &PartialObjectMeta<K>) -> Option<Id> {
 }
 
 /// Waits until the cluster knows a kind.
-async fn learnt(
-    api: Api<PartialObjectMeta<DynamicObject>>,
-) -> Api<PartialObjectMeta<DynamicObject>> {
+async fn learnt(api: Api<PartialObjectMeta<DynamicObject>>) -> Api<PartialObjectMeta<DynamicObject>> {
     while api.list(&ListParams::default().limit(1)).await.is_err() {
         tokio::time::sleep(LEARNING).await;
     }

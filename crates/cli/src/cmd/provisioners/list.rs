@@ -10,10 +10,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use orchestra_api::{
     SYSTEM_NAMESPACE,
-    config::{CONFIG_KEY, IN_FORCE_MAP, CONFIG_MAP, Provisioner},
+    config::{CONFIG_KEY, CONFIG_MAP, IN_FORCE_MAP, Provisioner},
 };
 use orchestra_core::{
-    config::{self, Config, builtin::{self as built_in, TEMPLATE}},
+    config::{
+        self, Config,
+        builtin::{self as built_in, TEMPLATE},
+    },
     provision::template::{builtin, setting},
     template::Entry,
 };
@@ -126,7 +129,11 @@ fn lines(document: &[Provisioner], files: &Files) -> Vec<Line> {
             class: any(&entry.class),
             id: any(&entry.id),
             engine: entry.engine.clone(),
-            runtimes: if entry.runtime_classes.is_empty() { "*".to_owned() } else { entry.runtime_classes.join(",") },
+            runtimes: if entry.runtime_classes.is_empty() {
+                "*".to_owned()
+            } else {
+                entry.runtime_classes.join(",")
+            },
             from,
             uri,
         }
@@ -154,7 +161,9 @@ pub(super) fn print(document: &[Provisioner], files: &Files, format: Format) -> 
     }
     let mut rows = vec![["TYPE", "CLASS", "ID", "RUNTIME", "ENGINE", "FROM"].map(ToOwned::to_owned)];
     rows.extend(
-        lines.into_iter().map(|line| [line.type_, line.class, line.id, line.runtimes, line.engine, line.from]),
+        lines
+            .into_iter()
+            .map(|line| [line.type_, line.class, line.id, line.runtimes, line.engine, line.from]),
     );
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..6).map(width).collect();

@@ -114,7 +114,8 @@ fn tested(
         dependents: vec![Dependent { workload: WORKLOAD.to_owned(), key: KEY.to_owned() }],
         warning: None,
     };
-    let port: Port = serde_json::from_value(json!({"port": 80, "targetPort": 8080})).map_err(|e| e.to_string())?;
+    let port: Port =
+        serde_json::from_value(json!({"port": 80, "targetPort": 8080})).map_err(|e| e.to_string())?;
     let named = asked.get("workload").and_then(Json::as_str).map(ToOwned::to_owned);
     let names = [WORKLOAD.to_owned(), named.unwrap_or_else(|| neighbour::named(&instance))];
     let ports: BTreeMap<String, Port> = [("http".to_owned(), port)].into();

@@ -120,16 +120,18 @@ fn is_same(one: &Json, other: &Json) -> bool {
 }
 
 fn rank(object: &Json) -> usize {
-    let is = |(api_version, kind): &(&str, &str)| {
-        object["apiVersion"] == *api_version && object["kind"] == *kind
-    };
+    let is =
+        |(api_version, kind): &(&str, &str)| object["apiVersion"] == *api_version && object["kind"] == *kind;
     KINDS.iter().position(is).unwrap_or(KINDS.len())
 }
 
 fn one(manifest: &Json, frame: &Frame) -> Result<Json, String> {
     let kind = Kind::of(manifest).ok_or("it has no `apiVersion` or no `kind`")?;
     if OF_THE_CLUSTER.contains(&kind.kind.as_str()) {
-        return Err(format!("a {} belongs to the whole cluster, and templates make nothing there", kind.kind));
+        return Err(format!(
+            "a {} belongs to the whole cluster, and templates make nothing there",
+            kind.kind
+        ));
     }
     if !may_make(&kind, frame) {
         return Err(format!(

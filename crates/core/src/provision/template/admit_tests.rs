@@ -68,7 +68,10 @@ fn privileges_of_the_machine_are_refused_wherever_they_stand_unless_allowed() {
         (json!({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}), "hostPath"),
         (json!({"containers": [{"securityContext": {"privileged": true}}]}), "privileged"),
         (json!({"initContainers": [{"ports": [{"hostPort": 80}]}]}), "hostPort"),
-        (json!({"containers": [{"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]}), "capabilities"),
+        (
+            json!({"containers": [{"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}}}]}),
+            "capabilities",
+        ),
     ] {
         let made = [object("apps/v1", "Deployment", &json!({"spec": {"template": {"spec": pod}}}))];
         assert!(admit(&made, &frame()).unwrap_err().contains(wish), "{wish}");
@@ -96,6 +99,10 @@ fn what_others_need_is_made_first_and_of_two_with_one_name_the_last_counts() {
         &[named(set, 1), named(service, 2), named(set, 3), object("v1", "Secret", &json!({}))],
         &frame(),
     );
-    let made: Vec<_> = made.unwrap().iter().map(|object| (object["kind"].clone(), object["spec"]["v"].clone())).collect();
-    assert_eq!(made, [(json!("Secret"), json!(null)), (json!("Service"), json!(2)), (json!("StatefulSet"), json!(3))]);
+    let made: Vec<_> =
+        made.unwrap().iter().map(|object| (object["kind"].clone(), object["spec"]["v"].clone())).collect();
+    assert_eq!(
+        made,
+        [(json!("Secret"), json!(null)), (json!("Service"), json!(2)), (json!("StatefulSet"), json!(3))]
+    );
 }

@@ -35,18 +35,30 @@ fn rendered(instance: &Instance) -> Result<Rendered, crate::provision::template:
     let entry = choose(entries().iter(), None, (&instance.type_, &instance.class, "web.db")).unwrap();
     let extension = Extension::read(&entry.extension).unwrap();
     let generated: BTreeMap<String, String> = match extension.generates {
-        Some(Generates::Certificate) => ["tls.crt", "tls.key", "ca.crt"].iter().map(|key| ((*key).to_owned(), format!("PEM of\n{key}"))).collect(),
+        Some(Generates::Certificate) => ["tls.crt", "tls.key", "ca.crt"]
+            .iter()
+            .map(|key| ((*key).to_owned(), format!("PEM of\n{key}")))
+            .collect(),
         Some(Generates::Values) => [("token".to_owned(), "ValueOfTheToken".to_owned())].into(),
         None => BTreeMap::new(),
     };
-    let port = |port, target_port| Port { port, target_port, ..Port { port: 0, target_port: 0, protocol: orchestra_score::model::Protocol::Tcp } };
+    let port = |port, target_port| Port {
+        port,
+        target_port,
+        ..Port { port: 0, target_port: 0, protocol: orchestra_score::model::Protocol::Tcp }
+    };
     let workloads = [
         ("web".to_owned(), [("http".to_owned(), port(80, 8080))].into()),
         ("db".to_owned(), [("api".to_owned(), port(90, 9090))].into()),
     ];
     let request = Request {
-        entry, extension: &extension, instance, kept: KEPT, generated: &generated,
-        environment: &json!({"LEVEL": "debug"}).as_object().cloned().unwrap(), workloads: &workloads.into(),
+        entry,
+        extension: &extension,
+        instance,
+        kept: KEPT,
+        generated: &generated,
+        environment: &json!({"LEVEL": "debug"}).as_object().cloned().unwrap(),
+        workloads: &workloads.into(),
     };
     render(&request, &Past { seed: b"seed".to_vec(), ..Past::default() })
 }
@@ -96,10 +108,17 @@ fn every_type_gives_the_outputs_that_it_says_and_no_secret_outside_of_secrets() 
 
 #[test]
 fn what_runs_is_hardened_and_its_data_is_a_volume_of_its_own() {
-    let servers = ["amqp", "elasticsearch", "kafka", "kafka-topic", "mongodb", "mysql", "postgres", "redis", "s3"];
+    let servers =
+        ["amqp", "elasticsearch", "kafka", "kafka-topic", "mongodb", "mysql", "postgres", "redis", "s3"];
     for type_ in servers {
         let given = rendered(&instance(type_, "default", &json!({}))).unwrap();
-        let of = |kind: &str| given.objects.iter().find(|object| object["kind"] == kind).unwrap_or_else(|| panic!("{type_}: {kind}"));
+        let of = |kind: &str| {
+            given
+                .objects
+                .iter()
+                .find(|object| object["kind"] == kind)
+                .unwrap_or_else(|| panic!("{type_}: {kind}"))
+        };
         let spec = &of("StatefulSet")["spec"]["template"]["spec"];
         let security = &spec["securityContext"];
         assert_eq!(security["runAsNonRoot"], true, "{type_}");
@@ -111,7 +130,11 @@ fn what_runs_is_hardened_and_its_data_is_a_volume_of_its_own() {
         assert!(container["readinessProbe"].is_object(), "{type_}");
         let claim = &spec["volumes"][0]["persistentVolumeClaim"]["claimName"];
         assert_eq!(claim, &of("PersistentVolumeClaim")["metadata"]["name"], "{type_}");
-        assert_eq!(of("Service")["spec"]["selector"], of("StatefulSet")["spec"]["selector"]["matchLabels"], "{type_}");
+        assert_eq!(
+            of("Service")["spec"]["selector"],
+            of("StatefulSet")["spec"]["selector"]["matchLabels"],
+            "{type_}"
+        );
     }
 }
 
@@ -203,7 +226,8 @@ fn a_service_is_the_workload_that_the_key_names_and_its_service_port() {
     let given = rendered(&instance("service", "default", &json!({}))).unwrap();
     assert_eq!((plain(&given, "host"), plain(&given, "port")), (json!("db"), json!(90)));
     assert_eq!(plain(&given, "url"), "http://db:90");
-    let given = rendered(&instance("service-port", "default", &json!({"workload": "web", "port": 8080}))).unwrap();
+    let given =
+        rendered(&instance("service-port", "default", &json!({"workload": "web", "port": 8080}))).unwrap();
     assert_eq!((plain(&given, "hostname"), plain(&given, "port")), (json!("web"), json!(80)));
 }
 

@@ -34,7 +34,12 @@ pub fn progress(object: &Json, conditions: &BTreeMap<String, String>) -> Progres
         }
         "HTTPRoute" => when(is_accepted(object), "The gateway has not taken the route yet."),
         // A volume may wait for its first user, and not every ingress says that it has taken a rule.
-        "PersistentVolumeClaim" | "Ingress" | "Service" | "Secret" | "ConfigMap" | "ServiceAccount"
+        "PersistentVolumeClaim"
+        | "Ingress"
+        | "Service"
+        | "Secret"
+        | "ConfigMap"
+        | "ServiceAccount"
         | "NetworkPolicy" => Progress::Ready,
         _ => when(has(object, "Ready") != Some(false), "It is being prepared."),
     }
@@ -85,7 +90,9 @@ mod tests {
     #[test]
     fn a_server_is_there_only_when_the_version_that_was_asked_for_last_answers() {
         let set = |generation: i64, status: Json| {
-            of(&json!({"kind": "StatefulSet", "metadata": {"generation": generation}, "spec": {"replicas": 1}, "status": status}))
+            of(
+                &json!({"kind": "StatefulSet", "metadata": {"generation": generation}, "spec": {"replicas": 1}, "status": status}),
+            )
         };
         let up = json!({"observedGeneration": 2, "readyReplicas": 1, "updatedReplicas": 1});
         assert_eq!(set(2, up.clone()), Progress::Ready);
@@ -100,13 +107,21 @@ mod tests {
         let accepted = json!([{"conditions": [{"type": "Accepted", "status": "True"}]}]);
         assert_eq!(of(&json!({"kind": "HTTPRoute", "status": {"parents": accepted}})), Progress::Ready);
         assert!(matches!(of(&json!({"kind": "HTTPRoute"})), Progress::Waiting(_)));
-        assert_eq!(of(&json!({"kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}})), Progress::Ready);
-        assert!(matches!(of(&json!({"kind": "PersistentVolumeClaim", "status": {"phase": "Lost"}})), Progress::Failed(_)));
+        assert_eq!(
+            of(&json!({"kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}})),
+            Progress::Ready
+        );
+        assert!(matches!(
+            of(&json!({"kind": "PersistentVolumeClaim", "status": {"phase": "Lost"}})),
+            Progress::Failed(_)
+        ));
     }
 
     #[test]
     fn a_job_has_to_end_well() {
-        let job = |type_: &str| of(&json!({"kind": "Job", "status": {"conditions": [{"type": type_, "status": "True"}]}}));
+        let job = |type_: &str| {
+            of(&json!({"kind": "Job", "status": {"conditions": [{"type": type_, "status": "True"}]}}))
+        };
         assert_eq!(job("Complete"), Progress::Ready);
         assert!(matches!(job("Failed"), Progress::Failed(_)));
         assert!(matches!(job("Suspended"), Progress::Waiting(_)));

@@ -165,8 +165,7 @@ pub fn render(request: &Request<'_>, past: &Past) -> Result<Rendered, Refusal> {
     let sealed = seal::seal(&outputs, known).map_err(wrong)?;
     let mut made = past.record.made.clone();
     made.extend(objects.iter().map(Item::of));
-    let record =
-        Record { workload, uri: entry.uri.clone(), made, keep: extension.keep.clone(), drawn };
+    let record = Record { workload, uri: entry.uri.clone(), made, keep: extension.keep.clone(), drawn };
     let past = Past { seed: past.seed.clone(), state, shared, record };
     Ok(Rendered { objects, sealed, secrets, past, warning })
 }
@@ -249,10 +248,8 @@ fn params(request: &Request<'_>) -> Result<(Map<String, Json>, Option<String>), 
         )));
     }
     let settings = &extension.settings;
-    let mut all: Map<String, Json> = settings
-        .iter()
-        .filter_map(|key| Some((key.clone(), instance.values.get(key)?.clone())))
-        .collect();
+    let mut all: Map<String, Json> =
+        settings.iter().filter_map(|key| Some((key.clone(), instance.values.get(key)?.clone()))).collect();
     let of_document = instance.entry.params.iter().filter(|(key, _)| !setting::ALL.contains(&key.as_str()));
     // Other tools do not enforce what an entry says of its params; one that says nothing takes anything.
     let is_checked = !entry.supported_params.is_empty() || !entry.extension.is_empty();
@@ -298,10 +295,9 @@ fn aim(request: &Request<'_>, target: Target, params: &mut Map<String, Json>) ->
         Target::Own => {
             instance.dependents.first().map(|dependent| dependent.workload.clone()).unwrap_or_default()
         }
-        Target::Other => read
-            .text("workload")
-            .map_err(Refusal::Refused)?
-            .unwrap_or_else(|| neighbour::named(instance)),
+        Target::Other => {
+            read.text("workload").map_err(Refusal::Refused)?.unwrap_or_else(|| neighbour::named(instance))
+        }
     };
     let Some(ports) = request.workloads.get(&workload) else {
         let others: Vec<String> = request.workloads.keys().cloned().collect();

@@ -11,8 +11,8 @@ use crate::template::{Segment, decode_secret_refs};
 
 /// Outputs that are addresses and names: a few random letters in them make them unique, not secret.
 const NAMES: [&str; 13] = [
-    "bucket", "database", "endpoint", "host", "hostname", "name", "region", "server", "source", "topic", "url",
-    "vhost", "workload",
+    "bucket", "database", "endpoint", "host", "hostname", "name", "region", "server", "source", "topic",
+    "url", "vhost", "workload",
 ];
 /// From how many letters on something drawn is more than part of a name.
 const PASSWORD: usize = 12;
@@ -122,8 +122,7 @@ impl Known<'_> {
     fn is_secret(&self, output: &str, value: &Json) -> bool {
         match value {
             Json::String(text) => {
-                let refers =
-                    decode_secret_refs(text).iter().any(|part| matches!(part, Segment::Ref { .. }));
+                let refers = decode_secret_refs(text).iter().any(|part| matches!(part, Segment::Ref { .. }));
                 refers || self.is_drawn(output, text)
             }
             Json::Array(items) => items.iter().any(|item| self.is_secret(output, item)),
@@ -161,8 +160,7 @@ impl Known<'_> {
                 Json::Array(items.iter().map(|item| self.inside(output, item)).collect::<Result<_, _>>()?)
             }
             Json::Object(fields) => {
-                let fields =
-                    fields.iter().map(|(key, value)| Ok((key.clone(), self.inside(output, value)?)));
+                let fields = fields.iter().map(|(key, value)| Ok((key.clone(), self.inside(output, value)?)));
                 Json::Object(fields.collect::<Result<_, String>>()?)
             }
             other => other.clone(),
