@@ -49,8 +49,9 @@ use crate::{
 /// How long reports of our own on the way to something are gathered before the Workload says them: most often they
 /// come several at once, and the last one is what counts.
 const GATHERING: Duration = Duration::from_millis(20);
-/// How long an address that we publish waits for the report that what is behind it runs, which wakes at once.
-const PUBLISHING: Duration = Duration::from_millis(200);
+/// How long an address that we publish waits for the report that what is behind it runs, which comes next and wakes at
+/// once.
+const PUBLISHING: Duration = Duration::from_secs(2);
 /// How long changes are gathered before policies are counted anew: at least this,
 const COUNTING: Duration = Duration::from_secs(1);
 /// and the longer, the more Workloads there are, so that counting stays a small part of the work.
@@ -147,7 +148,8 @@ impl Controllers {
         let told_by_runtimes: Vec<_> = runtimes.iter().map(|runtime| runtime.changes()).collect();
         let told_by_provisioners: Vec<_> =
             provisioners.iter().map(|provisioner| provisioner.changes()).collect();
-        let workload = WorkloadController::new(world.clone(), writer("workload"), recorder);
+        let classes = runtimes.iter().map(|runtime| runtime.class().to_owned()).collect();
+        let workload = WorkloadController::new(world.clone(), writer("workload"), recorder, classes);
         let (workloads, task) = Worker::start(Arc::new(workload), work.clone(), stop.clone());
         tasks.push(task);
         let claim = ClaimController::new(world.clone(), writer("claim"), secrets.clone(), provisioners);
@@ -366,7 +368,7 @@ impl Waker {
     fn exposure(&self, change: &Change<WorkloadExposure>) {
         let Some(handles) = self.handles.get() else { return };
         let key = Key::of(&change.object);
-        if is_own_report(change) {
+        if is_own_report(change) && !self.runs(&key) {
             handles.workloads.wake_in(key.clone(), PUBLISHING);
         } else {
             handles.workloads.wake(key.clone());
@@ -375,6 +377,12 @@ impl Waker {
             handles.plans.wake(key);
             self.count_policies(handles);
         }
+    }
+
+    /// Whether it was said that a plan is in force and runs.
+    fn runs(&self, key: &Key) -> bool {
+        let status = self.world.plans.get(&key.namespace, &key.name).and_then(|plan| plan.status);
+        status.is_some_and(|status| status.phase == Phase::Ready)
     }
 
     fn namespace(&self, change: &Change<Namespace>) {
