@@ -85,6 +85,7 @@ probe() {
   bin="$(echo "$from"/usr/lib/postgresql/*/bin)"
   cp "$bin/psql" "$from/usr/bin/redis-cli" "$root/usr/bin/"
   libraries "$root" "$from" "$root/usr/bin/psql" "$root/usr/bin/redis-cli"
+  install -m 0755 "$here/images/hold.sh" "$root/usr/local/bin/hold"
   archive localhost/probe:1 "$root" "{\"Env\":[$path],\"Cmd\":[\"/bin/sh\"]}"
   rm -r "$root"
 }
@@ -168,6 +169,13 @@ server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)
 [ -n "$server" ] || { apt-get update -qq >&2; server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)"; }
 databases=("$server" "postgresql-client-${server#postgresql-}" redis-server redis-tools)
 
+busybox() {
+  local root; root="$(mktemp -d)"; base "$root"
+  archive "$1" "$root" "{\"Env\":[$path],\"Cmd\":[\"sh\"]}"
+  rm -r "$root"
+}
+
+kept busybox busybox docker.io/library/busybox:1.37
 kept probe probe "${databases[@]}"
 kept postgres postgres "docker.io/library/postgres:${E2E_POSTGRES_TAG:-17-alpine}" "${databases[@]}"
 kept redis redis "docker.io/library/redis:${E2E_REDIS_TAG:-7-alpine}" "${databases[@]}"
