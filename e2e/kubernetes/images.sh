@@ -177,8 +177,8 @@ busybox() {
 
 kept busybox busybox docker.io/library/busybox:1.37
 kept probe probe "${databases[@]}"
-kept postgres postgres "docker.io/library/postgres:${E2E_POSTGRES_TAG:-17-alpine}" "${databases[@]}"
-kept redis redis "docker.io/library/redis:${E2E_REDIS_TAG:-7-alpine}" "${databases[@]}"
+kept postgres postgres docker.io/library/postgres:17 "${databases[@]}"
+kept redis redis docker.io/library/redis:7 "${databases[@]}"
 kept nginx nginx docker.io/nginxinc/nginx-unprivileged:1.27-alpine
 kept node node docker.io/library/node:22-alpine
 kept "$(sha256sum "$orchestra")" product
