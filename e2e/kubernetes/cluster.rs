@@ -3,7 +3,9 @@
 use std::{
     env,
     path::{Path, PathBuf},
+    process::Stdio,
     sync::Arc,
+    time::Duration,
 };
 
 use http::Request;
@@ -13,7 +15,7 @@ use orchestra_e2e::{
     tutorial::shell::Shell,
 };
 use serde_json::Value as Json;
-use tokio::task::spawn_blocking;
+use tokio::{task::spawn_blocking, time::sleep};
 
 /// The cluster of `KUBECONFIG`, as its administrator.
 pub(crate) struct Cluster {
@@ -38,6 +40,9 @@ pub(crate) fn image() -> String {
 pub(crate) fn probe() -> String {
     setting("E2E_IMAGE_PROBE").unwrap_or_else(|| "localhost/probe:1".to_owned())
 }
+
+/// Where the suite reaches the server of the platform: through [`Cluster::forward`].
+pub(crate) const SERVER: &str = "https://localhost:30443";
 
 /// A setting that is given by a variable of the environment.
 pub(crate) fn setting(name: &str) -> Option<String> {
@@ -86,6 +91,27 @@ impl Cluster {
     /// What a command of the administrator prints that must fail.
     pub(crate) async fn fails(&self, command: &str) -> Result<String, Error> {
         self.shell.fails(command).await
+    }
+
+    /// Lets the server of the platform be reached from here, as long as the suite runs.
+    pub(crate) fn forward(&self) {
+        let kubeconfig = self.kubeconfig.clone();
+        tokio::spawn(async move {
+            loop {
+                let mut kubectl = tokio::process::Command::new("kubectl");
+                kubectl.args(["-n", "score-system", "port-forward", "service/orchestra", "30443:443"]);
+                kubectl
+                    .env("KUBECONFIG", &kubeconfig)
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .kill_on_drop(true);
+                // It ends whenever the one that it leads to does, and there is another.
+                if let Ok(mut child) = kubectl.spawn() {
+                    let _ = child.wait().await;
+                }
+                sleep(Duration::from_millis(500)).await;
+            }
+        });
     }
 
     /// What a command of the provider prints, run as it stands; none if the provider has not set it.

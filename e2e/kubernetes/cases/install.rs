@@ -23,7 +23,10 @@ pub(super) async fn running(space: &Space) -> Result<String, Error> {
 
 pub(super) async fn install(space: &Space) -> Result<(), Error> {
     let image = cluster::image();
-    let said = space.cluster.run(&format!("orchestra install --image {image}")).await?;
+    let said = space
+        .cluster
+        .run(&format!("orchestra install --image {image} --server-url {}", cluster::SERVER))
+        .await?;
     holds("it says nothing", !said.trim().is_empty())?;
     same("the image", running(space).await?, image.clone())?;
     // Once more changes nothing, and needs nothing to be told again.

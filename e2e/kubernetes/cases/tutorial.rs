@@ -93,3 +93,43 @@ pub(super) async fn walk(space: &Space) -> Result<(), Error> {
     space.note(&format!("{} commands", steps.len()));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "
+text
+<!-- run as: platform -->
+```console
+$ kubectl get deployment x
+NAME READY AGE
+x 1/1 5s
+```
+```sh
+kubectl not-run
+```
+```console
+$ kubectl get y
+$ kubectl get z
+```
+";
+
+    #[test]
+    fn commands_of_a_page_are_told_from_the_rest_with_who_runs_them() {
+        let found = steps(PAGE);
+        let commands: Vec<_> = found.iter().map(|step| (step.as_platform, step.command.as_str())).collect();
+        assert_eq!(
+            commands,
+            [(true, "kubectl get deployment x"), (false, "kubectl get y"), (false, "kubectl get z")]
+        );
+    }
+
+    #[test]
+    fn what_a_page_shows_must_be_printed_in_this_order_whatever_its_age() {
+        let step = &steps(PAGE)[0];
+        check(step, "NAME   READY   AGE\nx      1/1     78s\n").unwrap();
+        assert!(check(step, "x 1/1 5s\nNAME READY AGE\n").is_err());
+        assert!(check(step, "NAME READY AGE\nx 0/1 5s\n").is_err());
+    }
+}
