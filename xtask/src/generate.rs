@@ -22,6 +22,7 @@ fn files() -> Result<Vec<(String, String)>, String> {
             format!("# Made from the types by `cargo xtask gen`.\n{text}"),
         ));
     }
+    files.extend(crate::chart::files()?);
     Ok(files)
 }
 

@@ -4,7 +4,9 @@
 
 mod bench;
 mod bench_api;
+mod bench_cluster;
 mod bench_controllers;
+mod chart;
 mod dependencies;
 mod docs;
 mod generate;
@@ -64,6 +66,24 @@ enum Command {
         #[arg(long, value_name = "KUBECONFIG")]
         server: PathBuf,
     },
+    /// Measure the platform on a real API server that is thrown away afterwards, such as one without nodes
+    BenchCluster {
+        /// The program, built for release
+        #[arg(long, value_name = "FILE", default_value = "target/release/orchestra")]
+        program: PathBuf,
+        /// The cluster
+        #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+        kubeconfig: PathBuf,
+        /// The server's log of what was written [default: `audit.log` beside the kubeconfig]
+        #[arg(long, value_name = "FILE")]
+        audit: Option<PathBuf>,
+        /// How many Workloads are brought up
+        #[arg(long, default_value_t = 1_000)]
+        workloads: usize,
+        /// Print the figures as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Measure `orchestra up`: how soon things are ready, and what it costs when nothing happens
     BenchLaptop {
         /// The program, built for release
@@ -88,6 +108,9 @@ fn main() -> ExitCode {
         }
         Command::BenchControllers { server, held } => bench_controllers::run(server.as_deref(), held),
         Command::HoldControllers { server } => bench_controllers::hold(&server),
+        Command::BenchCluster { program, kubeconfig, audit, workloads, json } => {
+            bench_cluster::run(&bench_cluster::Wish { program, kubeconfig, audit, workloads, json })
+        }
         Command::BenchLaptop { program } => laptop::bench(&program),
         Command::Picture { program } => laptop::picture(&program),
     };

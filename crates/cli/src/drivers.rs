@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeSet, ffi::OsString, path::Path, process::ExitCode, sync::Arc};
 
-use orchestra_core::config::Contained;
+use kube::Client;
+use orchestra_core::config::{Contained, KUBERNETES};
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
 use orchestra_server::Homes;
 
@@ -11,6 +12,9 @@ use orchestra_server::Homes;
 use orchestra_core::config::builtin::PROCESS;
 #[cfg(all(feature = "process", target_os = "linux"))]
 use orchestra_drivers::process::{self, Engine, Launcher, Process, runtime::CLASS};
+
+/// The engine that provides from templates.
+const TEMPLATE: &str = "template";
 
 /// The drivers at work.
 pub(crate) struct Drivers {
@@ -33,6 +37,16 @@ impl Drivers {
         if is_trusted { drivers.with_machine(data).await } else { Ok(drivers) }
     }
 
+    /// The drivers of a platform whose API is that of a cluster.
+    pub(crate) fn in_cluster(client: &Client) -> Self {
+        Self {
+            runtimes: cluster_runtimes(client),
+            provisioners: cluster_provisioners(client),
+            homes: None,
+            is_busy: Arc::new(|| false),
+        }
+    }
+
     #[cfg(all(feature = "process", target_os = "linux"))]
     async fn with_machine(mut self, data: &Path) -> Result<Self, String> {
         let program =
@@ -51,6 +65,18 @@ impl Drivers {
     async fn with_machine(self, _: &Path) -> Result<Self, String> {
         Ok(self)
     }
+}
+
+/// What runs plans on a cluster.
+fn cluster_runtimes(client: &Client) -> Vec<Arc<dyn Runtime>> {
+    let _ = client;
+    Vec::new()
+}
+
+/// What provides what claims ask for on a cluster.
+fn cluster_provisioners(client: &Client) -> Vec<Arc<dyn Provisioner>> {
+    let _ = client;
+    vec![Arc::new(Static)]
 }
 
 #[cfg(all(feature = "process", target_os = "linux"))]
@@ -78,9 +104,11 @@ const MACHINE: Option<(&str, &str)> = None;
 /// All that this program contains, by name.
 pub(crate) fn contained() -> Contained {
     let (runtime, engine) = MACHINE.unzip();
-    let engines = [Static.engine()].into_iter().chain(engine);
+    let runtimes = runtime.into_iter().chain(cfg!(feature = "kubernetes").then_some(KUBERNETES));
+    let engines =
+        [Static.engine()].into_iter().chain(engine).chain(cfg!(feature = "template").then_some(TEMPLATE));
     Contained {
-        runtime_classes: runtime.into_iter().map(ToOwned::to_owned).collect(),
+        runtime_classes: runtimes.map(ToOwned::to_owned).collect(),
         engines: engines.map(ToOwned::to_owned).collect(),
     }
 }

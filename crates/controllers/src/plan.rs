@@ -88,7 +88,7 @@ impl PlanController {
             return Ok(Next::AwaitChange);
         }
         let Some((message, failure)) = self.take_down(plan).await? else {
-            self.writer.let_go(&self.world.plans, plan).await?;
+            self.writer.take_off(&self.world.plans, plan, finalizer::RUNTIME).await?;
             return Ok(Next::AwaitChange);
         };
         let before = plan.status.clone().unwrap_or_default();
@@ -277,7 +277,7 @@ impl PlanController {
             let empty = WorkloadPlanStatus { inventory: Vec::new(), placement: None, ..before };
             self.say(plan, empty).await?;
         }
-        self.writer.let_go(&self.world.plans, plan).await?;
+        self.writer.take_off(&self.world.plans, plan, finalizer::RUNTIME).await?;
         Ok(Next::AwaitChange)
     }
 }

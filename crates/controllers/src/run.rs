@@ -23,7 +23,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{Api, Client, Resource, ResourceExt, core::DeserializeGuard};
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
-use orchestra_core::provision::neighbour;
+use orchestra_core::{config::Ground, provision::neighbour};
 use orchestra_drivers::{Provisioner, Runtime};
 use tokio::task::JoinHandle;
 
@@ -37,7 +37,7 @@ use crate::{
     policy::{AllPolicies, PolicyController},
     record::Recorder,
     secrets::NamespaceSecrets,
-    settings::Keeper,
+    settings::{Keeper, Settings},
     stop::{self, Stop, Stopper},
     tally::Tally,
     work::{self, Handle, Worker},
@@ -49,8 +49,9 @@ use crate::{
 /// How long reports of our own on the way to something are gathered before the Workload says them: most often they
 /// come several at once, and the last one is what counts.
 const GATHERING: Duration = Duration::from_millis(20);
-/// How long an address that we publish waits for the report that what is behind it runs, which wakes at once.
-const PUBLISHING: Duration = Duration::from_millis(200);
+/// How long an address that we publish waits for the report that what is behind it runs, which comes next and wakes at
+/// once.
+const PUBLISHING: Duration = Duration::from_secs(2);
 /// How long changes are gathered before policies are counted anew: at least this,
 const COUNTING: Duration = Duration::from_secs(1);
 /// and the longer, the more Workloads there are, so that counting stays a small part of the work.
@@ -125,7 +126,8 @@ impl Controllers {
     pub async fn start(client: Client, options: Options) -> kube::Result<Self> {
         let Options { runtimes, provisioners, concurrency, identity, clock, metrics } = options;
         let (stopper, stop) = stop::channel();
-        let world = World::new(clock);
+        let ground = Ground::of(runtimes.iter().map(|runtime| runtime.class()));
+        let world = World { settings: Settings::on(ground), ..World::new(clock) };
         let (silence, silenced) = stop::channel();
         let (recorder, recording) = Recorder::start(client.clone(), "orchestrator", &identity, silenced);
         let keeper =
@@ -146,7 +148,8 @@ impl Controllers {
         let told_by_runtimes: Vec<_> = runtimes.iter().map(|runtime| runtime.changes()).collect();
         let told_by_provisioners: Vec<_> =
             provisioners.iter().map(|provisioner| provisioner.changes()).collect();
-        let workload = WorkloadController::new(world.clone(), writer("workload"), recorder);
+        let classes = runtimes.iter().map(|runtime| runtime.class().to_owned()).collect();
+        let workload = WorkloadController::new(world.clone(), writer("workload"), recorder, classes);
         let (workloads, task) = Worker::start(Arc::new(workload), work.clone(), stop.clone());
         tasks.push(task);
         let claim = ClaimController::new(world.clone(), writer("claim"), secrets.clone(), provisioners);
@@ -365,7 +368,7 @@ impl Waker {
     fn exposure(&self, change: &Change<WorkloadExposure>) {
         let Some(handles) = self.handles.get() else { return };
         let key = Key::of(&change.object);
-        if is_own_report(change) {
+        if is_own_report(change) && !self.runs(&key) {
             handles.workloads.wake_in(key.clone(), PUBLISHING);
         } else {
             handles.workloads.wake(key.clone());
@@ -374,6 +377,12 @@ impl Waker {
             handles.plans.wake(key);
             self.count_policies(handles);
         }
+    }
+
+    /// Whether it was said that a plan is in force and runs.
+    fn runs(&self, key: &Key) -> bool {
+        let status = self.world.plans.get(&key.namespace, &key.name).and_then(|plan| plan.status);
+        status.is_some_and(|status| status.phase == Phase::Ready)
     }
 
     fn namespace(&self, change: &Change<Namespace>) {

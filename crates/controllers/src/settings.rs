@@ -23,7 +23,7 @@ use orchestra_api::{
     SYSTEM_NAMESPACE,
     config::{CONFIG_KEY, CONFIG_MAP, IN_FORCE_MAP},
 };
-use orchestra_core::config::{self, Config};
+use orchestra_core::config::{self, Config, Ground};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -37,22 +37,31 @@ use crate::{
 
 /// The platform's document, as it is in force. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Settings(Arc<RwLock<Arc<Config>>>);
+pub struct Settings {
+    /// What holds where the document says nothing.
+    ground: Ground,
+    config: Arc<RwLock<Arc<Config>>>,
+}
 
 impl Default for Settings {
     fn default() -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(Config::builtin()))))
+        Self::on(Ground::Machine)
     }
 }
 
 impl Settings {
+    /// What holds before a document is known.
+    pub(crate) fn on(ground: Ground) -> Self {
+        Self { ground, config: Arc::new(RwLock::new(Arc::new(Config::builtin_on(ground)))) }
+    }
+
     /// The document.
     pub fn config(&self) -> Arc<Config> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn set(&self, config: Config) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
     }
 }
 
@@ -86,7 +95,7 @@ impl Keeper {
         let keeper = Self { settings, api, client, recorder, metrics, refused };
         // First what was in force before: it stays if the document has faults now.
         if let Some(kept) = keeper.api.get_opt(IN_FORCE_MAP).await?
-            && let Ok(config) = config::check(&text(&kept))
+            && let Ok(config) = config::check_on(keeper.settings.ground, &text(&kept))
         {
             keeper.settings.set(config);
         }
@@ -116,7 +125,7 @@ impl Keeper {
 
     /// Takes a document, and tells whether another one is now in force.
     async fn take(&self, map: Option<&ConfigMap>) -> bool {
-        if map.is_none() && *self.settings.config() != Config::builtin() {
+        if map.is_none() && *self.settings.config() != Config::builtin_on(self.settings.ground) {
             self.metrics.config_valid(false);
             tracing::warn!(
                 "the platform's document is gone, and the last good one stays in force; an empty one would not"
@@ -134,7 +143,7 @@ impl Keeper {
             return false;
         }
         let text = map.map(text).unwrap_or_default();
-        match config::check(&text) {
+        match config::check_on(self.settings.ground, &text) {
             Ok(config) => {
                 self.metrics.config_valid(true);
                 let changed = *self.settings.config() != config;

@@ -2,9 +2,11 @@
 //!
 //! It gathers, decides, carries out, and then says what came of it. It alone writes the status of Workloads.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, ResourceExt};
-use orchestra_api::{Workload, finalizer};
+use orchestra_api::{Workload, WorkloadPlan, finalizer};
 use orchestra_core::{
     Applied, Decision, Inputs,
     decision::{Doomed, DoomedKind, Finalizer},
@@ -26,12 +28,26 @@ pub struct WorkloadController {
     world: World,
     writer: Writer,
     recorder: Recorder,
+    /// The classes that have a runtime of ours.
+    classes: BTreeSet<String>,
 }
 
 impl WorkloadController {
-    /// A controller of this world.
-    pub fn new(world: World, writer: Writer, recorder: Recorder) -> Self {
-        Self { world, writer, recorder }
+    /// A controller of this world, with runtimes of these classes at hand.
+    pub fn new(world: World, writer: Writer, recorder: Recorder, classes: BTreeSet<String>) -> Self {
+        Self { world, writer, recorder, classes }
+    }
+
+    /// A plan as it is written. One for a runtime of ours is held by it from the beginning, which saves the runtime a write;
+    /// one that is held stays so until its runtime lets it go, also when it is another's from now on.
+    fn held(&self, plan: &WorkloadPlan, live: Option<&WorkloadPlan>) -> WorkloadPlan {
+        let is_held =
+            live.is_some_and(|live| live.finalizers().iter().any(|held| held == finalizer::RUNTIME));
+        let mut plan = plan.clone();
+        if is_held || self.classes.contains(&plan.spec.runtime_class) {
+            plan.metadata.finalizers = Some(vec![finalizer::RUNTIME.to_owned()]);
+        }
+        plan
     }
 
     /// Carries out a decision, in the order in which nothing is lost if it ends half-way.
@@ -57,7 +73,8 @@ impl WorkloadController {
             applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
         }
         if let Some(plan) = plan {
-            applied.plan = Some(self.writer.apply(plans, plan).await?);
+            let plan = self.held(plan, inputs.plan.as_ref());
+            applied.plan = Some(self.writer.apply(plans, &plan).await?);
         }
         if let Some(exposure) = exposure.as_ref().filter(|_| !is_new) {
             applied.exposure = Some(self.writer.apply(exposures, exposure).await?);

@@ -114,6 +114,27 @@ impl Writer {
         Self::settle(cache, answer)
     }
 
+    /// Lets an object go by taking a finalizer off it, whichever controller has put it on. What others hold it by stays: the
+    /// version guards the list.
+    pub async fn take_off<K: Kind + Resource<Scope = NamespaceResourceScope>>(
+        &self,
+        cache: &Cache<K>,
+        object: &K,
+        finalizer: &str,
+    ) -> Result<(), Failure> {
+        let namespace = object.namespace().unwrap_or_default();
+        // What was written of it meanwhile, most often its status, counts.
+        let known = cache.get(&namespace, &object.name_any()).filter(|known| known.uid() == object.uid());
+        let object = known.as_ref().unwrap_or(object);
+        let rest: Vec<_> = object.finalizers().iter().filter(|holder| *holder != finalizer).collect();
+        let patch = Patch::Merge(json!({"metadata": {
+            "uid": object.uid(), "resourceVersion": object.resource_version(), "finalizers": rest,
+        }}));
+        let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
+        let answer = self.api::<K>(&namespace).patch(&object.name_any(), &params, &patch).await;
+        Self::settle(cache, answer)
+    }
+
     /// Sets the finalizers and annotations that are ours.
     async fn set_holders<K: Kind + Resource<Scope = NamespaceResourceScope>>(
         &self,

@@ -17,7 +17,7 @@ use orchestra_api::{
 };
 use orchestra_core::{
     Inputs,
-    config::{self, Config},
+    config::{self, Config, Ground},
     inputs,
     preview::{self, Surroundings},
     provision::Engine,
@@ -39,7 +39,7 @@ pub struct Gathered {
 }
 
 /// Reads everything that a decision about one Workload rests on.
-pub async fn gather(client: &Client, namespace: &str, name: &str) -> kube::Result<Gathered> {
+pub async fn gather(client: &Client, ground: Ground, namespace: &str, name: &str) -> kube::Result<Gathered> {
     let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace);
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let plans: Api<WorkloadPlan> = Api::namespaced(client.clone(), namespace);
@@ -48,7 +48,7 @@ pub async fn gather(client: &Client, namespace: &str, name: &str) -> kube::Resul
         workloads.get_opt(name),
         namespaces.get_opt(namespace),
         read_policies(client),
-        read_config(client),
+        read_config(client, ground),
         read_claims(client, namespace, name),
         plans.get_opt(name),
         exposures.get_opt(name),
@@ -119,15 +119,15 @@ async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Ve
 }
 
 /// The document that is in force: the platform's, or the last good one if it has faults now.
-async fn read_config(client: &Client) -> kube::Result<Arc<Config>> {
+async fn read_config(client: &Client, ground: Ground) -> kube::Result<Arc<Config>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     if let Some(map) = api.get_opt(CONFIG_MAP).await?
-        && let Ok(config) = config::check(&text(Some(map)))
+        && let Ok(config) = config::check_on(ground, &text(Some(map)))
     {
         return Ok(Arc::new(config));
     }
-    let kept = config::check(&text(api.get_opt(IN_FORCE_MAP).await?));
-    Ok(Arc::new(kept.unwrap_or_else(|_| Config::builtin())))
+    let kept = config::check_on(ground, &text(api.get_opt(IN_FORCE_MAP).await?));
+    Ok(Arc::new(kept.unwrap_or_else(|_| Config::builtin_on(ground))))
 }
 
 fn text(map: Option<ConfigMap>) -> String {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     Server,
-    access::authenticate,
+    access::{authenticate, authorise_metrics},
     answer::{Code, Failure, Format},
 };
 
@@ -49,7 +49,11 @@ pub(crate) async fn metrics(
     extensions: Extensions,
     headers: HeaderMap,
 ) -> Response {
-    if let Err(failure) = authenticate(&extensions) {
+    let admitted = async {
+        let caller = authenticate(&extensions)?;
+        authorise_metrics(server.access.as_ref(), caller).await
+    };
+    if let Err(failure) = admitted.await {
         return failure.answer(Format::of(&headers));
     }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | `GET /healthz` | `ok` | |
 //! | `GET /readyz` | `ok`, or 503 and what is awaited | |
-//! | `GET /metrics` | metrics as Prometheus reads them | a caller |
+//! | `GET /metrics` | metrics as Prometheus reads them | `get` on the URL `/metrics` |
 //! | `GET /v1/namespaces/{namespace}/workloads/{name}/explain` | why it is as it is | `get` on `workloads/plan` |
 //! | `POST /v1/namespaces/{namespace}/workloads/{name}/plan` | what an apply of the body would do | `create` on `workloads/plan` |
 //! | `POST …/plan?delete=true` | what a deletion would do | `create` on `workloads/plan` |
@@ -28,6 +28,7 @@ mod gather;
 mod health;
 mod home;
 mod logs;
+mod review;
 mod workload;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
@@ -40,13 +41,14 @@ use axum::{
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
-use orchestra_core::provision::Engine;
+use orchestra_core::{config::Ground, provision::Engine};
 use orchestra_drivers::Runtime;
 
 pub use access::{Access, AccessError, AdminOnly, Ask, Caller};
 pub use answer::{Code, Failure};
 pub use gather::{Gathered, gather, read_sharers};
 pub use home::{Home, Homes};
+pub use review::{Reviews, introduce};
 pub use workload::REFUSED;
 
 use answer::Format;
@@ -73,6 +75,13 @@ pub struct Server {
     pub homes: Option<Arc<dyn Homes>>,
     /// The time of day.
     pub clock: fn() -> Timestamp,
+}
+
+impl Server {
+    /// What the platform stands on.
+    fn ground(&self) -> Ground {
+        Ground::of(self.runtimes.keys().map(String::as_str))
+    }
 }
 
 impl fmt::Debug for Server {

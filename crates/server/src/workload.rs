@@ -52,7 +52,7 @@ pub(crate) async fn explain(
 }
 
 async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Failure> {
-    let gathered = gather(&server.client, namespace, name).await?;
+    let gathered = gather(&server.client, server.ground(), namespace, name).await?;
     let mut around = gathered.surroundings(server.engines.as_ref());
     let inputs = existing(gathered, (server.clock)(), namespace, name)?;
     around.claims = read_sharers(&server.client, &inputs).await?;
@@ -95,7 +95,7 @@ async fn of_apply(
     name: &str,
     proposed: Workload,
 ) -> Result<Preview, Failure> {
-    let gathered = gather(&server.client, namespace, name).await?;
+    let gathered = gather(&server.client, server.ground(), namespace, name).await?;
     if gathered.namespace.is_none() {
         return Err(no_namespace(namespace));
     }
@@ -106,7 +106,7 @@ async fn of_apply(
 }
 
 async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Failure> {
-    let gathered = gather(&server.client, namespace, name).await?;
+    let gathered = gather(&server.client, server.ground(), namespace, name).await?;
     let inputs = existing(gathered, (server.clock)(), namespace, name)?;
     Ok(preview::of_deletion(&inputs))
 }

@@ -48,11 +48,17 @@ pub enum Grant<'a> {
 impl Access {
     /// The server of a kubeconfig, with the kinds and roles installed.
     pub async fn install(kubeconfig: &Path) -> Result<Self, Error> {
+        let access = Self::of(kubeconfig).await?;
+        super::manifests::install(&access.admin, access.controlled).await?;
+        Ok(access)
+    }
+
+    /// The server of a kubeconfig, as it is.
+    pub async fn of(kubeconfig: &Path) -> Result<Self, Error> {
         let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
         let admin = client(&kubeconfig).await?;
         let groups = admin.list_api_groups().await?;
         let controlled = groups.groups.iter().any(|group| group.name == "rbac.authorization.k8s.io");
-        super::manifests::install(&admin, controlled).await?;
         Ok(Self { admin, kubeconfig, home: TempDir::new()?, controlled })
     }
 

@@ -5,7 +5,7 @@
 //!
 //! The parts, from disk to wire: `private_file` reads and writes secrets, `credential` is a certificate with
 //! its key, `authority` issues and checks them, `identity` is the set of one data directory, `kubeconfig`
-//! hands it to clients, `connection` speaks TLS and HTTP with one of them, and `server` accepts them.
+//! hands it to clients, `keepsake` is a set that somebody else keeps, `connection` speaks TLS and HTTP with one of them, and `server` accepts them.
 
 mod authority;
 mod caller;
@@ -14,6 +14,7 @@ mod connection;
 mod credential;
 mod error;
 mod identity;
+mod keepsake;
 mod kubeconfig;
 mod private_file;
 mod server;
@@ -22,4 +23,5 @@ mod tests;
 mod tls;
 
 pub use error::ServeError;
+pub use keepsake::Keepsake;
 pub use server::Server;

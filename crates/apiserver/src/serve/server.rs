@@ -38,15 +38,28 @@ impl Server {
     /// Port 0 takes any free port; [`Server::address`] says which. The data directory must not be in use by
     /// another server. Reads and writes a few small files in place, so call it before there is other work.
     pub async fn bind(listen: SocketAddr, data_dir: &Path) -> Result<Self, ServeError> {
+        let (listener, address) = Self::listen(listen).await?;
+        let identity = Identity::prepare(data_dir, address, SystemTime::now())?;
+        let tls = tls::acceptor(&identity)?;
+        Ok(Self { listener, address, tls, kubeconfig: identity.kubeconfig })
+    }
+
+    /// Listens under a certificate that is kept elsewhere than in a data directory, as PEM: first the certificate and
+    /// those that vouch for it, then its key. Clients do not show certificates of their own here.
+    pub async fn bind_as(listen: SocketAddr, chain: &str, key: &str) -> Result<Self, ServeError> {
+        let tls = tls::plain_acceptor(chain, key)?;
+        let (listener, address) = Self::listen(listen).await?;
+        Ok(Self { listener, address, tls, kubeconfig: PathBuf::new() })
+    }
+
+    async fn listen(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
         let refused = |source: std::io::Error| match source.kind() {
             ErrorKind::AddrInUse => ServeError::AddressTaken { address: listen },
             _ => ServeError::Listen { address: listen, source },
         };
         let listener = TcpListener::bind(listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let identity = Identity::prepare(data_dir, address, SystemTime::now())?;
-        let tls = tls::acceptor(&identity)?;
-        Ok(Self { listener, address, tls, kubeconfig: identity.kubeconfig })
+        Ok((listener, address))
     }
 
     /// Where the server listens.
@@ -54,7 +67,7 @@ impl Server {
         self.address
     }
 
-    /// The kubeconfig of the administrator.
+    /// The kubeconfig of the administrator; empty for one that has no data directory.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }

@@ -81,7 +81,7 @@ pub(crate) struct Down {
     pub(crate) rm: bool,
 }
 
-/// Serve a whole platform from this machine, without a cluster
+/// Serve a whole platform from this machine, without a cluster; or one for a cluster, with --cluster
 ///
 /// A Kubernetes-style API with the kinds of the orchestrator, and the controllers that
 /// decide about Workloads. Any kubectl and any controller can use it: definitions of
@@ -95,8 +95,12 @@ pub(crate) struct Down {
 ///
 /// The first start makes a certificate authority and a kubeconfig in the data folder,
 /// readable for you alone. Every write that was answered survives a crash.
+///
+/// With --cluster, the API is that of a cluster: of several such processes one works, and all
+/// answer users. `orchestra install` sets them up.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag that users set")]
 pub(crate) struct Serve {
     /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
     #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
@@ -118,9 +122,34 @@ pub(crate) struct Serve {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) log_format: LogFormat,
 
-    /// The address to listen on; port 0 takes any free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
-    pub(crate) listen: SocketAddr,
+    /// The address to listen on; port 0 takes any free one [default: 127.0.0.1:7443, for a cluster port 8443 of all
+    /// addresses]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// Serve for a cluster, as one of several processes, instead of bringing an API along
+    #[arg(long, conflicts_with_all = ["data_dir", "api_only", "trust_users", "background"])]
+    pub(crate) cluster: bool,
+
+    /// How to reach the cluster [default: $KUBECONFIG, else from within]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cluster")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+
+    /// The address that is published to users, in the config map orchestra-server in score-system
+    #[arg(long, value_name = "URL", requires = "cluster", value_parser = super::cluster::https)]
+    pub(crate) server_url: Option<String>,
+
+    /// A certificate to show, as PEM [default: one of our own, kept in the secret orchestra-serving]
+    #[arg(long, value_name = "FILE", requires_all = ["cluster", "tls_key"], value_hint = ValueHint::FilePath)]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// What users have to trust for that certificate [default: what their system trusts]
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    pub(crate) tls_ca: Option<PathBuf>,
 
     /// Let everyone who may create workloads run programs on this machine, as you, also from other machines
     ///
@@ -135,6 +164,11 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
+    /// The address to listen on, on a machine.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7443).into())
+    }
+
     /// The data folder.
     pub(crate) fn data_dir(&self) -> Result<PathBuf, String> {
         data_dir(self.data_dir.as_ref())

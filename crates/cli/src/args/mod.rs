@@ -1,5 +1,6 @@
 //! What can be said on the command line. The texts here are the help, the completions and the reference.
 
+mod cluster;
 mod machine;
 #[cfg(feature = "template")]
 mod provisioners;
@@ -9,6 +10,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub(crate) use cluster::{Cluster, Doctor, Install, Uninstall};
 pub(crate) use machine::{Down, LogFormat, LogLevel, Serve, Up, data_dir, default_data_dir};
 #[cfg(feature = "template")]
 pub(crate) use provisioners::{Provisioners, Test as TestProvisioners};
@@ -43,6 +45,9 @@ pub(crate) enum Command {
     Outputs(Outputs),
     Wait(Wait),
     Delete(Delete),
+    Install(Install),
+    Uninstall(Uninstall),
+    Doctor(Doctor),
     /// Look after the platform's own document
     #[command(subcommand)]
     Config(Config),
@@ -186,6 +191,15 @@ pub(crate) struct Target {
     /// The context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
+
+    /// Where the platform's server is, which answers plan, explain, describe and logs [default: as the platform
+    /// publishes it]
+    #[arg(long, value_name = "URL", env = "ORCHESTRA_SERVER", value_parser = cluster::https)]
+    pub(crate) server: Option<String>,
+
+    /// Ask as the owner of this bearer token [default: as the kubeconfig says]
+    #[arg(long, value_name = "TOKEN", env = "ORCHESTRA_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
 }
 
 /// Hand Score files to the platform, which then runs what they describe

@@ -3,7 +3,10 @@
 use http::{Method, Request, Response, StatusCode, header};
 use kube::client::Body;
 
-use super::platform::{Platform, Trouble};
+use super::{
+    platform::{Platform, Trouble, root_cause},
+    questions::{self, Server},
+};
 use crate::args::Format;
 
 /// What the server answers.
@@ -52,7 +55,11 @@ impl Platform {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body))
             .map_err(|error| Trouble::No(format!("{workload}: {error}")))?;
-        self.client.send(request).await.map_err(|error| self.trouble(workload, error))
+        let Server { client, url } = self.questions.server(&self.client).await?;
+        client.send(request).await.map_err(|error| match url {
+            Some(url) => Trouble::Unreachable(questions::unreachable(&url, &root_cause(&error))),
+            None => self.trouble(workload, error),
+        })
     }
 
     /// The whole text of an answer.
@@ -65,10 +72,9 @@ impl Platform {
     /// What a refusal means to the user.
     pub(super) async fn no(&self, workload: &str, status: StatusCode, text: &str) -> Trouble {
         match status {
-            // A real API server has no such path: its platform is asked elsewhere.
-            StatusCode::NOT_FOUND if text.contains("page not found") => {
-                Trouble::No(format!("{workload}: this platform does not answer such questions at its API"))
-            }
+            _ if questions::is_of_other_api(status, text) => Trouble::No(format!(
+                "{workload}: there is no orchestrator on this cluster that answers such questions; `orchestra install` installs one, and `orchestra doctor` says what is missing"
+            )),
             StatusCode::NOT_FOUND => self.absent(workload).await,
             _ => Trouble::No(format!("{workload}: {}", said(text))),
         }

@@ -28,18 +28,30 @@ pub(crate) fn run(args: &Describe) -> Exit {
     with_platform(&args.target, async |platform| {
         let workload = platform.workload(&args.name).await?;
         let mut text = describe(&workload);
-        let events = platform.ask(Method::GET, &args.name, "events", Vec::new(), Format::Human).await?;
+        let events = platform.ask(Method::GET, &args.name, "events", Vec::new(), Format::Human).await;
+        // Where the server cannot be asked, the rest is still worth knowing.
+        let events = match events {
+            Ok(events) => events.text,
+            Err(trouble) => {
+                ui::say(&format!("warning: the events are not known: {}", trouble.why()));
+                return Ok(after_writing(printed(&text), Exit::Yes));
+            }
+        };
         if show::condition(&workload, ConditionType::RuntimeReady)
             .is_some_and(|runtime| runtime.reason == Reason::RuntimeDegraded)
         {
             text.push_str(&last_lines(&platform, &args.name).await?);
         }
         let _ = writeln!(text, "Events:");
-        for line in events.text.lines() {
+        for line in events.lines() {
             let _ = writeln!(text, "  {line}");
         }
-        Ok(after_writing(io::stdout().lock().write_all(ui::printable_lines(&text).as_bytes()), Exit::Yes))
+        Ok(after_writing(printed(&text), Exit::Yes))
     })
+}
+
+fn printed(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(ui::printable_lines(text).as_bytes())
 }
 
 /// What a workload wrote last, if anything is known of it.

@@ -3,9 +3,12 @@
 mod apply;
 mod ask;
 mod attach;
+mod cluster;
 mod config;
+mod connect;
 mod delete;
 mod describe;
+mod doctor;
 pub(crate) mod documents;
 mod down;
 mod explain;
@@ -14,6 +17,7 @@ mod home;
 mod idle;
 mod init;
 mod input;
+mod install;
 mod logging;
 mod logs;
 mod outputs;
@@ -21,10 +25,12 @@ mod plan;
 mod platform;
 #[cfg(feature = "template")]
 mod provisioners;
+mod questions;
 mod sample;
 mod serve;
 mod show;
 mod summary;
+mod uninstall;
 mod up;
 mod validate;
 mod wait;
@@ -55,6 +61,9 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Outputs(outputs) => outputs::run(&outputs),
         Command::Wait(wait) => wait::run(&wait),
         Command::Delete(delete) => delete::run(&delete),
+        Command::Install(install) => install::run(&install),
+        Command::Uninstall(uninstall) => uninstall::run(&uninstall),
+        Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Config(config) => config::run(&config),
         #[cfg(feature = "template")]
         Command::Provisioners(provisioners) => provisioners::run(&provisioners),

@@ -1,17 +1,21 @@
 //! The platform that a command talks to.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
-    Api, Client,
+    Api, Client, Config,
     api::{Patch, PatchParams},
-    config::{KubeConfigOptions, Kubeconfig},
+    config::{AuthInfo, KubeConfigOptions, Kubeconfig},
 };
 use orchestra_api::Workload;
 
+use super::{connect, questions::Questions};
 use crate::{
-    args::{Target, default_data_dir},
+    args::{Cluster, Target, default_data_dir},
     exit::Exit,
     ui,
 };
@@ -21,6 +25,8 @@ use crate::{
 pub(super) struct Platform {
     pub(super) client: Client,
     pub(super) namespace: String,
+    /// Where questions go that the API does not answer.
+    pub(super) questions: Arc<Questions>,
     /// What to call it in messages.
     name: String,
 }
@@ -34,6 +40,13 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
+    /// What it is.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Unreachable(why) | Self::No(why) => why,
+        }
+    }
+
     /// Says it, and ends.
     pub(super) fn tell(self) -> Exit {
         match self {
@@ -77,31 +90,45 @@ impl Platform {
             Trouble::Unreachable(format!("there is no platform to talk to: {why}; {remedy}"))
         };
         let (file, kubeconfig) = kubeconfig(target).map_err(unreachable)?;
-        let reached = Self::named_by(kubeconfig, target.context.clone(), target.namespace.as_deref()).await;
+        let config = read(kubeconfig, target.context.clone()).await;
+        let mut config = config.map_err(|why| unreachable(format!("{file}: {why}")))?;
+        if let Some(token) = &target.token {
+            config.auth_info = AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() };
+        }
+        let reached = Self::of(config, target.namespace.as_deref(), target.server.clone());
         reached.map_err(|why| unreachable(format!("{file}: {why}")))
+    }
+
+    /// A cluster, whatever runs on this machine.
+    pub(super) async fn cluster(cluster: &Cluster) -> Result<Self, Trouble> {
+        let unreachable = |why: String| {
+            let remedy = "name its kubeconfig with --kubeconfig, or in $KUBECONFIG";
+            Trouble::Unreachable(format!("there is no cluster to talk to: {why}; {remedy}"))
+        };
+        let kubeconfig = match &cluster.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        let kubeconfig = kubeconfig.map_err(|error| unreachable(error.to_string()))?;
+        let config = read(kubeconfig, cluster.context.clone()).await.map_err(unreachable)?;
+        Self::of(config, None, None).map_err(unreachable)
     }
 
     /// The platform of this machine whose data is in a folder, whether it runs or not.
     pub(super) async fn at(data: &Path, namespace: Option<&str>) -> Result<Self, String> {
         let kubeconfig = Kubeconfig::read_from(data.join("kubeconfig")).map_err(|error| error.to_string())?;
-        Self::named_by(kubeconfig, None, namespace).await
+        Self::of(read(kubeconfig, None).await?, namespace, None)
     }
 
-    async fn named_by(
-        kubeconfig: Kubeconfig,
-        context: Option<String>,
-        namespace: Option<&str>,
-    ) -> Result<Self, String> {
-        let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        let mut config = config.map_err(|error| error.to_string())?;
+    fn of(mut config: Config, namespace: Option<&str>, server: Option<String>) -> Result<Self, String> {
         if let Some(namespace) = namespace {
             namespace.clone_into(&mut config.default_namespace);
         }
         let name = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
-        let client = Client::try_from(config).map_err(|error| error.to_string())?;
-        Ok(Self { client, namespace, name })
+        let questions = Arc::new(Questions::new(config.clone(), server));
+        let client = connect::client(config).map_err(|error| error.to_string())?;
+        Ok(Self { client, namespace, questions, name })
     }
 
     /// The workloads of the namespace.
@@ -186,8 +213,14 @@ impl Platform {
     }
 }
 
+/// How a kubeconfig says that a platform is reached.
+async fn read(kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config, String> {
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| error.to_string())
+}
+
 /// The innermost reason: the others only say that something failed.
-fn root_cause(error: &dyn std::error::Error) -> String {
+pub(super) fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -40,6 +40,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::{
+    cluster,
     idle::{self, Idle},
     input, logging,
 };
@@ -53,6 +54,9 @@ use crate::{
 /// Under this name the platform's own objects are kept.
 const MANAGER: &str = "orchestra-serve";
 
+/// How many threads work at most for a cluster.
+const THREADS: usize = 4;
+
 /// Runs the command.
 pub(crate) fn run(args: &Serve) -> Exit {
     let document = match args.config.as_deref().map(read_document).transpose() {
@@ -63,8 +67,15 @@ pub(crate) fn run(args: &Serve) -> Exit {
     if args.background {
         idle::leave_terminal();
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if args.cluster {
+        // A machine of a cluster has more cores than this work needs, and each thread costs memory.
+        let cores = std::thread::available_parallelism().map_or(THREADS, usize::from);
+        runtime.worker_threads(cores.min(THREADS));
+    }
+    let runtime = runtime.enable_all().build();
     let served = match runtime {
+        Ok(runtime) if args.cluster => runtime.block_on(cluster::serve(args, document)),
         Ok(runtime) => runtime.block_on(serve(args, document)),
         Err(error) => Err(format!("failed to start: {error}")),
     };
@@ -78,7 +89,7 @@ pub(crate) fn run(args: &Serve) -> Exit {
 }
 
 /// The platform's document from a file; one with faults is not taken.
-fn read_document(path: &Path) -> Result<String, Exit> {
+pub(super) fn read_document(path: &Path) -> Result<String, Exit> {
     let source = input::read(path).map_err(|finding| {
         ui::complain(&format!("{}; {}", finding.message, finding.hint));
         Exit::No
@@ -100,9 +111,10 @@ async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
     let data = args.data_dir()?;
     let folder = Folder::hold(&data).map_err(|error| error.to_string())?;
     let store = Redb::open(folder).map_err(|error| error.to_string())?;
-    let mut bound = Server::bind(args.listen, &data).await;
+    let address = args.address();
+    let mut bound = Server::bind(address, &data).await;
     if bound.is_err() && args.background {
-        bound = Server::bind((args.listen.ip(), 0).into(), &data).await;
+        bound = Server::bind((address.ip(), 0).into(), &data).await;
     }
     let server = bound.map_err(|error| error.to_string())?;
     let api = Api::open(store, Options::default()).await.map_err(|error| error.to_string())?;
@@ -114,7 +126,7 @@ async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
         prepare(&client, document)
             .await
             .map_err(|error| format!("failed to prepare the platform: {error}"))?;
-        let is_trusted = args.trust_users || args.listen.ip().is_loopback();
+        let is_trusted = args.trust_users || address.ip().is_loopback();
         let existing =
             existing(&client).await.map_err(|error| format!("failed to list workloads: {error}"))?;
         drivers::forget_others(&data, &existing)?;
@@ -259,7 +271,11 @@ impl Platform {
 /// Tells the server who asks, as the API knows it.
 async fn introduce(mut request: Request, next: Next) -> axum::response::Response {
     if let Some(caller) = request.extensions().get::<Caller>().cloned() {
-        let caller = orchestra_server::Caller { user: caller.name, groups: caller.groups };
+        let caller = orchestra_server::Caller {
+            user: caller.name,
+            groups: caller.groups,
+            ..orchestra_server::Caller::default()
+        };
         request.extensions_mut().insert(caller);
     }
     next.run(request).await

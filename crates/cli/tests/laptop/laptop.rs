@@ -91,18 +91,7 @@ impl Laptop {
 
     /// `orchestra up`, which goes on until it is told to end.
     pub(crate) fn up(&self, args: &[&str]) -> Up {
-        let mut child = self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, lines) = mpsc::channel();
-        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        for stream in [Box::new(out) as Box<dyn Read + Send>, Box::new(err)] {
-            let sender = sender.clone();
-            thread::spawn(move || {
-                for line in BufReader::new(stream).lines().map_while(Result::ok) {
-                    let _ = sender.send(line);
-                }
-            });
-        }
-        Up { child, lines, seen: Vec::new() }
+        Up::follow(&mut self.command(args))
     }
 
     /// Waits until the message or reason of a workload's condition contains a text. Gives the description.
@@ -170,6 +159,22 @@ impl Drop for Up {
 }
 
 impl Up {
+    /// Runs a command, and hears what it says.
+    pub(crate) fn follow(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        for stream in [Box::new(out) as Box<dyn Read + Send>, Box::new(err)] {
+            let sender = sender.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    let _ = sender.send(line);
+                }
+            });
+        }
+        Self { child, lines, seen: Vec::new() }
+    }
+
     /// Waits for a line that contains a text, and was not waited for before.
     pub(crate) fn until(&mut self, text: &str) -> String {
         if let Some(at) = self.seen.iter().position(|line| line.contains(text)) {

@@ -1,8 +1,8 @@
 //! What runs, and how it is shown.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use crate::laptop::{Laptop, eventually, free_port, get};
+use crate::laptop::{Laptop, Up, eventually, free_port, get};
 
 fn hello(port: u16, target: u16, greeting: &str) -> String {
     format!(
@@ -46,6 +46,42 @@ fn one_command_leads_to_a_page_an_edit_is_served_and_ctrl_c_ends_it_all() {
     fs::write(&file, hello(port, target, "four")).unwrap();
     laptop.must(&["up", "--detach"]);
     assert!(get(port).unwrap().contains("<h1>four</h1>"));
+}
+
+#[test]
+fn the_page_is_opened_where_that_is_asked_for_whoever_waits_for_it() {
+    let laptop = Laptop::new();
+    let port = free_port();
+    laptop.file("web.score.yaml", &hello(port, port, "open"));
+    // Ready as well, and with nothing to open.
+    laptop.file(
+        "a.score.yaml",
+        "apiVersion: score.dev/v1b1
+metadata: {name: a-worker}
+containers: {main: {image: ., command: [sleep, '1000']}}
+",
+    );
+    let opened = laptop.path().join("opened");
+    let opener =
+        laptop.file("programs/xdg-open", &format!("#!/bin/sh\necho \"$@\" >> {}\n", opened.display()));
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    let programs = opener.parent().unwrap().to_path_buf();
+    let path = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&path))).unwrap();
+    let page = format!("http://localhost:{port}\n");
+    let seen = || fs::read_to_string(&opened).ok().filter(|text| text.ends_with('\n'));
+
+    let detached = laptop.command(&["up", "--detach", "--open", "."]).env("PATH", &path).output().unwrap();
+    assert!(detached.status.success(), "{detached:?}");
+    assert_eq!(eventually(seen).unwrap(), page);
+    fs::remove_file(&opened).unwrap();
+
+    laptop.must(&["up", "--detach", "."]);
+    assert_eq!(seen(), None, "nobody has asked for it");
+    let mut watched = laptop.command(&["up", "--open", "--keep", "."]);
+    let watched = Up::follow(watched.env("PATH", &path));
+    assert_eq!(eventually(seen).unwrap(), page);
+    watched.interrupt();
 }
 
 #[test]

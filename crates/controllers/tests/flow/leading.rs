@@ -8,6 +8,7 @@ use orchestra_controllers::{
     lease, stop,
 };
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::platform::Platform;
 
@@ -29,7 +30,7 @@ async fn another_process_takes_over_when_the_one_that_leads_ends() {
             identity: identity.clone(),
             ..Options::default()
         };
-        (stopper, tokio::spawn(lead(platform.env.client(), lease, options, stop)))
+        (stopper, tokio::spawn(lead(platform.env.client(), lease, options, watch::Sender::default(), stop)))
     };
     let spec = json!({"containers": {"main": {"image": "nginx"}}});
     let (first, first_task) = process("first");

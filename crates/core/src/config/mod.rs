@@ -8,6 +8,7 @@ pub mod builtin;
 mod contained;
 mod document;
 mod fault;
+mod ground;
 mod profile;
 pub mod provisioner;
 mod shape;
@@ -25,6 +26,7 @@ use orchestra_score::{Code, Node, Pointer, Source, SourceId, node::Value, yaml};
 
 pub use contained::Contained;
 pub use fault::Fault;
+pub use ground::{Ground, KUBERNETES};
 pub use profile::{Backend, Profile};
 
 use crate::selector::Selector;
@@ -65,8 +67,13 @@ pub enum DefaultProfile {
 }
 
 impl Config {
-    /// What holds where there is no document: everything runs on this machine.
+    /// What holds on a machine where there is no document: everything runs there.
     pub fn builtin() -> Self {
+        Self::builtin_on(Ground::Machine)
+    }
+
+    /// What holds where there is no document: everything runs on what the platform stands on.
+    pub fn builtin_on(ground: Ground) -> Self {
         let mut document = OrchestratorConfig {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
@@ -74,7 +81,7 @@ impl Config {
         };
         "default".clone_into(&mut document.metadata.name);
         // What is built in is right, as a test says.
-        Self::of(document, &mut Faults::default())
+        Self::of(document, ground, &mut Faults::default())
     }
 
     /// The document, with what is built in where it has no profiles.
@@ -103,9 +110,9 @@ impl Config {
     }
 
     /// Takes a document apart. What comes out is a config only if there are no faults.
-    fn of(mut document: OrchestratorConfig, faults: &mut Faults) -> Self {
+    fn of(mut document: OrchestratorConfig, ground: Ground, faults: &mut Faults) -> Self {
         if document.spec.profiles.is_empty() {
-            document.spec.profiles = builtin_profiles();
+            document.spec.profiles = ground.profiles();
         }
         check_head(&document, faults);
         let profiles = profile::check(&document.spec.profiles, faults);
@@ -119,43 +126,29 @@ impl Config {
     }
 }
 
-/// Reads and checks a document. A text with nothing in it means what is built in.
+/// Reads and checks the document of a platform on a machine. A text with nothing in it means what is built in.
 pub fn check(text: &str) -> Result<Config, Vec<Fault>> {
+    check_on(Ground::Machine, text)
+}
+
+/// Reads and checks the document of a platform on some ground. A text with nothing in it means what is built in there.
+pub fn check_on(ground: Ground, text: &str) -> Result<Config, Vec<Fault>> {
     let source = Source::new(api::CONFIG_KEY, text);
     let (root, findings) = yaml::parse(&source, SourceId(0));
     // A second document or a foreign tag is only a warning in Score; here nothing is ignored.
     let found = findings.into_sorted().into_iter().filter(|finding| finding.code != Code::EmptyDocument);
     let mut all: Vec<Fault> = found.map(|finding| Fault::found(finding, &source)).collect();
     match root {
-        None | Some(Node { value: Value::Null, .. }) if all.is_empty() => Ok(Config::builtin()),
+        None | Some(Node { value: Value::Null, .. }) if all.is_empty() => Ok(Config::builtin_on(ground)),
         None => Err(all),
         Some(root) => {
             let mut faults = Faults::default();
             let document = document::read(&root, &mut faults);
-            let config = Config::of(document, &mut faults);
+            let config = Config::of(document, ground, &mut faults);
             all.extend(faults.located(&root, &source));
             if all.is_empty() { Ok(config) } else { Err(all) }
         }
     }
-}
-
-fn builtin_profiles() -> Vec<api::Profile> {
-    // One machine is one place, whatever runs on it.
-    let local = || api::Backend {
-        backend_id: "local".to_owned(),
-        runtime_class: "process".to_owned(),
-        ..api::Backend::default()
-    };
-    let profile = |name: &str, kind, description: &str| api::Profile {
-        name: name.to_owned(),
-        kind,
-        description: Some(description.to_owned()),
-        backends: vec![local()],
-    };
-    vec![
-        profile(WEB_SERVICE, api::ProfileKind::Service, "keeps running, on this machine"),
-        profile(BATCH_JOB, api::ProfileKind::Job, "runs to an end, on this machine"),
-    ]
 }
 
 fn check_head(document: &OrchestratorConfig, faults: &mut Faults) {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use orchestra_score::{Code, Node, Pointer, Source, SourceId, node::Value as Parsed, pointer::Path, yaml};
+use orchestra_score::{Code, Node, Source, SourceId, node::Value as Parsed, pointer::Path, yaml};
 
 use super::{
     language::{
@@ -53,7 +53,7 @@ fn value(machine: &mut Machine, node: &Node, at: &Path<'_>, odd: &Odd) -> Value 
         Parsed::Bool(flag) => Value::Bool(*flag),
         Parsed::Number(number) => number_value(number),
         Parsed::String(text) => {
-            let float = not_finite(text).filter(|_| odd.floats.contains(pointer(at).as_str()));
+            let float = not_finite(text).filter(|_| odd.floats.contains(at.pointer().as_str()));
             float.map_or_else(|| Value::text(text), Value::Float)
         }
         Parsed::Timestamp(text) => {
@@ -70,7 +70,7 @@ fn value(machine: &mut Machine, node: &Node, at: &Path<'_>, odd: &Odd) -> Value 
             let mut entries = std::collections::BTreeMap::new();
             for (key, entry) in map {
                 let place = at.key(key);
-                if !odd.keys.is_empty() && odd.keys.contains(pointer(&place).as_str()) {
+                if !odd.keys.is_empty() && odd.keys.contains(place.pointer().as_str()) {
                     kind = MapKind::AnyKeys;
                 }
                 entries.insert(key.clone(), value(machine, &entry.node, &place, odd));
@@ -78,10 +78,6 @@ fn value(machine: &mut Machine, node: &Node, at: &Path<'_>, odd: &Odd) -> Value 
             machine.heap.new_map(kind, entries)
         }
     }
-}
-
-fn pointer(at: &Path<'_>) -> Pointer {
-    at.pointer()
 }
 
 fn not_finite(text: &str) -> Option<f64> {

@@ -31,13 +31,11 @@ use super::{
     ports::Holder,
     prepare::Blueprint,
     runs::{Cause, Runs},
-    supervise::{self, Step},
+    supervise::{self, READY_WITHIN, Step},
     things::{self, Thing},
 };
 use crate::Observation;
 
-/// How long a new version may take to become ready before the last good one runs again.
-const READY_WITHIN: Duration = Duration::from_mins(2);
 /// How long what was found running may take to show that it is ready, before anything is said of it.
 const FOUND_AGAIN: Duration = Duration::from_secs(2);
 /// How long a new version waits for a port before the last good one runs again.
@@ -218,8 +216,7 @@ impl Keeping {
         } else if !self.runs.any_other(&plan.revision) {
             // Also of what was found again: nobody has offered its ports since.
             if let Some(trouble) = self.offer_ports(plan, is_starting).await {
-                let is_late = self.began.as_ref().is_some_and(|(_, at)| at.elapsed() >= PORT_PATIENCE);
-                if is_late && self.fail(wanted, &in_force, trouble.clone()) {
+                if self.elapsed() >= PORT_PATIENCE && self.fail(wanted, &in_force, trouble.clone()) {
                     return Some(Duration::ZERO);
                 }
                 self.say_trouble(wanted, trouble);
@@ -237,7 +234,7 @@ impl Keeping {
         }
         if step.phase == Phase::Ready && in_force.failed.is_none() {
             self.remember(Memory { good: Some(plan.clone()), failed: None, ..self.memory.clone() });
-        } else if let Some(why) = self.trouble(&step)
+        } else if let Some(why) = supervise::trouble(plan, &step, self.elapsed())
             && self.fail(wanted, &in_force, why)
         {
             return Some(Duration::ZERO);
@@ -259,8 +256,8 @@ impl Keeping {
     /// When to look again, if nothing happens before.
     fn wake(&self, plan: &WorkloadPlanSpec, step: &Step, in_force: &InForce) -> Option<Duration> {
         let may_fail = step.phase != Phase::Ready && in_force.failed.is_none() && !plan.lifecycle.suspend;
-        let elapsed = self.began.as_ref().map_or(Duration::ZERO, |(_, at)| at.elapsed());
-        let late = may_fail.then(|| READY_WITHIN.saturating_sub(elapsed)).filter(|rest| !rest.is_zero());
+        let late =
+            may_fail.then(|| READY_WITHIN.saturating_sub(self.elapsed())).filter(|rest| !rest.is_zero());
         let is_routed = |exposure: &plan::Exposure| matches!(exposure.target, ExposureTarget::ClaimKey(_));
         let route = plan.exposures.iter().any(is_routed).then_some(ROUTE_AGAIN);
         step.wake.into_iter().chain(late).chain(route).min()
@@ -268,8 +265,10 @@ impl Keeping {
 
     /// The version that is to run now: the last good one, if the wanted one has failed.
     fn in_force(&self, wanted: &Wanted) -> InForce {
+        let plan = &wanted.version.plan;
         let failed = self.memory.failed.as_ref();
-        let failed = failed.filter(|failed| failed.revision == wanted.version.plan.revision);
+        // What is to be stopped is never replaced by what ran before.
+        let failed = failed.filter(|failed| !plan.lifecycle.suspend && failed.revision == plan.revision);
         match (&wanted.good, failed) {
             (Some(good), Some(failed)) => {
                 InForce { version: Arc::clone(good), failed: Some(failed.why.clone()) }
@@ -278,14 +277,9 @@ impl Keeping {
         }
     }
 
-    /// What is wrong with a version that does not become ready.
-    fn trouble(&self, step: &Step) -> Option<String> {
-        let is_late = self.began.as_ref().is_some_and(|(_, at)| at.elapsed() >= READY_WITHIN);
-        let late = || {
-            let is_late = is_late && !step.is_at_work;
-            is_late.then(|| step.message.clone().unwrap_or_else(|| "It took too long.".to_owned()))
-        };
-        step.broken.clone().or_else(late)
+    /// How long ago the version that was begun last was begun.
+    fn elapsed(&self) -> Duration {
+        self.began.as_ref().map_or(Duration::ZERO, |(_, at)| at.elapsed())
     }
 
     /// Gives up the wanted version, if there is one to go back to.

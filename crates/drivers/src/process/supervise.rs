@@ -16,6 +16,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait before a new start.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// How long a new version may take to become ready before the last good one runs again.
+pub(super) const READY_WITHIN: Duration = Duration::from_mins(2);
+
 /// What is known of one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
@@ -185,6 +188,17 @@ fn say<'p>(
         let port = tcp.map(|port| format!(": something has to answer on port {}", port.target_port));
         step.message = Some(format!("Waiting for `{name}` to be ready{}.", port.unwrap_or_default()));
     }
+}
+
+/// What is wrong with a version that has not become ready this long after it was begun, so that the last good one should run
+/// again. Nothing is wrong with one that was stopped on purpose, however long it rests.
+pub(super) fn trouble(plan: &WorkloadPlanSpec, step: &Step, elapsed: Duration) -> Option<String> {
+    if plan.lifecycle.suspend || step.phase == Phase::Ready {
+        return None;
+    }
+    let is_late = elapsed >= READY_WITHIN && !step.is_at_work;
+    let late = || step.message.clone().unwrap_or_else(|| "It took too long.".to_owned());
+    step.broken.clone().or_else(|| is_late.then(late))
 }
 
 /// Whether a container runs to an end: as part of a job, or because others wait for its end.

@@ -107,3 +107,29 @@ fn something_that_is_suspended_is_stopped_and_stays_so() {
     let step = decide(&plan, &parts(&[("app", ended(true, 0, Duration::MAX))]));
     assert_eq!((step.phase, step.start), (Phase::Pending, vec![]));
 }
+
+#[test]
+fn what_was_stopped_on_purpose_is_never_replaced_by_the_version_before() {
+    let mut plan = plan(Kind::Service, &[("app", &[])]);
+    plan.lifecycle.suspend = true;
+    for part in [ended(true, 0, Duration::MAX), Part { run: Run::Stopping, ..running(true) }] {
+        let step = decide(&plan, &parts(&[("app", part)]));
+        assert_eq!(trouble(&plan, &step, Duration::MAX), None, "{step:?}");
+    }
+}
+
+#[test]
+fn a_version_that_is_late_or_broken_makes_room_for_the_one_before() {
+    let service = plan(Kind::Service, &[("app", &[])]);
+    let starting = decide(&service, &parts(&[("app", running(false))]));
+    let just_before = READY_WITHIN.saturating_sub(Duration::from_nanos(1));
+    assert_eq!(trouble(&service, &starting, just_before), None);
+    assert_eq!(trouble(&service, &starting, READY_WITHIN).as_deref(), Some("Waiting for `app` to be ready."));
+    let broken = decide(&service, &parts(&[("app", ended(false, 3, Duration::ZERO))]));
+    assert!(trouble(&service, &broken, Duration::ZERO).is_some());
+    let ready = decide(&service, &parts(&[("app", running(true))]));
+    assert_eq!(trouble(&service, &ready, Duration::MAX), None);
+    let job = plan(Kind::Job, &[("work", &[])]);
+    let at_work = decide(&job, &parts(&[("work", running(true))]));
+    assert_eq!(trouble(&job, &at_work, Duration::MAX), None, "work takes the time that it takes");
+}

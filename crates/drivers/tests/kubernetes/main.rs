@@ -12,6 +12,7 @@
 )]
 
 mod applying;
+mod controlled;
 mod observing;
 mod running;
 mod support;

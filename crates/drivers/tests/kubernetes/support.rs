@@ -22,6 +22,8 @@ use serde_json::{Value as Json, json};
 
 /// The longest that something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How soon the cluster's own controllers would notice something.
+const MOMENT: Duration = Duration::from_secs(3);
 
 /// A namespace of a test.
 pub(crate) struct World {
@@ -129,17 +131,30 @@ impl World {
         self.deployments().patch_status("hello", &params, &patch).await.unwrap();
     }
 
-    /// Waits until something holds; the watch tells when it is worth a look, or a moment passes.
+    /// Gives the namespace a security level.
+    pub(crate) async fn secure(&self, level: &str) {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let patch = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}});
+        api.patch(&self.namespace, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// Waits until something holds.
     pub(crate) async fn until<T>(&self, look: impl AsyncFn() -> Option<T>) -> T {
-        let waiting = async {
-            loop {
-                if let Some(found) = look().await {
-                    return found;
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, waiting).await.expect("it happens in time")
+        tokio::time::timeout(PATIENCE, poll(look)).await.expect("it happens in time")
+    }
+
+    /// Waits a moment for something that may never hold.
+    pub(crate) async fn soon<T>(&self, look: impl AsyncFn() -> Option<T>) -> Option<T> {
+        tokio::time::timeout(MOMENT, poll(look)).await.ok()
+    }
+}
+
+async fn poll<T>(look: impl AsyncFn() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 

@@ -46,13 +46,14 @@ struct Composer<'text> {
     size: usize,
     /// Values kept a second time for anchors; nested ones are kept once for each.
     copied: usize,
-    /// Whether a key that is a number, a boolean or null is kept as it is written, beside the finding.
-    keeps_keys: bool,
+    /// Whether it is any YAML, not a Score document: a key that is a number, a boolean or null is kept as it is
+    /// written, beside the finding, and `!!float 1` is a float.
+    any: bool,
     findings: Findings,
 }
 
 /// Reads the first document of a text. `None` where there is none, or where it could not be read to its end.
-pub(super) fn compose(source: &Source, id: SourceId, keeps_keys: bool) -> (Option<Node>, Findings) {
+pub(super) fn compose(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     let mut options = Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = limits::DEPTH;
@@ -67,7 +68,7 @@ pub(super) fn compose(source: &Source, id: SourceId, keeps_keys: bool) -> (Optio
         anchors: HashMap::new(),
         size: 0,
         copied: 0,
-        keeps_keys,
+        any,
         findings: Findings::default(),
     };
     let root = match composer.document() {
@@ -300,7 +301,7 @@ impl<'text> Composer<'text> {
             let written = self.source.slice(span).unwrap_or_default().trim();
             let hint = || (message, format!("write the key in quotes: {}", quoted(written)));
             self.error(Code::NonStringKey, &at.key(written), span, hint);
-            if self.keeps_keys {
+            if self.any {
                 let is_null = matches!(node.value, Value::Null);
                 return Ok(Some(if is_null { String::new() } else { written.to_owned() }));
             }
@@ -390,8 +391,7 @@ impl<'text> Composer<'text> {
         match meaning {
             Scalar::Null => Value::Null,
             Scalar::Bool(flag) => Value::Bool(flag),
-            // `!!float 1` is a float.
-            Scalar::Number(number) if standard.is_some_and(|tag| tag == "float") => {
+            Scalar::Number(number) if self.any && standard.is_some_and(|tag| tag == "float") => {
                 Value::Number(number.as_f64().and_then(Number::from_f64).unwrap_or(number))
             }
             Scalar::Number(number) => Value::Number(number),

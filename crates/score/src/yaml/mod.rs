@@ -37,12 +37,12 @@ pub fn parse(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
 }
 
 /// As [`parse`], for text that is not a Score document: a key that is a number, a boolean or null is kept as it is
-/// written (null as an empty text), beside the finding.
+/// written (null as an empty text), beside the finding, and `!!float 1` is a float.
 pub fn parse_any(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
     read(source, id, true)
 }
 
-fn read(source: &Source, id: SourceId, keeps_keys: bool) -> (Option<Node>, Findings) {
+fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     let mut findings = Findings::default();
     if source.text.len() > limits::BYTES {
         findings.push(Diagnostic::error(
@@ -54,7 +54,7 @@ fn read(source: &Source, id: SourceId, keeps_keys: bool) -> (Option<Node>, Findi
         ));
         return (None, findings);
     }
-    let (node, found) = compose::compose(source, id, keeps_keys);
+    let (node, found) = compose::compose(source, id, any);
     findings.extend(found);
     if node.is_none() && !findings.has_errors() {
         findings.push(Diagnostic::error(

@@ -261,3 +261,21 @@ fn output_is_safe_for_readers_of_yaml_1_1() {
         assert_eq!(value(&yaml), json!({ key: "x" }), "{yaml}");
     }
 }
+
+#[test]
+fn a_key_that_is_no_text_is_kept_where_any_yaml_is_read_and_said_all_the_same() {
+    let source = Source::new("test", "7: a\n~: b\nc: {true: d}\n");
+    let (node, findings) = parse_any(&source, SourceId(0));
+    assert_eq!(node.unwrap().to_json(), serde_json::json!({"7": "a", "": "b", "c": {"true": "d"}}));
+    let codes: Vec<_> = findings.into_sorted().into_iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [Code::NonStringKey; 3]);
+    let (node, _) = parse(&source, SourceId(0));
+    assert_eq!(node.unwrap().to_json(), serde_json::json!({"c": {}}));
+}
+
+#[test]
+fn the_tag_float_makes_a_float_where_any_yaml_is_read() {
+    let (node, findings) = parse_any(&Source::new("test", "a: !!float 1\n"), SourceId(0));
+    assert!(!findings.has_errors());
+    assert_eq!(node.unwrap().to_json().to_string(), r#"{"a":1.0}"#);
+}

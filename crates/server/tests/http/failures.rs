@@ -15,7 +15,7 @@ const WEB: &str = "/orchestra/v1/namespaces/default/workloads/web";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_and_users_without_a_role_are_refused_before_anything_is_read() {
     let platform = Platform::start().await;
-    let user = Caller { user: "eve".to_owned(), groups: vec!["developers".to_owned()] };
+    let user = Caller { user: "eve".to_owned(), groups: vec!["developers".to_owned()], ..Caller::default() };
     for (method, what) in
         [("GET", "explain"), ("POST", "plan"), ("GET", "events"), ("GET", "logs"), ("PUT", "home")]
     {

@@ -6,3 +6,4 @@ mod asking;
 mod failures;
 mod local;
 mod platform;
+mod review;

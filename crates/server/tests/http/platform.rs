@@ -221,7 +221,7 @@ pub(crate) fn object(name: &str, spec: &Json) -> Json {
 }
 
 pub(crate) fn administrator() -> Caller {
-    Caller { user: "admin".to_owned(), groups: vec!["system:masters".to_owned()] }
+    Caller { user: "admin".to_owned(), groups: vec!["system:masters".to_owned()], ..Caller::default() }
 }
 
 pub(crate) async fn ask(

@@ -86,7 +86,11 @@ async fn up(args: &Up) -> Result<Exit, Trouble> {
         applied?;
         let names = session.workloads.keys().cloned().collect();
         let goals = Goals { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
-        return wait::wait(&session.platform, goals).await;
+        let exit = wait::wait(&session.platform, goals).await?;
+        if exit == Exit::Yes {
+            session.open_first().await?;
+        }
+        return Ok(exit);
     }
     let ended = match applied {
         Ok(()) => session.follow(&mut ending).await,
@@ -165,6 +169,20 @@ impl Session {
         for described in described {
             let (applied, _) = apply::put(&self.platform, &described, true).await?;
             self.workloads.insert(applied.name_any(), applied);
+        }
+        Ok(())
+    }
+
+    /// Opens the endpoint of the first workload that has one, unless that was done or need not be.
+    async fn open_first(&mut self) -> Result<(), Trouble> {
+        if self.is_open {
+            return Ok(());
+        }
+        for name in self.workloads.keys() {
+            if open(&self.platform.workload(name).await?) {
+                self.is_open = true;
+                break;
+            }
         }
         Ok(())
     }
@@ -269,8 +287,7 @@ impl Session {
                 let line = board::news(&workload);
                 let is_ready = board::is_ready(&workload);
                 if is_ready && !self.is_open {
-                    self.is_open = true;
-                    open(&workload);
+                    self.is_open = open(&workload);
                 }
                 for ready in board::ready_claims(&workload) {
                     if self.ready.insert(ready.clone()) {
@@ -351,10 +368,10 @@ async fn until_stopped(platform: &Platform, names: &[String]) {
     watching.abort();
 }
 
-/// Opens the endpoint of a workload in a browser.
-fn open(workload: &Workload) {
+/// Opens the endpoint of a workload in a browser. Answers whether it has one.
+fn open(workload: &Workload) -> bool {
     let Some(endpoint) = workload.status.as_ref().and_then(|status| status.endpoint.as_deref()) else {
-        return;
+        return false;
     };
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let opened = std::process::Command::new(program)
@@ -366,6 +383,7 @@ fn open(workload: &Workload) {
     if let Err(error) = opened {
         ui::say(&format!("{endpoint} could not be opened with `{program}`: {error}"));
     }
+    true
 }
 
 fn closed(error: &std::io::Error) -> Trouble {

@@ -35,18 +35,11 @@ impl Default for Budget {
 impl Budget {
     /// Takes what something costs, or says that there is no more.
     pub(super) fn spend(&mut self, cost: usize) -> Result<(), Wrong> {
-        match self.left.checked_sub(cost) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => {
-                self.left = 0;
-                Err(Wrong::new(
-                    "the template does more than a template may: it loops, or gives too much text",
-                ))
-            }
-        }
+        let left = self.left.checked_sub(cost);
+        self.left = left.unwrap_or(0);
+        left.map(|_| ()).ok_or_else(|| {
+            Wrong::new("the template does more than a template may: it loops, or gives too much text")
+        })
     }
 
     /// Takes one step.

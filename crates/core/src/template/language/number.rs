@@ -9,10 +9,10 @@ pub(crate) fn general(float: f64) -> String {
         return word.to_owned();
     }
     let (negative, digits, exponent) = shortest(float);
-    let body = if !(-4..LARGE).contains(&exponent) {
-        scientific(&digits, exponent)
-    } else {
+    let body = if (-4..LARGE).contains(&exponent) {
         positional(&digits, exponent)
+    } else {
+        scientific(&digits, exponent)
     };
     if negative { format!("-{body}") } else { body }
 }
@@ -92,10 +92,10 @@ pub(super) fn with_precision(float: f64, verb: char, precision: Option<usize>) -
                 let kept = digits.trim_end_matches('0');
                 let digits = if kept.is_empty() { "0" } else { kept };
                 let limit = i32::try_from(wanted).unwrap_or(i32::MAX);
-                let body = if !(-4..limit).contains(&exponent) {
-                    scientific(digits, exponent)
-                } else {
+                let body = if (-4..limit).contains(&exponent) {
                     positional(digits, exponent)
+                } else {
+                    scientific(digits, exponent)
                 };
                 format!("{}{body}", if negative { "-" } else { "" })
             }

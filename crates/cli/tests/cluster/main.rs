@@ -1,0 +1,162 @@
+//! The orchestrator on a real API server, with real tokens: what is installed, what its account may do, and what users
+//! are told. Takes any cluster through `KUBECONFIG` on which nothing else of the orchestrator runs; no node is needed.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "a measurement is told")]
+
+mod cluster;
+mod process;
+
+use std::time::{Duration, Instant};
+
+use cluster::Cluster;
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    coordination::v1::Lease,
+    core::v1::{ConfigMap, Secret},
+};
+use kube::{Api, api::ListParams};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadPlan};
+use process::{orchestra, said};
+use serde_json::json;
+
+const SCORE: &str = "apiVersion: score.dev/v1b1\nmetadata: {name: web}\ncontainers: {app: {image: nginx}}\n";
+
+/// One test, since there is one cluster and one orchestrator on it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs KUBECONFIG"]
+async fn the_orchestrator_lives_on_a_cluster() {
+    let cluster = Cluster::from_environment().await;
+    orchestra(&cluster.admin, &["uninstall"]).unwrap_or_default();
+
+    installing_twice_changes_nothing_and_forgets_nothing(&cluster).await;
+    the_document_is_never_overwritten(&cluster).await;
+    let mut first = cluster.serve("first").await;
+    let mut second = cluster.serve("second").await;
+    users_are_answered_and_see_nothing_else(&cluster, &second.url).await;
+    another_takes_over(&cluster, &mut first).await;
+    uninstalling_is_refused_while_there_are_workloads(&cluster).await;
+    second.terminate();
+    everything_goes(&cluster).await;
+}
+
+async fn installing_twice_changes_nothing_and_forgets_nothing(cluster: &Cluster) {
+    let image = "registry.example.org/orchestra:7";
+    let settings = ["install", "--no-wait", "--image", image, "--replicas", "3"];
+    orchestra(&cluster.admin, &settings).unwrap();
+    orchestra(&cluster.admin, &["install", "--no-wait", "--server-url", "https://o.example.org"]).unwrap();
+    let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "score-system");
+    let before = deployments.get("orchestra").await.unwrap();
+    orchestra(&cluster.admin, &["install", "--no-wait"]).unwrap();
+    let after = deployments.get("orchestra").await.unwrap();
+    assert_eq!(before.metadata.resource_version, after.metadata.resource_version);
+    let spec = json!(after.spec);
+    assert_eq!(
+        (&spec["replicas"], &spec["template"]["spec"]["containers"][0]["image"]),
+        (&json!(3), &json!(image))
+    );
+    let arguments = spec["template"]["spec"]["containers"][0]["args"].to_string();
+    assert!(arguments.contains("--server-url=https://o.example.org"), "{arguments}");
+
+    let (_, foreseen) = said(&cluster.admin, &["install", "--dry-run"]);
+    assert!(foreseen.lines().count() > 30, "{foreseen}");
+    for line in foreseen.lines() {
+        assert!(line.starts_with("would keep "), "{line}");
+    }
+    let (_, foreseen) = said(&cluster.admin, &["install", "--dry-run", "--replicas", "4"]);
+    let changed: Vec<&str> = foreseen.lines().filter(|line| !line.starts_with("would keep ")).collect();
+    assert_eq!(changed, ["would change Deployment score-system/orchestra"]);
+}
+
+async fn the_document_is_never_overwritten(cluster: &Cluster) {
+    let document = "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\nspec: {}\n# ours\n";
+    cluster.apply(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "orchestrator-config", "namespace": "score-system"}, "data": {"config.yaml": document},
+    }))
+    .await;
+    orchestra(&cluster.admin, &["install", "--no-wait"]).unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "score-system");
+    let map = maps.get("orchestrator-config").await.unwrap();
+    assert_eq!(map.data.unwrap()["config.yaml"], document);
+}
+
+async fn users_are_answered_and_see_nothing_else(cluster: &Cluster, server: &str) {
+    cluster.namespace("shop").await;
+    let developer = cluster.account("developer", "shop", "score-user").await;
+    let stranger = cluster.account("stranger", "shop", "").await;
+    let folder = tempfile::tempdir().unwrap();
+    let score = folder.path().join("score.yaml");
+    std::fs::write(&score, SCORE).unwrap();
+    let score = score.to_str().unwrap();
+
+    orchestra(&developer, &["apply", score]).unwrap();
+    cluster
+        .until("the workload is looked at", async |cluster| {
+            let workloads: Api<Workload> = Api::namespaced(cluster.client.clone(), "shop");
+            workloads.get("web").await.unwrap().status.is_some_and(|status| !status.conditions.is_empty())
+        })
+        .await;
+    for question in [&["plan", score][..], &["explain", "web"], &["logs", "web"], &["describe", "web"]] {
+        let asked: Vec<&str> = question.iter().copied().chain(["--server", server]).collect();
+        orchestra(&developer, &asked).unwrap_or_else(|said| panic!("{question:?}: {said}"));
+        let (code, told) = said(&stranger, &asked);
+        assert_eq!(code, 1, "{question:?}: {told}");
+        assert!(told.contains("may not") || told.contains("forbidden"), "{told}");
+    }
+    // Nothing of what the server reads for them is theirs to read.
+    let client = Cluster::client_of(&developer).await;
+    let list = ListParams::default();
+    let forbidden = [
+        Api::<WorkloadPlan>::namespaced(client.clone(), "shop").list(&list).await.map(drop),
+        Api::<ResourceClaim>::namespaced(client.clone(), "shop").list(&list).await.map(drop),
+        Api::<PlatformPolicy>::all(client.clone()).list(&list).await.map(drop),
+        Api::<Secret>::namespaced(client.clone(), "shop").list(&list).await.map(drop),
+        Api::<Secret>::namespaced(client.clone(), "score-system").get("orchestra-serving").await.map(drop),
+    ];
+    for answer in forbidden {
+        assert!(matches!(&answer, Err(kube::Error::Api(status)) if status.code == 403), "{answer:?}");
+    }
+    // The address is published to everybody who can log in.
+    let maps: Api<ConfigMap> = Api::namespaced(Cluster::client_of(&stranger).await, "score-system");
+    let published = maps.get("orchestra-server").await.unwrap().data.unwrap();
+    assert!(published["url"].starts_with("https://") && published["ca.crt"].contains("CERTIFICATE"));
+
+    let (code, told) = said(&developer, &["explain", "web", "--server", server, "--token", "nonsense"]);
+    assert_eq!(code, 1);
+    assert!(!told.contains("nonsense"), "a token is never told: {told}");
+}
+
+async fn another_takes_over(cluster: &Cluster, first: &mut process::Process) {
+    let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "score-system");
+    let holder =
+        async || leases.get("orchestra").await.unwrap().spec.unwrap().holder_identity.unwrap_or_default();
+    cluster.until("the first works", async |_| holder().await == "first").await;
+    let died = Instant::now();
+    first.kill();
+    cluster.until("the second works", async |_| holder().await == "second").await;
+    println!("failover after a kill: {} ms", died.elapsed().as_millis());
+    assert!(died.elapsed() < Duration::from_secs(30));
+}
+
+async fn uninstalling_is_refused_while_there_are_workloads(cluster: &Cluster) {
+    let (code, told) = said(&cluster.admin, &["uninstall"]);
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("is 1 workload, in shop (1)"), "{told}");
+    let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "score-system");
+    assert!(deployments.get_opt("orchestra").await.unwrap().is_some(), "nothing is removed");
+    orchestra(&cluster.admin, &["delete", "-n", "shop", "web"]).unwrap();
+}
+
+async fn everything_goes(cluster: &Cluster) {
+    orchestra(&cluster.admin, &["uninstall", "--keep-crds"]).unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "score-system");
+    assert!(maps.get_opt("orchestrator-config").await.unwrap().is_some(), "the document stays");
+    Api::<Workload>::all(cluster.client.clone()).list(&ListParams::default()).await.unwrap();
+    orchestra(&cluster.admin, &["uninstall"]).unwrap();
+    orchestra(&cluster.admin, &["uninstall"]).unwrap();
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(cluster.client.clone());
+    assert!(namespaces.get_opt("score-system").await.unwrap().is_none());
+    cluster.clear().await;
+}

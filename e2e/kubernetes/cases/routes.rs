@@ -1,0 +1,78 @@
+//! Addresses for people outside the cluster.
+
+use orchestra_e2e::platform::Error;
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::{
+    cluster::setting,
+    document::{of_profile, page},
+    space::Space,
+    suite::Skip,
+    wait::{contains, holds, same, until},
+};
+
+/// What an address answers, whose name leads to the ingress of the cluster.
+async fn fetch(url: &str, ingress: Option<&str>) -> Result<String, Error> {
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--show-error", "--fail", "--max-time", "10"]);
+    if let Some(ingress) = ingress {
+        let host = url.trim_start_matches("http://").split('/').next().unwrap_or_default();
+        let (host, port) = host.split_once(':').unwrap_or((host, "80"));
+        curl.args(["--resolve", &format!("{host}:{port}:{ingress}")]);
+    }
+    let output = curl.arg(url).output().await?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{url}: {}", String::from_utf8_lossy(&output.stderr)).into())
+    }
+}
+
+fn ingress_address() -> Result<String, Error> {
+    setting("E2E_INGRESS")
+        .ok_or_else(|| Skip("E2E_INGRESS does not say where the ingress of this cluster listens").into())
+}
+
+pub(super) async fn ingress(space: &Space) -> Result<(), Error> {
+    let address = ingress_address()?;
+    let status = space.run(&of_profile(page("shop", "through the ingress")?, "public")).await?;
+    let url = status["endpoint"].as_str().unwrap_or_default().to_owned();
+    contains("the address", &url, "apps.example.test")?;
+    space.note(&url);
+    // It is published because it answers: no waiting here but for the ingress controller's own pace.
+    let answer = until("the address answers", async || fetch(&url, Some(&address)).await).await?;
+    contains("the answer", &answer, "through the ingress")
+}
+
+pub(super) async fn route(space: &Space) -> Result<(), Error> {
+    let address = ingress_address()?;
+    let mut document = of_profile(page("shop", "by a route")?, "public");
+    document["spec"]["resources"] = json!({
+        "dns": {"type": "dns"},
+        "route": {"type": "route", "params": {"host": "${resources.dns.host}", "path": "/", "port": 80}},
+    });
+    let status = space.run(&document).await?;
+    same("rules for the same host", space.list("networking.k8s.io/v1", "ingresses").await?.len(), 1)?;
+    let url = status["endpoint"].as_str().unwrap_or_default().to_owned();
+    space.note(&url);
+    let answer = until("the address answers", async || fetch(&url, Some(&address)).await).await?;
+    contains("the answer", &answer, "by a route")?;
+    space.delete("shop").await?;
+    same("rules left", space.list("networking.k8s.io/v1", "ingresses").await?.len(), 0)
+}
+
+pub(super) async fn node_port(space: &Space) -> Result<(), Error> {
+    if setting("E2E_NODE_PORTS").is_none() {
+        return Err(Skip("E2E_NODE_PORTS does not say that the nodes of this cluster can be reached").into());
+    }
+    let status = space.run(&of_profile(page("shop", "by a port of the node")?, "node-port")).await?;
+    let url = status["endpoint"].as_str().unwrap_or_default().to_owned();
+    holds(
+        format!("{url:?} is not an address with a port"),
+        url.starts_with("http://") && url.matches(':').count() == 2,
+    )?;
+    space.note(&url);
+    let answer = until("the address answers", async || fetch(&url, None).await).await?;
+    contains("the answer", &answer, "by a port of the node")
+}

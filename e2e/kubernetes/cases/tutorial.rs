@@ -1,0 +1,135 @@
+//! The tutorial, from its own text: each command is run as it stands, and what the text shows must be printed.
+
+use std::fs;
+
+use orchestra_e2e::platform::{Error, access::Grant, clear, project};
+use regex_lite::Regex;
+
+use crate::{cluster::Person, space::Space};
+
+/// The namespace that the text uses.
+const NAMESPACE: &str = "tutorial";
+
+/// A command of the text.
+#[derive(Debug, PartialEq)]
+struct Step {
+    as_platform: bool,
+    command: String,
+    shown: Vec<String>,
+}
+
+/// The commands of a page, with who runs them and what they show.
+fn steps(page: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let (mut as_platform, mut inside) = (false, false);
+    for line in page.lines() {
+        match (inside, line) {
+            (false, "<!-- run as: platform -->") => as_platform = true,
+            (false, "```console") => inside = true,
+            (true, "```") => (inside, as_platform) = (false, false),
+            (true, line) => match line.strip_prefix("$ ") {
+                Some(command) => {
+                    steps.push(Step { as_platform, command: command.to_owned(), shown: Vec::new() })
+                }
+                None => steps.last_mut().into_iter().for_each(|step| step.shown.push(line.to_owned())),
+            },
+            (false, _) => {}
+        }
+    }
+    steps
+}
+
+/// A line without what differs from run to run: how wide columns are, how old something is.
+fn plain(line: &str, ages: &Regex) -> String {
+    let words: Vec<_> = line.split_whitespace().filter(|word| !ages.is_match(word)).collect();
+    words.join(" ")
+}
+
+/// Every line that is shown must be part of a line that is printed, in this order.
+fn check(step: &Step, printed: &str) -> Result<(), Error> {
+    let ages = Regex::new(r"^\d+(ms|s|m|h|d)(\d+s)?$")?;
+    let mut printed_lines = printed.lines().map(|line| plain(line, &ages));
+    for shown in &step.shown {
+        let shown = plain(shown, &ages);
+        if !printed_lines.any(|line| line.contains(&shown)) {
+            return Err(format!(
+                "$ {}\n`{shown}` is not (or not in this order) in:\n{printed}",
+                step.command
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn walk(space: &Space) -> Result<(), Error> {
+    let page = fs::read_to_string(project().join("docs/getting-started.md"))?;
+    let steps = steps(&page);
+    if steps.len() < 20 {
+        return Err(format!("the page has {} commands only", steps.len()).into());
+    }
+    let cluster = &space.cluster;
+    clear(&cluster.client, NAMESPACE).await?;
+    // The text changes the namespace of the context: that is done to a copy.
+    let home = tempfile::TempDir::new()?;
+    let copy = home.path().join("kubeconfig");
+    fs::copy(&cluster.kubeconfig, &copy)?;
+    let platform = Person::with(&copy)?;
+    let mut developer = None;
+    for step in &steps {
+        let shell = if step.as_platform {
+            &platform
+        } else {
+            if developer.is_none() {
+                let grants = [Grant::In("score-user", NAMESPACE)];
+                let account = cluster.access.account("score-e2e-developer", NAMESPACE, &grants).await?;
+                developer = Some(Person::with(&account)?);
+            }
+            developer.as_ref().ok_or("there is no developer")?
+        };
+        let printed = shell.run(&step.command).await?;
+        check(step, &printed)?;
+    }
+    space.note(&format!("{} commands", steps.len()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "
+text
+<!-- run as: platform -->
+```console
+$ kubectl get deployment x
+NAME READY AGE
+x 1/1 5s
+```
+```sh
+kubectl not-run
+```
+```console
+$ kubectl get y
+$ kubectl get z
+```
+";
+
+    #[test]
+    fn commands_of_a_page_are_told_from_the_rest_with_who_runs_them() {
+        let found = steps(PAGE);
+        let commands: Vec<_> = found.iter().map(|step| (step.as_platform, step.command.as_str())).collect();
+        assert_eq!(
+            commands,
+            [(true, "kubectl get deployment x"), (false, "kubectl get y"), (false, "kubectl get z")]
+        );
+    }
+
+    #[test]
+    fn what_a_page_shows_must_be_printed_in_this_order_whatever_its_age() {
+        let step = &steps(PAGE)[0];
+        check(step, "NAME   READY   AGE\nx      1/1     78s\n").unwrap();
+        assert!(check(step, "x 1/1 5s\nNAME READY AGE\n").is_err());
+        assert!(check(step, "NAME READY AGE\nx 0/1 5s\n").is_err());
+    }
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Makes the images that the suite needs from Debian packages and the built program, as archives that any engine loads.
+#
+#   images.sh ORCHESTRA        prints one line for each image: NAME ARCHIVE
+#
+# What is made is kept outside the checkout under a name that follows from its content, so that a second run makes nothing.
+# Needs a Debian machine (apt-get, dpkg-deb, busybox-static); no engine, no registry. The names are those that the
+# tutorial and the built-in provisioners use: a cluster that can reach a registry pulls the real ones instead.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+orchestra="${1:?usage: images.sh PATH-OF-ORCHESTRA}"
+cache="${E2E_IMAGES:-${XDG_CACHE_HOME:-$HOME/.cache}/orchestra-ci/images}"
+mkdir -p "$cache"
+
+# fetch FOLDER PACKAGE…: the packages and the libraries they need, unpacked, not installed.
+fetch() {
+  local into=$1; shift
+  [ -f "$into/.complete" ] && return
+  rm -rf "$into"; mkdir -p "$into/.deb"
+  local wanted
+  wanted="$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "$@" |
+    grep -E '^lib' | grep -vE 'perl|llvm|^libdb|debconf|gcc-1|:i386' | sort -u)"
+  (cd "$into/.deb" && apt-get download -qq -o APT::Sandbox::User=root "$@" tzdata $wanted >&2)
+  for package in "$into"/.deb/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$into" --no-same-owner; done
+  rm -r "$into/.deb"; touch "$into/.complete"
+}
+
+# base ROOT: a shell with its tools, a user table, places to write to.
+base() {
+  mkdir -p "$1"/{bin,etc,tmp,root,proc,sys,dev,run,usr/bin,usr/local/bin,usr/sbin,var/tmp,home,lib64,lib/x86_64-linux-gnu}
+  ln -sfn ../run "$1/var/run"
+  chmod 1777 "$1/tmp"
+  cp "$(command -v busybox)" "$1/bin/busybox"
+  for applet in $("$1/bin/busybox" --list); do [ "$applet" = busybox ] || ln -sf busybox "$1/bin/$applet"; done
+  printf '%s\n' root:x:0:0::/root:/bin/sh postgres:x:999:999::/var/lib/postgresql:/bin/sh alpine-postgres:x:70:70::/:/bin/sh \
+    nginx:x:101:101::/:/bin/sh node:x:1000:1000::/home:/bin/sh nobody:x:65534:65534::/:/bin/sh >"$1/etc/passwd"
+  printf '%s\n' root:x:0: postgres:x:999: alpine-postgres:x:70: nginx:x:101: node:x:1000: nogroup:x:65534: >"$1/etc/group"
+}
+
+# libraries ROOT PACKAGES FILE…: what these programs load, from the packages, else from this machine.
+libraries() {
+  local root=$1 from=$2; shift 2
+  local path="$from/usr/lib/x86_64-linux-gnu:$from/lib/x86_64-linux-gnu"
+  local found; found="$(for file in "$@"; do LD_LIBRARY_PATH="$path" ldd "$file"; done)"
+  ! grep 'not found' <<<"$found" >&2
+  grep -oE '/[^ ]+\.so[^ ]*' <<<"$found" | sort -u | while read -r library; do
+    case "$library" in
+      /lib64/*) cp -L "$library" "$root/lib64/" ;;
+      *) cp -L "$library" "$root/lib/x86_64-linux-gnu/" ;;
+    esac
+  done
+}
+
+# archive NAME ROOT CONFIG: a docker-archive with one layer, under a name that follows from its content.
+archive() {
+  local name=$1 root=$2 config=$3 work; work="$(mktemp -d)"
+  chmod 0755 "$root"
+  tar --numeric-owner --owner=0 --group=0 --sort=name --mtime=@0 -C "$root" --exclude=./.complete -cf "$work/layer.tar" .
+  local digest; digest="$(sha256sum "$work/layer.tar" | cut -d' ' -f1)"
+  printf '{"architecture":"amd64","os":"linux","created":"1970-01-01T00:00:00Z","config":%s,"rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}' \
+    "$config" "$digest" >"$work/config.json"
+  printf '[{"Config":"config.json","RepoTags":["%s"],"Layers":["layer.tar"]}]' "$name" >"$work/manifest.json"
+  local key; key="$(cat "$work/config.json" "$work/manifest.json" | sha256sum | cut -c1-16)"
+  [ -f "$cache/$key.tar" ] || { tar -C "$work" -cf "$cache/$key.part" manifest.json config.json layer.tar; mv "$cache/$key.part" "$cache/$key.tar"; }
+  rm -r "$work"
+  printf '%s %s\n' "$name" "$cache/$key.tar"
+}
+
+# kept KEY MAKE…: runs MAKE, which prints lines as `archive` does, unless it was run before with the same inputs.
+kept() {
+  local list; list="$cache/$(printf '%s\n' "$@" | cat - "$0" "$here"/images/* | sha256sum | cut -c1-16).list"
+  shift
+  if [ ! -f "$list" ] || ! while read -r _ file; do [ -f "$file" ] || exit 1; done <"$list"; then
+    "$@" >"$list.part"; mv "$list.part" "$list"
+  fi
+  cat "$list"
+}
+
+path='"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"'
+
+probe() {
+  local root; root="$(mktemp -d)"; base "$root"
+  fetch "$cache/packages-databases" "$@"
+  local from="$cache/packages-databases" bin
+  bin="$(echo "$from"/usr/lib/postgresql/*/bin)"
+  cp "$bin/psql" "$from/usr/bin/redis-cli" "$root/usr/bin/"
+  libraries "$root" "$from" "$root/usr/bin/psql" "$root/usr/bin/redis-cli"
+  install -m 0755 "$here/images/hold.sh" "$root/usr/local/bin/hold"
+  archive localhost/probe:1 "$root" "{\"Env\":[$path],\"Cmd\":[\"/bin/sh\"]}"
+  rm -r "$root"
+}
+
+# As the official image: password and names from variables or files, data where PGDATA says.
+postgres() {
+  local name=$1; shift
+  local root; root="$(mktemp -d)"; base "$root"
+  fetch "$cache/packages-databases" "$@"
+  local from="$cache/packages-databases" version
+  version="$(ls "$from/usr/lib/postgresql")"
+  mkdir -p "$root/usr/lib/postgresql/$version/lib" "$root/usr/share/postgresql" "$root/usr/share/zoneinfo" "$root/docker-entrypoint-initdb.d"
+  cp -r "$from/usr/lib/postgresql/$version/bin" "$root/usr/lib/postgresql/$version/"
+  cp "$from/usr/lib/postgresql/$version/lib/"{plpgsql,dict_snowball,libpqwalreceiver,utf8_and*}.so "$root/usr/lib/postgresql/$version/lib/" 2>/dev/null || true
+  cp -rL "$from/usr/share/postgresql/$version" "$root/usr/share/postgresql/"
+  cp -rL "$from/usr/share/zoneinfo/Etc" "$root/usr/share/zoneinfo/"
+  libraries "$root" "$from" "$root/usr/lib/postgresql/$version/bin/"{postgres,psql,initdb,pg_ctl,pg_isready}
+  mkdir -p "$root/run/postgresql" "$root/var/lib/postgresql/data"
+  chmod 3777 "$root/run/postgresql"; chmod 1777 "$root/var/lib/postgresql" "$root/var/lib/postgresql/data"
+  install -m 0755 "$here/images/postgres.sh" "$root/usr/local/bin/docker-entrypoint.sh"
+  archive "$name" "$root" "{\"Env\":[\"PATH=/usr/local/bin:/usr/lib/postgresql/$version/bin:/usr/sbin:/usr/bin:/sbin:/bin\",\"PGDATA=/var/lib/postgresql/data\",\"TZ=Etc/UTC\"],\"Entrypoint\":[\"docker-entrypoint.sh\"],\"Cmd\":[\"postgres\"]}"
+  rm -r "$root"
+}
+
+redis() {
+  local name=$1; shift
+  local root; root="$(mktemp -d)"; base "$root"
+  fetch "$cache/packages-databases" "$@"
+  local from="$cache/packages-databases"
+  cp -L "$from/usr/bin/redis-check-rdb" "$root/usr/bin/redis-server"
+  cp "$from/usr/bin/redis-cli" "$root/usr/bin/"
+  libraries "$root" "$from" "$root/usr/bin/redis-server" "$root/usr/bin/redis-cli"
+  mkdir -p "$root/data"; chmod 1777 "$root/data"
+  install -m 0755 "$here/images/redis.sh" "$root/usr/local/bin/docker-entrypoint.sh"
+  archive "$name" "$root" "{\"Env\":[$path],\"WorkingDir\":\"/data\",\"Entrypoint\":[\"docker-entrypoint.sh\"],\"Cmd\":[\"redis-server\"]}"
+  rm -r "$root"
+}
+
+nginx() {
+  local name=$1
+  local root; root="$(mktemp -d)"; base "$root"
+  fetch "$cache/packages-nginx" nginx
+  local from="$cache/packages-nginx"
+  cp "$from/usr/sbin/nginx" "$root/usr/sbin/"
+  libraries "$root" "$from" "$root/usr/sbin/nginx"
+  mkdir -p "$root/usr/share/nginx/html" "$root/etc/nginx"
+  echo '<!doctype html><title>Welcome to nginx!</title><h1>Welcome to nginx!</h1>' >"$root/usr/share/nginx/html/index.html"
+  cp "$here/images/nginx.conf" "$root/etc/nginx/nginx.conf"
+  archive "$name" "$root" "{\"User\":\"101\",\"Env\":[$path],\"Cmd\":[\"nginx\",\"-e\",\"/dev/stderr\",\"-c\",\"/etc/nginx/nginx.conf\"]}"
+  rm -r "$root"
+}
+
+# The interpreter of this machine if it has one: its package need not come from where packages can be had.
+node() {
+  local name=$1 root from="$cache/packages-node"; root="$(mktemp -d)"; base "$root"
+  if [ -x /usr/bin/node ]; then
+    mkdir -p "$from"; cp -L /usr/bin/node "$root/usr/local/bin/node"
+  else
+    fetch "$from" nodejs; cp -L "$from/usr/bin/node" "$root/usr/local/bin/node"
+  fi
+  libraries "$root" "$from" "$root/usr/local/bin/node"
+  archive "$name" "$root" "{\"Env\":[$path],\"Cmd\":[\"node\"]}"
+  rm -r "$root"
+}
+
+# The program itself, under two names: the suite upgrades from one to the other.
+product() {
+  local root; root="$(mktemp -d)"; mkdir -p "$root"/{lib64,lib/x86_64-linux-gnu,usr/local/bin,tmp,etc}
+  chmod 1777 "$root/tmp"
+  echo 'nonroot:x:65532:65532::/:/' >"$root/etc/passwd"
+  strip -o "$root/usr/local/bin/orchestra" "$orchestra"
+  ln -s usr/local/bin/orchestra "$root/orchestra"
+  libraries "$root" "$root" "$orchestra"
+  for tag in e2e-before e2e; do
+    archive "localhost/orchestra:$tag" "$root" "{\"User\":\"65532\",\"Env\":[$path],\"Entrypoint\":[\"/usr/local/bin/orchestra\"]}"
+  done
+  rm -r "$root"
+}
+
+server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)"
+[ -n "$server" ] || { apt-get update -qq >&2; server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)"; }
+databases=("$server" "postgresql-client-${server#postgresql-}" redis-server redis-tools)
+
+busybox() {
+  local root; root="$(mktemp -d)"; base "$root"
+  archive "$1" "$root" "{\"Env\":[$path],\"Cmd\":[\"sh\"]}"
+  rm -r "$root"
+}
+
+kept busybox busybox docker.io/library/busybox:1.37
+kept probe probe "${databases[@]}"
+kept postgres postgres docker.io/library/postgres:17 "${databases[@]}"
+kept redis redis docker.io/library/redis:7 "${databases[@]}"
+kept nginx nginx docker.io/nginxinc/nginx-unprivileged:1.27-alpine
+kept node node docker.io/library/node:22-alpine
+kept "$(sha256sum "$orchestra")" product

@@ -1,0 +1,194 @@
+//! The cluster, seen by its users: definitions, Workloads, and whether they are ready.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::{
+    api::{
+        apps::v1::Deployment,
+        coordination::v1::Lease,
+        core::v1::{ConfigMap, Namespace},
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, Config, ResourceExt,
+    api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use orchestra_api::{ConditionStatus, ConditionType, SYSTEM_NAMESPACE, Workload, config, crd};
+use serde_json::json;
+
+use super::Failure;
+
+/// By this name the server knows this process.
+pub(super) const AGENT: &str = "orchestra-bench";
+/// Where Workloads are put, and where one is put before anything is measured.
+const NAMESPACE: &str = "bench";
+const WARM: &str = "bench-warm";
+/// Requests at a time.
+const AT_ONCE: usize = 16;
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+const DOCUMENT: &str = "
+apiVersion: score.dev/v1b1
+kind: OrchestratorConfig
+spec:
+  profiles: [{name: web-service, backends: [{backendId: cluster, runtimeClass: kubernetes}]}]
+";
+
+/// A cluster.
+#[derive(Clone)]
+pub(super) struct Cluster {
+    client: Client,
+}
+
+impl Cluster {
+    pub(super) async fn reach(kubeconfig: &Path) -> Result<Self, Failure> {
+        let read = Kubeconfig::read_from(kubeconfig)?;
+        let mut config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
+        let agent = (axum::http::header::USER_AGENT, axum::http::HeaderValue::from_static(AGENT));
+        config.headers.push(agent);
+        Ok(Self { client: Client::try_from(config)? })
+    }
+
+    pub(super) fn deployments(&self) -> Api<Deployment> {
+        Api::all(self.client.clone())
+    }
+
+    fn workloads(&self, namespace: &str) -> Api<Workload> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Makes everything that there must be before the program begins.
+    pub(super) async fn prepare(&self) -> Result<(), Failure> {
+        let apply = PatchParams::apply(AGENT).force();
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        for definition in crd::all() {
+            let name = definition.metadata.name.clone().unwrap_or_default();
+            definitions.patch(&name, &apply, &Patch::Apply(definition)).await?;
+        }
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM] {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            namespaces.patch(name, &apply, &Patch::Apply(namespace)).await?;
+        }
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": config::CONFIG_MAP},
+            "data": {config::CONFIG_KEY: DOCUMENT},
+        });
+        maps.patch(config::CONFIG_MAP, &apply, &Patch::Apply(map)).await?;
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = self.workloads(NAMESPACE).list(&ListParams::default().limit(1)).await {
+            if Instant::now() > deadline {
+                return Err(error.into());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let there = self.workloads(NAMESPACE).list_metadata(&ListParams::default().limit(1)).await?;
+        if there.items.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("there are Workloads in the namespace {NAMESPACE}: begin on a fresh cluster").into())
+        }
+    }
+
+    /// Brings one Workload up, somewhere else: whatever is only done once is done then.
+    pub(super) async fn warm_up(&self) -> Result<(), Failure> {
+        put(&self.workloads(WARM), "warm").await?;
+        until_ready(&self.workloads(WARM), 1).await
+    }
+
+    /// Applies so many Workloads.
+    pub(super) async fn apply(&self, count: usize) -> Result<(), Failure> {
+        let workloads = self.workloads(NAMESPACE);
+        stream::iter((0..count).map(Ok::<_, Failure>))
+            .try_for_each_concurrent(AT_ONCE, async |index| put(&workloads, &format!("app-{index}")).await)
+            .await
+    }
+
+    /// Applies one more.
+    pub(super) async fn apply_one(&self, name: &str) -> Result<(), Failure> {
+        put(&self.workloads(NAMESPACE), name).await
+    }
+
+    /// Waits until so many Workloads are ready.
+    pub(super) async fn until_ready(&self, count: usize) -> Result<(), Failure> {
+        until_ready(&self.workloads(NAMESPACE), count).await
+    }
+
+    /// Waits until a process leads, and another one than before. Tells which.
+    pub(super) async fn until_led(&self, before: Option<&str>) -> Result<String, Failure> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let held = leases.list(&ListParams::default()).await?;
+            let holder = held.items.into_iter().find_map(|lease| lease.spec?.holder_identity);
+            if let Some(holder) = holder.filter(|holder| !holder.is_empty() && Some(&**holder) != before) {
+                return Ok(holder);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Err("nobody leads".into())
+    }
+}
+
+async fn put(workloads: &Api<Workload>, name: &str) -> Result<(), Failure> {
+    let workload = json!({
+        "apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": name},
+        "spec": {
+            "containers": {"main": {"image": "nginx:1.27", "variables": {"NAME": "${metadata.name}"}}},
+            "service": {"ports": {"web": {"port": 80}}},
+        },
+    });
+    workloads.patch(name, &PatchParams::apply(AGENT), &Patch::Apply(workload)).await?;
+    Ok(())
+}
+
+async fn until_ready(workloads: &Api<Workload>, count: usize) -> Result<(), Failure> {
+    let waiting = async {
+        loop {
+            let listed = workloads.list(&ListParams::default()).await?;
+            let mut ready: BTreeSet<String> = listed
+                .items
+                .iter()
+                .filter(|workload| is_ready(workload))
+                .map(ResourceExt::name_any)
+                .collect();
+            let version = listed.metadata.resource_version.unwrap_or_default();
+            drop(listed.items);
+            let events = workloads.watch(&WatchParams::default().timeout(290), &version).await?;
+            let mut events = pin!(events);
+            while ready.len() < count {
+                // A watch that ends is begun anew with a list.
+                let Some(event) = events.next().await.transpose()? else { break };
+                if let WatchEvent::Added(workload) | WatchEvent::Modified(workload) = event
+                    && is_ready(&workload)
+                {
+                    ready.insert(workload.name_any());
+                }
+            }
+            if ready.len() >= count {
+                return Ok::<(), Failure>(());
+            }
+        }
+    };
+    match tokio::time::timeout(PATIENCE, waiting).await {
+        Ok(ended) => ended,
+        Err(_) => Err(format!("not all {count} are ready after {PATIENCE:?}").into()),
+    }
+}
+
+fn is_ready(workload: &Workload) -> bool {
+    let conditions = workload.status.iter().flat_map(|status| &status.conditions);
+    conditions
+        .filter(|condition| condition.type_ == ConditionType::Ready)
+        .any(|condition| condition.status == ConditionStatus::True)
+}

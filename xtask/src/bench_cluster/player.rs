@@ -1,0 +1,71 @@
+//! Plays the part of nodes: says of every Deployment that it is ready as soon as it is there.
+
+use std::{collections::BTreeMap, pin::pin};
+
+use futures_util::TryStreamExt;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::{
+    Api, ResourceExt,
+    api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams},
+};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::Failure;
+
+/// Requests at a time.
+const AT_ONCE: usize = 8;
+
+/// Plays until it is stopped.
+pub(super) async fn play(deployments: Api<Deployment>) {
+    while let Err(error) = follow(&deployments).await {
+        eprintln!("the player begins again: {error}");
+    }
+}
+
+async fn follow(deployments: &Api<Deployment>) -> Result<(), Failure> {
+    let permits = std::sync::Arc::new(Semaphore::new(AT_ONCE));
+    let mut told: BTreeMap<String, i64> = BTreeMap::new();
+    let listed = deployments.list_metadata(&ListParams::default()).await?;
+    let version = listed.metadata.resource_version.unwrap_or_default();
+    let mut see = async |name: String, generation: Option<i64>| -> Result<(), Failure> {
+        let generation = generation.unwrap_or(1);
+        if told.insert(name.clone(), generation) == Some(generation) {
+            return Ok(());
+        }
+        let permit = std::sync::Arc::clone(&permits).acquire_owned().await?;
+        let deployments = deployments.clone();
+        tokio::spawn(async move {
+            let _permit = permit;
+            if let Err(error) = say_ready(&deployments, &name, generation).await {
+                eprintln!("{name} could not be played: {error}");
+            }
+        });
+        Ok(())
+    };
+    for object in listed.items {
+        see(object.name_any(), object.metadata.generation).await?;
+    }
+    let events = deployments.watch_metadata(&WatchParams::default().timeout(290), &version).await?;
+    let mut events = pin!(events);
+    while let Some(event) = events.try_next().await? {
+        if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
+            see(object.name_any(), object.metadata.generation).await?;
+        }
+    }
+    Err("the watch ended".into())
+}
+
+/// What a controller of Deployments would say of one whose only replica runs.
+async fn say_ready(deployments: &Api<Deployment>, name: &str, generation: i64) -> Result<(), Failure> {
+    let status = json!({"status": {
+        "observedGeneration": generation,
+        "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+        "conditions": [
+            {"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable", "message": "Played."},
+            {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable", "message": "Played."},
+        ],
+    }});
+    deployments.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await?;
+    Ok(())
+}
