@@ -23,7 +23,8 @@ const NOUNS: &[&str] = &[
 
 #[derive(Deserialize)]
 struct Case {
-    case: String,
+    #[serde(rename = "case")]
+    name: String,
     #[serde(default)]
     kind: Kind,
     #[serde(default)]
@@ -61,7 +62,7 @@ fn told(case: &Case) -> Told {
         let cause = Cause::of_event(reason, message).map(Box::new);
         match (pods.first_mut(), rollout.as_mut()) {
             (Some(pod), _) => {
-                assert!(pod.is_puzzling(now), "{}: nobody would ask", case.case);
+                assert!(pod.is_puzzling(now), "{}: nobody would ask", case.name);
                 pod.told = cause;
             }
             (None, Some(rollout)) => rollout.cause = cause,
@@ -77,7 +78,7 @@ fn every_cause_in_the_table_is_told_as_the_table_says() {
     for case in table() {
         let Told { phase, reason, message, .. } = told(&case);
         if (phase, reason, message.clone()) != case.told {
-            wrong.push(format!("{}: {phase:?} {reason} {message:?}\n  not {:?}", case.case, case.told));
+            wrong.push(format!("{}: {phase:?} {reason} {message:?}\n  not {:?}", case.name, case.told));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -89,14 +90,14 @@ fn no_message_names_what_runs_a_workload() {
         let message = told(&case).message.unwrap_or_default().to_lowercase();
         for noun in NOUNS {
             let is_word = message.split(|c: char| !c.is_alphanumeric()).any(|word| word == *noun);
-            assert!(!is_word, "{}: {message}", case.case);
+            assert!(!is_word, "{}: {message}", case.name);
         }
     }
 }
 
 #[test]
 fn an_address_stays_published_while_what_was_up_once_is_down() {
-    let told = |case: &str| told(table().iter().find(|known| known.case == case).unwrap());
+    let told = |case: &str| told(table().iter().find(|known| known.name == case).unwrap());
     let ready = told("rolled out");
     assert!(ready.is_reachable && ready.was_reachable);
     let crashed = told("it was up and crashes");
