@@ -39,7 +39,7 @@ pub(crate) enum Provisioners {
     ///   kubectl -n score-system label configmap my-provisioners score.dev/provisioners=true
     #[command(verbatim_doc_comment)]
     Show {
-        /// A type such as postgres, or the URI of an entry such as template://orchestra/postgres
+        /// A type such as postgres, or the URI of an entry such as `template://orchestra/postgres`
         #[arg(value_name = "TYPE|URI")]
         name: String,
 

@@ -150,8 +150,8 @@ impl Template {
     /// Why something does not start, as far as what runs tells.
     async fn cause(&self, owner: Owner<'_>, otherwise: &str) -> String {
         let Ok(pods) = self.objects.pods(owner).await else { return otherwise.to_owned() };
-        let pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_leaving);
-        let why = pods.filter_map(|pod| pod.cause).next();
+        let mut pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_leaving);
+        let why = pods.find_map(|pod| pod.cause);
         why.map_or_else(|| otherwise.to_owned(), |cause| format!("{otherwise} {}", told(&cause)))
     }
 

@@ -26,7 +26,7 @@ use super::Id;
 /// Objects on one page of a list.
 const PAGE: u32 = 50;
 /// How often it is looked whether the cluster has learnt a kind.
-const LEARNING: Duration = Duration::from_secs(60);
+const LEARNING: Duration = Duration::from_mins(1);
 
 /// The instances whose objects come, change or go.
 pub(super) fn objects(client: &Client) -> BoxStream<'static, Id> {

@@ -87,6 +87,8 @@ async fn bound(engine: &Engine, around: &Namespace, type_: &str) -> Bound {
         class: "default".to_owned(),
         shared_id: None,
         params: serde_json::Map::new(),
+        metadata: serde_json::Map::new(),
+        values: serde_json::Map::new(),
         entry: Entry { type_: type_.to_owned(), engine: "process".to_owned(), ..Entry::default() },
         claims: vec!["shop-it".to_owned()],
         dependents: vec![Dependent { workload: "shop".to_owned(), key: "it".to_owned() }],

@@ -35,12 +35,12 @@ pub fn entries() -> &'static [Entry] {
 /// The entry that is meant: the one with the URI, or else the most specific of those for a resource, the first of the
 /// files given first.
 pub fn choose<'e>(
-    entries: impl Iterator<Item = &'e Entry> + Clone,
+    mut entries: impl Iterator<Item = &'e Entry>,
     uri: Option<&str>,
     resource: (&str, &str, &str),
 ) -> Option<&'e Entry> {
     if let Some(uri) = uri {
-        return entries.clone().find(|entry| entry.uri == uri);
+        return entries.find(|entry| entry.uri == uri);
     }
     let (type_, class, id) = resource;
     let mut best: Option<&Entry> = None;

@@ -19,13 +19,11 @@ const HOLDING: [&str; 2] = ["PersistentVolumeClaim", "Secret"];
 
 /// What becomes of an object of a kind under a policy; `keep` names more kinds that stay with the data.
 pub fn fate(kind: &str, policy: DeprovisionPolicy, keep: &[String]) -> Fate {
+    let is_holding = HOLDING.contains(&kind) || keep.iter().any(|kept| kept == kind);
     match policy {
-        DeprovisionPolicy::Delete => Fate::Removed,
         DeprovisionPolicy::Orphan => Fate::LetGo,
-        DeprovisionPolicy::Retain if HOLDING.contains(&kind) || keep.iter().any(|kept| kept == kind) => {
-            Fate::Kept
-        }
-        DeprovisionPolicy::Retain => Fate::Removed,
+        DeprovisionPolicy::Retain if is_holding => Fate::Kept,
+        DeprovisionPolicy::Retain | DeprovisionPolicy::Delete => Fate::Removed,
     }
 }
 

@@ -105,6 +105,8 @@ pub(super) fn instance(type_: &str, params: Json) -> Instance {
         shared_id: None,
         entry: entry.unwrap_or_else(|_| Entry { engine: "process".to_owned(), ..Entry::default() }),
         params,
+        metadata: Map::new(),
+        values: Map::new(),
         claims: vec!["shop-it".to_owned()],
         dependents: vec![Dependent { workload: "shop".to_owned(), key: "it".to_owned() }],
         warning: None,
