@@ -5,6 +5,10 @@ use std::{collections::BTreeSet, ffi::OsString, path::Path, process::ExitCode, s
 
 use kube::Client;
 use orchestra_core::config::{Contained, KUBERNETES};
+#[cfg(feature = "kubernetes")]
+use orchestra_drivers::kubernetes::Kubernetes;
+#[cfg(feature = "template")]
+use orchestra_drivers::template::Template;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
 use orchestra_server::Homes;
 
@@ -69,14 +73,24 @@ impl Drivers {
 
 /// What runs plans on a cluster.
 fn cluster_runtimes(client: &Client) -> Vec<Arc<dyn Runtime>> {
-    let _ = client;
-    Vec::new()
+    #[cfg(feature = "kubernetes")]
+    return vec![Arc::new(Kubernetes::open(client.clone()))];
+    #[cfg(not(feature = "kubernetes"))]
+    {
+        let _ = client;
+        Vec::new()
+    }
 }
 
 /// What provides what claims ask for on a cluster.
 fn cluster_provisioners(client: &Client) -> Vec<Arc<dyn Provisioner>> {
-    let _ = client;
-    vec![Arc::new(Static)]
+    #[cfg(feature = "template")]
+    return vec![Arc::new(Static), Arc::new(Template::open(client.clone()))];
+    #[cfg(not(feature = "template"))]
+    {
+        let _ = client;
+        vec![Arc::new(Static)]
+    }
 }
 
 #[cfg(all(feature = "process", target_os = "linux"))]

@@ -102,7 +102,7 @@ pub(crate) fn all() -> Vec<Case> {
             ("the API server restarts", |space| Box::pin(operating::api_server(space))),
             ("an upgrade restarts nothing", |space| Box::pin(operating::upgrade(space))),
             ("each controller works with its shipped role alone", |space| Box::pin(rights::roles(space))),
-        ("the orchestrator refuses to go while workloads exist", |space| {
+            ("the orchestrator refuses to go while workloads exist", |space| {
                 Box::pin(install::uninstall(space))
             }),
         ],

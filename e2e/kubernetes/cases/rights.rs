@@ -94,7 +94,8 @@ async fn with_roles_alone(space: &Space) -> Result<(), Error> {
     let controllers = Controllers::start(rights.client(access).await?, options).await?;
     let held = async {
         let mut document = of_profile(page("shop", "with little")?, "public");
-        document["spec"]["containers"]["app"]["files"] = json!({"/etc/key": {"content": "${resources.db.uri}"}});
+        document["spec"]["containers"]["app"]["files"] =
+            json!({"/etc/key": {"content": "${resources.db.uri}"}});
         document["spec"]["containers"]["app"]["volumes"] = json!({"/data": {"source": "${resources.data}"}});
         document["spec"]["resources"] = json!({"db": {"type": "postgres"}, "data": {"type": "volume"}});
         space.run(&document).await?;
