@@ -135,7 +135,10 @@ impl<'a> Run<'a> {
             environment: &self.environment,
             workloads: &self.workloads,
         };
-        let rendered = render(&request, past)?;
+        let rendered = render(&request, past).map_err(|refusal| match refusal {
+            Refusal::Wrong(why) => Stop::Wrong(format!("{}: {why}", self.entry.uri)),
+            other => other.into(),
+        })?;
         let contents = kept::after(&rendered, kept, is)?;
         Ok((rendered, contents))
     }

@@ -157,12 +157,11 @@ pub fn render(request: &Request<'_>, past: &Past) -> Result<Rendered, Refusal> {
     let Given { mut state, shared, outputs, manifests, drawn: new, .. } = given;
     state.remove(GENERATED);
     drawn.extend(new);
-    let wrong = |why: String| Refusal::Wrong(format!("{}: {why}", entry.uri));
-    let frame = frame(request).map_err(wrong)?;
-    let objects = admit(&manifests, &frame).map_err(wrong)?;
-    let secrets = seal::secrets(&objects).map_err(wrong)?;
+    let frame = frame(request).map_err(Refusal::Wrong)?;
+    let objects = admit(&manifests, &frame).map_err(Refusal::Wrong)?;
+    let secrets = seal::secrets(&objects).map_err(Refusal::Wrong)?;
     let known = Known { secrets: &secrets, drawn: &drawn, public: &extension.public, kept: request.kept };
-    let sealed = seal::seal(&outputs, known).map_err(wrong)?;
+    let sealed = seal::seal(&outputs, known).map_err(Refusal::Wrong)?;
     let mut made = past.record.made.clone();
     made.extend(objects.iter().map(Item::of));
     let record = Record { workload, uri: entry.uri.clone(), made, keep: extension.keep.clone(), drawn };
