@@ -102,7 +102,7 @@ fn params_that_are_not_known_are_told_and_not_used_where_the_entry_lets_them_pas
     wanted.entry.unknown_params = UnknownParams::Warn;
     let given = run(&wanted, &beginning()).unwrap();
     assert!(given.warning.unwrap().contains("`image`"));
-    assert_eq!(serde_json::to_value(&given.sealed.outputs).unwrap()["image"]["value"], "");
+    assert_eq!(serde_json::to_value(&given.sealed.outputs).unwrap()["image"]["value"], Json::Null);
 }
 
 #[test]
