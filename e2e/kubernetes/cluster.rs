@@ -15,7 +15,10 @@ use orchestra_e2e::{
     tutorial::shell::Shell,
 };
 use serde_json::Value as Json;
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep},
+};
 
 /// The cluster of `KUBECONFIG`, as its administrator.
 pub(crate) struct Cluster {
@@ -60,8 +63,18 @@ impl Person {
 
     /// What a command prints, if it succeeds.
     pub(crate) async fn run(&self, command: &str) -> Result<String, Error> {
-        let (shell, command) = (Arc::clone(&self.0), command.to_owned());
-        spawn_blocking(move || shell.run(&command)).await?
+        let unreachable = format!("{SERVER} cannot be reached");
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let (shell, command) = (Arc::clone(&self.0), command.to_owned());
+            match spawn_blocking(move || shell.run(&command)).await? {
+                // The way there closes now and then, and opens again.
+                Err(error) if error.to_string().contains(&unreachable) && Instant::now() < end => {
+                    sleep(Duration::from_millis(200)).await;
+                }
+                ran => return ran,
+            }
+        }
     }
 
     /// What a command prints that must fail.
@@ -109,7 +122,7 @@ impl Cluster {
                 if let Ok(mut child) = kubectl.spawn() {
                     let _ = child.wait().await;
                 }
-                sleep(Duration::from_millis(500)).await;
+                sleep(Duration::from_millis(100)).await;
             }
         });
     }

@@ -169,13 +169,6 @@ server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)
 [ -n "$server" ] || { apt-get update -qq >&2; server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)"; }
 databases=("$server" "postgresql-client-${server#postgresql-}" redis-server redis-tools)
 
-busybox() {
-  local root; root="$(mktemp -d)"; base "$root"
-  archive "$1" "$root" "{\"Env\":[$path],\"Cmd\":[\"sh\"]}"
-  rm -r "$root"
-}
-
-kept busybox busybox docker.io/library/busybox:1.37
 kept probe probe "${databases[@]}"
 kept postgres postgres docker.io/library/postgres:17 "${databases[@]}"
 kept redis redis docker.io/library/redis:7 "${databases[@]}"

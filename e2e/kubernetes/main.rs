@@ -56,6 +56,7 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    cluster.forward();
     let wanted =
         |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|part| name.contains(part));
     let mut tally = Tally::default();

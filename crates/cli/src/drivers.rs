@@ -4,7 +4,10 @@
 use std::{collections::BTreeSet, ffi::OsString, path::Path, process::ExitCode, sync::Arc};
 
 use kube::Client;
-use orchestra_core::config::{Contained, KUBERNETES};
+use orchestra_core::config::{
+    Contained,
+    builtin::{KUBERNETES, TEMPLATE},
+};
 #[cfg(feature = "kubernetes")]
 use orchestra_drivers::kubernetes::Kubernetes;
 #[cfg(feature = "template")]
@@ -16,9 +19,6 @@ use orchestra_server::Homes;
 use orchestra_core::config::builtin::PROCESS;
 #[cfg(all(feature = "process", target_os = "linux"))]
 use orchestra_drivers::process::{self, Engine, Launcher, Process, runtime::CLASS};
-
-/// The engine that provides from templates.
-const TEMPLATE: &str = "template";
 
 /// The drivers at work.
 pub(crate) struct Drivers {

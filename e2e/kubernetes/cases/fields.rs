@@ -86,8 +86,8 @@ pub(super) async fn variables(space: &Space) -> Result<(), Error> {
         ("ALONE", password.as_str()),
         ("MIXED", &format!("user:{password}@$(HOME)")),
     ] {
-        let found = space.exec("shop", "app", &format!("printenv {variable}")).await?;
-        same(variable, found.strip_suffix('\n').unwrap_or(&found), expected)?;
+        let found = space.exec("shop", "app", &format!("printf '%s' \"${variable}\"")).await?;
+        same(variable, found.as_str(), expected)?;
     }
     let links = space.exec("shop", "app", "env").await?;
     holds(

@@ -12,7 +12,7 @@ use crate::{
 pub(super) async fn names(space: &Space) -> Result<(), Error> {
     let long = "a-name-that-is-exactly-as-long-as-a-name-is-allowed-to-be-here1";
     holds("63 characters", long.len() == 63)?;
-    for name in [long, "9-lives", "x"] {
+    for name in [long, "9-lives", "xy"] {
         let status = space.run(&page(name, name)?).await?;
         let endpoint = status["endpoint"].as_str().unwrap_or_default();
         let service = endpoint.trim_start_matches("http://").split(['.', ':']).next().unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) async fn names(space: &Space) -> Result<(), Error> {
         });
         contains(name, &answer.await?, name)?;
     }
-    for name in [long, "9-lives", "x"] {
+    for name in [long, "9-lives", "xy"] {
         space.delete(name).await?;
     }
     Ok(())

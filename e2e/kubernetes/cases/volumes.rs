@@ -54,7 +54,7 @@ pub(super) async fn volumes(space: &Space) -> Result<(), Error> {
     space.run(&changed).await?;
     same(
         "the version",
-        space.exec("shop", "writer", "printenv VERSION; cat /data/file").await?.as_str(),
+        space.exec("shop", "writer", "echo $VERSION; cat /data/file").await?.as_str(),
         "2\nwhole\n",
     )?;
     space.delete("shop").await?;

@@ -2,10 +2,10 @@
 
 use orchestra_api::config::{Backend, Profile, ProfileKind};
 
-use super::{BATCH_JOB, WEB_SERVICE, builtin::PROCESS};
-
-/// The class of Workloads that run on the cluster of the platform itself.
-pub const KUBERNETES: &str = "kubernetes";
+use super::{
+    BATCH_JOB, WEB_SERVICE,
+    builtin::{KUBERNETES, PROCESS},
+};
 
 /// What a platform stands on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

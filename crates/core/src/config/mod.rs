@@ -26,7 +26,7 @@ use orchestra_score::{Code, Node, Pointer, Source, SourceId, node::Value, yaml};
 
 pub use contained::Contained;
 pub use fault::Fault;
-pub use ground::{Ground, KUBERNETES};
+pub use ground::Ground;
 pub use profile::{Backend, Profile};
 
 use crate::selector::Selector;

@@ -64,10 +64,7 @@ impl Kubernetes {
 
     /// Whether the secrets that were put together for this revision are there.
     fn keeps_secrets(&self, id: &Id, target: &Target) -> bool {
-        let is_missed = |cause: &Cause| matches!(cause, Cause::Missing { .. });
-        let view = self.memory.view(id);
-        let causes = view.pods.iter().flat_map(|pod| pod.cause.iter().chain(&pod.told));
-        if causes.into_iter().any(|cause| is_missed(cause)) {
+        if self.misses_something(id) {
             return false;
         }
         let inventory = render::inventory(&subject(target));
@@ -75,6 +72,13 @@ impl Kubernetes {
             let held = self.memory.held(id, Kind::Secret, &item.name);
             held.is_some_and(|held| held.revision.as_deref() == Some(&target.plan.revision))
         })
+    }
+
+    /// Whether a copy misses something that it mounts.
+    fn misses_something(&self, id: &Id) -> bool {
+        let view = self.memory.view(id);
+        let mut causes = view.pods.iter().flat_map(|pod| pod.cause.iter().chain(&pod.told));
+        causes.any(|cause| matches!(**cause, Cause::Missing { .. }))
     }
 
     async fn settle_one(
@@ -87,8 +91,13 @@ impl Kubernetes {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let wanted = owned::wanted(object);
         let uid = target.plan.workload_ref.uid.as_str();
-        // A secret is not watched: what is remembered of it may be old.
-        let mut held = self.memory.held(id, kind, name).filter(|_| kind != Kind::Secret);
+        // What is not watched may have changed since it was remembered.
+        let is_known = match kind {
+            Kind::Secret => false,
+            Kind::ConfigMap => !self.misses_something(id),
+            _ => true,
+        };
+        let mut held = self.memory.held(id, kind, name).filter(|_| is_known);
         if held.is_none() && !self.has_seen(kind) {
             held = self.look_up(id, kind, name).await?;
         }

@@ -37,16 +37,10 @@ impl Kind {
         Self::ConfigMap,
     ];
 
-    /// Those that are watched from the start. Secrets are read one by one only; the Gateway API may be absent.
-    pub(super) const WATCHED: [Self; 7] = [
-        Self::Pod,
-        Self::Deployment,
-        Self::StatefulSet,
-        Self::Job,
-        Self::Service,
-        Self::Ingress,
-        Self::ConfigMap,
-    ];
+    /// Those that are watched from the start. Secrets and files are read one by one only, so that nobody needs the right
+    /// to read those of others; the Gateway API may be absent.
+    pub(super) const WATCHED: [Self; 6] =
+        [Self::Pod, Self::Deployment, Self::StatefulSet, Self::Job, Self::Service, Self::Ingress];
 
     /// As the inventory writes it: `Deployment.apps`, `Service`.
     fn written(self) -> String {

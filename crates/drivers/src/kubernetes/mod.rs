@@ -19,7 +19,6 @@ mod remove;
 mod watch;
 
 use std::{
-    collections::BTreeSet,
     fmt, io,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -37,14 +36,19 @@ use tokio::{
     task::JoinSet,
 };
 
-use self::{apply::subject, kind::Kind, memory::Memory, watch::Watching};
+use self::{
+    apply::subject,
+    kind::Kind,
+    memory::Memory,
+    watch::{Seen, Watching},
+};
 use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target, news::News};
 
 /// The class of plans that are run in the cluster.
 pub const CLASS: &str = "kubernetes";
 /// The name under which fields are owned.
 const MANAGER: &str = "score.dev/kubernetes";
-/// How long the first look at the cluster may take; a kind that may not be listed must not hold up all others.
+/// How long the first look at the cluster may take.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 
 /// The runtime `kubernetes`.
@@ -52,7 +56,7 @@ pub struct Kubernetes {
     client: Client,
     memory: Memory,
     news: News,
-    synced: channel::Sender<BTreeSet<Kind>>,
+    seen: channel::Sender<Seen>,
     /// What watches the cluster, once somebody wants to know.
     watches: Mutex<JoinSet<()>>,
     /// Set when the first look is over.
@@ -73,7 +77,7 @@ impl Kubernetes {
             client,
             memory: Memory::default(),
             news: News::default(),
-            synced: channel::Sender::new(BTreeSet::new()),
+            seen: channel::Sender::new(Seen::default()),
             watches: Mutex::default(),
             looked: OnceCell::new(),
             node_address: OnceCell::new(),
@@ -86,7 +90,7 @@ impl Kubernetes {
 
     /// Whether all objects of a kind that are ours are known.
     fn has_seen(&self, kind: Kind) -> bool {
-        self.synced.borrow().contains(&kind)
+        self.seen.borrow().listed.contains(&kind)
     }
 
     /// Begins to watch, if nothing is watched yet.
@@ -96,7 +100,7 @@ impl Kubernetes {
             return;
         }
         let watching =
-            Watching { memory: self.memory.clone(), news: self.news.clone(), synced: self.synced.clone() };
+            Watching { memory: self.memory.clone(), news: self.news.clone(), seen: self.seen.clone() };
         for kind in Kind::WATCHED {
             watches.spawn(watching.clone().kind(self.client.clone(), kind));
         }
@@ -110,11 +114,10 @@ impl Kubernetes {
             return;
         }
         let look = async {
-            let mut synced = self.synced.subscribe();
-            let is_all = |synced: &BTreeSet<Kind>| Kind::WATCHED.iter().all(|kind| synced.contains(kind));
+            let mut seen = self.seen.subscribe();
             // It cannot fail: the sender lives as long as the runtime.
-            let seen = tokio::time::timeout(FIRST_LOOK, synced.wait_for(is_all)).await;
-            if seen.is_err() {
+            let looked = tokio::time::timeout(FIRST_LOOK, seen.wait_for(Seen::is_all)).await;
+            if looked.is_err() {
                 tracing::warn!("not everything in the cluster could be listed in time");
             }
         };

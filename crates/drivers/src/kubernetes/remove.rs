@@ -23,7 +23,7 @@ impl Kubernetes {
         let mut stopping = false;
         for (kind, item) in &items {
             let held = match self.memory.held(&id, *kind, &item.name) {
-                Some(held) if *kind != Kind::Secret => Some(held),
+                Some(held) if !matches!(kind, Kind::Secret | Kind::ConfigMap) => Some(held),
                 _ => match self.look_up(&id, *kind, &item.name).await {
                     // A kind that the cluster does not know has no objects.
                     Err(DriverError::Refused { .. }) if *kind == Kind::HttpRoute => None,

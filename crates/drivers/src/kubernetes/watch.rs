@@ -51,8 +51,23 @@ const EARLY: i32 = 2;
 pub(super) struct Watching {
     pub(super) memory: Memory,
     pub(super) news: News,
+    pub(super) seen: watch::Sender<Seen>,
+}
+
+/// What has been seen of the cluster.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
     /// The kinds that have been listed once.
-    pub(super) synced: watch::Sender<BTreeSet<Kind>>,
+    pub(super) listed: BTreeSet<Kind>,
+    /// The kinds that may not be listed.
+    denied: BTreeSet<Kind>,
+}
+
+impl Seen {
+    /// Whether there is nothing more to wait for.
+    pub(super) fn is_all(&self) -> bool {
+        Kind::WATCHED.iter().all(|kind| self.listed.contains(kind) || self.denied.contains(kind))
+    }
 }
 
 impl Watching {
@@ -64,7 +79,14 @@ impl Watching {
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => self.take_in(kind, event),
-                Err(error) => tracing::warn!(?kind, "the watch broke: {error}"),
+                Err(error) => {
+                    tracing::warn!(?kind, "the watch broke: {error}");
+                    if is_denied(&error) {
+                        self.seen.send_modify(|seen| {
+                            seen.denied.insert(kind);
+                        });
+                    }
+                }
             }
         }
     }
@@ -80,7 +102,7 @@ impl Watching {
     }
 
     fn take_in(&self, kind: Kind, event: watcher::Event<DynamicObject>) {
-        let is_first = !self.synced.borrow().contains(&kind);
+        let is_first = !self.seen.borrow().listed.contains(&kind);
         let news = match event {
             watcher::Event::Init => {
                 self.memory.begin(kind);
@@ -92,8 +114,8 @@ impl Watching {
             watcher::Event::Delete(object) => self.memory.gone(kind, &Passing::new(object)),
             watcher::Event::InitDone => {
                 let gone = self.memory.end(kind);
-                self.synced.send_modify(|synced| {
-                    synced.insert(kind);
+                self.seen.send_modify(|seen| {
+                    seen.listed.insert(kind);
                 });
                 gone
             }
@@ -147,6 +169,11 @@ impl Watching {
             futures_util::stream::iter(asking).buffer_unordered(8).collect::<()>().await;
         }
     }
+}
+
+/// Whether a list is not allowed.
+fn is_denied(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 403)
 }
 
 /// What the cluster tells about something that does not run: the newest that says why, or that it was started. `None` if

@@ -10,24 +10,6 @@ use serde_json::{Value as Json, json};
 
 use crate::support::World;
 
-/// A world in which Deployments are looked after, or nothing.
-async fn world() -> Option<World> {
-    let world = World::new().await;
-    world.apply(&world.target("r0")).await.unwrap();
-    let is_noticed = world
-        .soon(async || {
-            let live = world.deployments().get("hello").await.unwrap();
-            live.data.pointer("/status/observedGeneration").map(drop)
-        })
-        .await;
-    if is_noticed.is_none() {
-        println!("nobody looks after Deployments here: nothing is shown");
-        world.end().await;
-        return None;
-    }
-    Some(world)
-}
-
 async fn make(world: &World, kind: &str, object: Json) {
     let mut object = object;
     object["apiVersion"] = json!("v1");
@@ -39,7 +21,7 @@ async fn make(world: &World, kind: &str, object: Json) {
 #[tokio::test]
 #[ignore = "needs KUBECONFIG"]
 async fn a_quota_for_copies_is_told_whatever_makes_them() {
-    let Some(world) = world().await else { return };
+    let Some(world) = World::played(true).await else { return };
     make(&world, "ResourceQuota", json!({"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}))
         .await;
     for kind in [Kind::Service, Kind::Job] {
@@ -62,7 +44,7 @@ async fn a_quota_for_copies_is_told_whatever_makes_them() {
 #[tokio::test]
 #[ignore = "needs KUBECONFIG"]
 async fn the_security_level_of_a_namespace_is_told_as_a_policy() {
-    let Some(world) = world().await else { return };
+    let Some(world) = World::played(true).await else { return };
     world.secure("restricted").await;
     let target = world.target("r1");
     world.apply(&target).await.unwrap();

@@ -19,7 +19,10 @@ use orchestra_drivers::{
 };
 use orchestra_score::model::Protocol;
 use serde_json::{Value as Json, json};
+use tokio::sync::OnceCell;
 
+/// The name under which the runtime writes.
+const MANAGER: &str = "score.dev/kubernetes";
 /// The longest that something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How soon the cluster's own controllers would notice something.
@@ -49,6 +52,20 @@ impl World {
         let made = api.create(&PostParams::default(), &namespace).await.unwrap();
         let namespace = made.metadata.name.unwrap();
         Self { runtime: Kubernetes::open(client.clone()), client, namespace }
+    }
+
+    /// A fresh namespace of a cluster where controllers look after Deployments, or where nobody does; nothing if it is the
+    /// other way round.
+    pub(crate) async fn played(wanted: bool) -> Option<Self> {
+        let probe = Self::unwatched().await;
+        let is_played = is_played(&probe).await;
+        probe.end().await;
+        if is_played != wanted {
+            let who = if is_played { "somebody looks" } else { "nobody looks" };
+            println!("{who} after Deployments here: nothing is shown");
+            return None;
+        }
+        Some(Self::new().await)
     }
 
     /// Another runtime that looks at the same, as after a restart.
@@ -111,11 +128,11 @@ impl World {
         self.api("v1", "Service")
     }
 
-    /// The versions of what was made: they change with every write.
-    pub(crate) async fn versions(&self) -> Vec<Option<String>> {
+    /// What changes whenever somebody writes what was made. What the cluster's own controllers say of it does not count.
+    pub(crate) async fn versions(&self) -> Json {
         let deployment = self.deployments().get("hello").await.unwrap();
         let service = self.services().get("hello").await.unwrap();
-        vec![deployment.metadata.resource_version, service.metadata.resource_version]
+        json!([written(&deployment), service.metadata.resource_version])
     }
 
     /// Writes as somebody else.
@@ -142,11 +159,34 @@ impl World {
     pub(crate) async fn until<T>(&self, look: impl AsyncFn() -> Option<T>) -> T {
         tokio::time::timeout(PATIENCE, poll(look)).await.expect("it happens in time")
     }
+}
 
-    /// Waits a moment for something that may never hold.
-    pub(crate) async fn soon<T>(&self, look: impl AsyncFn() -> Option<T>) -> Option<T> {
-        tokio::time::timeout(MOMENT, poll(look)).await.ok()
+/// What of an object only its writers change.
+pub(crate) fn written(object: &DynamicObject) -> Json {
+    let mut metadata = object.metadata.clone();
+    metadata.resource_version = None;
+    let notes = metadata.managed_fields.iter_mut().flatten();
+    let notes: Vec<_> =
+        notes.filter(|note| note.manager.as_deref() == Some(MANAGER)).map(|note| note.clone()).collect();
+    metadata.managed_fields = Some(notes);
+    if let Some(annotations) = &mut metadata.annotations {
+        annotations.remove("deployment.kubernetes.io/revision");
     }
+    json!({"metadata": metadata, "spec": object.data["spec"]})
+}
+
+/// Whether the cluster's own controllers look after Deployments, which is found out once.
+async fn is_played(world: &World) -> bool {
+    static PLAYED: OnceCell<bool> = OnceCell::const_new();
+    let look = async {
+        world.apply(&world.target("r0")).await.unwrap();
+        let looking = poll(async || {
+            let live = world.deployments().get("hello").await.unwrap();
+            live.data.pointer("/status/observedGeneration").map(drop)
+        });
+        tokio::time::timeout(MOMENT, looking).await.is_ok()
+    };
+    *PLAYED.get_or_init(|| look).await
 }
 
 async fn poll<T>(look: impl AsyncFn() -> Option<T>) -> T {
