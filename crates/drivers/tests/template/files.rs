@@ -14,13 +14,9 @@ use super::support::Place;
 
 /// A file whose entry makes config maps of these names.
 fn file(uri: &str, names: &[&str]) -> String {
-    let mut manifests = String::new();
-    for name in names {
-        let object =
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}});
-        manifests.push_str(&format!("    - {object}\n"));
-    }
-    format!("- uri: {uri}\n  type: thing\n  outputs: |\n    name: it\n  manifests: |\n{manifests}")
+    let object = |name: &&str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}});
+    let manifests = Json::Array(names.iter().map(object).collect());
+    format!("- uri: {uri}\n  type: thing\n  outputs: |\n    name: it\n  manifests: |\n    {manifests}\n")
 }
 
 async fn publish(place: &Place, map: &str, text: &str) {
