@@ -64,7 +64,8 @@ pub(super) async fn variables(space: &Space) -> Result<(), Error> {
             command: [hold, sleep, "3600"]
             variables:
               PLAIN: "two  words, a 'quote' and a \"quote\""
-              LITERAL: $(PLAIN) and $$(PLAIN) and $PLAIN
+              # Score reads `$$` as a dollar sign.
+              LITERAL: $(PLAIN) and $$$$(PLAIN) and $PLAIN
               OWN: ${metadata.name}
               ESCAPED: $${metadata.name}
               EMPTY: ""

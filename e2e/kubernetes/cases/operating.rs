@@ -57,6 +57,13 @@ pub(super) async fn leader(space: &Space) -> Result<(), Error> {
 /// Only who provides the cluster can restart its API server.
 pub(super) async fn api_server(space: &Space) -> Result<(), Error> {
     space.run(&page("shop", "before the restart")?).await?;
+    // Kubernetes forgets objects of kinds that are not served again yet when it ends the removal of a namespace.
+    until("no namespace is on its way out", async || {
+        let all = space.cluster.list("/api/v1/namespaces").await?;
+        let leaving = all.iter().filter(|namespace| namespace["status"]["phase"] == "Terminating").count();
+        same("namespaces", leaving, 0)
+    })
+    .await?;
     match space.cluster.provider("E2E_RESTART_API").await {
         None => return Err(Skip("E2E_RESTART_API does not say how to restart the API server").into()),
         Some(restarted) => restarted?,

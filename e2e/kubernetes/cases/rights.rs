@@ -57,8 +57,8 @@ pub(super) async fn user(space: &Space) -> Result<(), Error> {
         "list secrets -A",
         "'*' '*'",
         "create clusterroles",
-        "get nodes/proxy",
-        "create pods/exec -n default",
+        "get nodes --subresource=proxy",
+        "create pods --subresource=exec -n default",
     ] {
         let account = "--as system:serviceaccount:score-system:score-orchestrator";
         let answer = space.cluster.run(&format!("kubectl auth can-i {forbidden} {account} || true")).await?;
