@@ -103,15 +103,12 @@ fn of_deployment(text: &str, image: &str, resources: &str) -> Result<String, Str
         resources,
         "          resources:\n            {{- toYaml .Values.resources | nindent 12 }}\n",
     )?;
-    let optional: String = ["imagePullSecrets", "nodeSelector", "tolerations"]
-        .iter()
-        .map(|key| {
-            format!(
-                "      {{{{- with .Values.{key} }}}}\n      {key}:\n        {{{{- toYaml . | nindent 8 }}}}\n      {{{{- end }}}}\n"
-            )
-        })
-        .collect();
-    let text = replaced(&text, "      containers:\n", &format!("{optional}      containers:\n"))?;
+    let optional = ["imagePullSecrets", "nodeSelector", "tolerations"].map(|key| {
+        format!(
+            "      {{{{- with .Values.{key} }}}}\n      {key}:\n        {{{{- toYaml . | nindent 8 }}}}\n      {{{{- end }}}}\n"
+        )
+    });
+    let text = replaced(&text, "      containers:\n", &format!("{}      containers:\n", optional.concat()))?;
     Ok(format!("{MADE}{text}"))
 }
 
