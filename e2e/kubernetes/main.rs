@@ -31,7 +31,7 @@ struct Arguments {
     #[arg(long)]
     keep: bool,
     /// How many cases run at the same time
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 6)]
     at_once: usize,
     /// Print the names of all cases, and run none
     #[arg(long)]

@@ -26,6 +26,7 @@ pub(crate) async fn until<T>(
 }
 
 /// An error that says what is expected and what is there, unless they are equal.
+#[allow(clippy::needless_pass_by_value, reason = "what is compared is often made for it")]
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     what: impl Display,
     found: T,

@@ -52,7 +52,7 @@ async fn says(space: &Space, name: &str, cause: &str) -> Result<(), Error> {
 }
 
 /// Every reason that a cluster can cause is in the table, and every line of it is a case.
-pub(super) async fn table() -> Result<(), Error> {
+pub(super) fn table() -> Result<(), Error> {
     let rows = rows()?;
     let reasons =
         ["QuotaExceeded", "PermissionDenied", "NetworkUnavailable", "PolicyViolation", "RuntimeDegraded"];

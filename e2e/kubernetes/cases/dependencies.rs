@@ -14,7 +14,7 @@ use crate::{
 fn visits(name: &str, resource: &Json) -> Result<Json, Error> {
     let mut document = workload(
         name,
-        r##"
+        r#"
         containers:
           app:
             image: PROBE
@@ -30,7 +30,7 @@ fn visits(name: &str, resource: &Json) -> Result<Json, Error> {
                   psql "$URL" -qAt -v ON_ERROR_STOP=1 -c 'create table if not exists visits (at timestamptz)' \
                     -c 'insert into visits values (now())' -c 'select count(*) from visits' 2>&1 | grep -v NOTICE
         service: {ports: {web: {port: 80, targetPort: 8080}}}
-        "##,
+        "#,
     )?;
     document["spec"]["resources"] = json!({"db": resource});
     Ok(document)
@@ -90,7 +90,7 @@ pub(super) async fn postgres(space: &Space) -> Result<(), Error> {
 pub(super) async fn redis(space: &Space) -> Result<(), Error> {
     let document = workload(
         "shop",
-        r##"
+        r#"
         containers:
           app:
             image: PROBE
@@ -106,7 +106,7 @@ pub(super) async fn redis(space: &Space) -> Result<(), Error> {
                   redis-cli --no-auth-warning -u "$REDIS" incr visits
         resources: {cache: {type: redis}}
         service: {ports: {web: {port: 80, targetPort: 8080}}}
-        "##,
+        "#,
     )?;
     space.run(&document).await?;
     let first = until("the application answers", async || visit(space, "shop").await).await?;

@@ -15,6 +15,8 @@ mod secrets;
 mod tutorial;
 mod volumes;
 
+use std::future::ready;
+
 use crate::suite::{Case, Run, When};
 
 /// All cases.
@@ -95,7 +97,7 @@ pub(crate) fn all() -> Vec<Case> {
     add(
         When::Alone,
         &[
-            ("the table of causes is complete", |_| Box::pin(causes::table())),
+            ("the table of causes is complete", |_| Box::pin(ready(causes::table()))),
             ("causes: a right taken away", |space| Box::pin(causes::permission(space))),
             ("causes: a network that cannot be set up", |space| Box::pin(causes::network(space))),
             ("the leader is killed while workloads come", |space| Box::pin(operating::leader(space))),

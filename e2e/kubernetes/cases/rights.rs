@@ -32,6 +32,8 @@ pub(super) async fn user(space: &Space) -> Result<(), Error> {
         "orchestra get",
         "orchestra describe shop",
         "orchestra wait shop",
+        "orchestra explain shop",
+        "orchestra logs shop",
     ] {
         user.run(allowed).await?;
     }

@@ -29,7 +29,7 @@ fn steps(page: &str) -> Vec<Step> {
             (true, "```") => (inside, as_platform) = (false, false),
             (true, line) => match line.strip_prefix("$ ") {
                 Some(command) => {
-                    steps.push(Step { as_platform, command: command.to_owned(), shown: Vec::new() })
+                    steps.push(Step { as_platform, command: command.to_owned(), shown: Vec::new() });
                 }
                 None => steps.last_mut().into_iter().for_each(|step| step.shown.push(line.to_owned())),
             },
