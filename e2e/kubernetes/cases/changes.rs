@@ -95,9 +95,14 @@ pub(super) async fn bad_update(space: &Space) -> Result<(), Error> {
     let mut bad = page("shop", "the bad version")?;
     bad["spec"]["containers"]["app"]["args"] = json!(["echo nothing works; exit 7"]);
     space.apply(&bad).await?;
-    let why = space.until("shop", "RuntimeReady", "False", "RuntimeDegraded").await?;
-    contains("what is said", &why, "7")?;
-    contains("what is said", &why.to_lowercase(), "version before")?;
+    until("it is said why", async || {
+        let found = space.condition("shop", "RuntimeReady").await?;
+        same("the reason", &found["reason"], &json!("RuntimeDegraded"))?;
+        let why = found["message"].as_str().unwrap_or_default();
+        contains("what is said", why, "exit code 7")?;
+        contains("what is said", &why.to_lowercase(), "version before")
+    })
+    .await?;
     answers(space, "shop", "the good version").await?;
     same("the address", &space.workload("shop").await?["status"]["endpoint"], &endpoint)?;
     // A mistake in the document changes nothing either.
