@@ -54,9 +54,13 @@ fn neighbours_find_each_other_and_have_an_address() {
         &route,
     ]);
     assert!(get(front).unwrap().contains(&format!("The backend is at http://localhost:{back}.")));
-    let got = laptop.must(&["get", "frontend", "-o", "json"]).out;
-    let workload: serde_json::Value = serde_json::from_str(&got).unwrap();
-    let endpoint = workload["status"]["endpoint"].as_str().unwrap();
+    // A way to it may be laid after it is ready.
+    let endpoint = eventually(|| {
+        let got = laptop.must(&["get", "frontend", "-o", "json"]).out;
+        let workload: serde_json::Value = serde_json::from_str(&got).unwrap();
+        workload["status"]["endpoint"].as_str().map(ToOwned::to_owned)
+    });
+    let endpoint = endpoint.unwrap();
     let proxy = endpoint.strip_prefix("http://frontend.localhost:").unwrap().trim_end_matches('/');
     let page = get_as(&format!("frontend.localhost:{proxy}"), proxy.parse().unwrap()).unwrap();
     assert!(page.contains("The backend is at"), "{page}");
