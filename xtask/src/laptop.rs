@@ -66,10 +66,11 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
     let laptop = Laptop::new(program)?;
     let hello =
         fs::read_to_string(root().join("examples/hello/score.yaml")).map_err(|error| error.to_string())?;
-    let port = free_port()?;
+    let (port, target) = (free_port()?, free_port()?);
     let file = laptop.home.join("score.yaml");
     let write = |greeting: &str| {
-        let text = hello.replace("8080", &port.to_string()).replace("Hello from ${metadata.name}!", greeting);
+        let text = hello.replace("8080", &port.to_string()).replace("8000", &target.to_string());
+        let text = text.replace("Hello from ${metadata.name}!", greeting);
         fs::write(&file, text).map_err(|error| error.to_string())
     };
     let path = file.to_string_lossy().into_owned();

@@ -10,7 +10,6 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::{
     api::{
-        apps::v1::Deployment,
         coordination::v1::Lease,
         core::v1::{ConfigMap, Namespace},
     },
@@ -58,8 +57,8 @@ impl Cluster {
         Ok(Self { client: Client::try_from(config)? })
     }
 
-    pub(super) fn deployments(&self) -> Api<Deployment> {
-        Api::all(self.client.clone())
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     fn workloads(&self, namespace: &str) -> Api<Workload> {

@@ -68,7 +68,7 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
     let server = process::server_beside(&wish.kubeconfig);
     let cluster = Cluster::reach(&wish.kubeconfig).await?;
     cluster.prepare().await?;
-    let playing = tokio::spawn(player::play(cluster.deployments()));
+    let playing = tokio::spawn(player::play(cluster.client()));
 
     let first = Program::start(&wish.program, &wish.kubeconfig)?;
     cluster.warm_up().await?;

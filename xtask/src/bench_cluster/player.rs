@@ -1,12 +1,12 @@
 //! Plays the part of nodes: says of every Deployment that it is ready as soon as it is there.
 
-use std::{collections::BTreeMap, pin::pin};
+use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
 use futures_util::TryStreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
-    Api, ResourceExt,
-    api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams},
+    Api, Client, ResourceExt,
+    api::{ListParams, PartialObjectMeta, Patch, PatchParams, WatchEvent, WatchParams},
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -17,24 +17,26 @@ use super::Failure;
 const AT_ONCE: usize = 8;
 
 /// Plays until it is stopped.
-pub(super) async fn play(deployments: Api<Deployment>) {
-    while let Err(error) = follow(&deployments).await {
+pub(super) async fn play(client: Client) {
+    while let Err(error) = follow(&client).await {
         eprintln!("the player begins again: {error}");
     }
 }
 
-async fn follow(deployments: &Api<Deployment>) -> Result<(), Failure> {
-    let permits = std::sync::Arc::new(Semaphore::new(AT_ONCE));
-    let mut told: BTreeMap<String, i64> = BTreeMap::new();
+async fn follow(client: &Client) -> Result<(), Failure> {
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let mut told: BTreeMap<(String, String), i64> = BTreeMap::new();
     let listed = deployments.list_metadata(&ListParams::default()).await?;
     let version = listed.metadata.resource_version.unwrap_or_default();
-    let mut see = async |name: String, generation: Option<i64>| -> Result<(), Failure> {
-        let generation = generation.unwrap_or(1);
-        if told.insert(name.clone(), generation) == Some(generation) {
+    let mut see = async |object: PartialObjectMeta<Deployment>| -> Result<(), Failure> {
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let generation = object.metadata.generation.unwrap_or(1);
+        if told.insert((namespace.clone(), name.clone()), generation) == Some(generation) {
             return Ok(());
         }
-        let permit = std::sync::Arc::clone(&permits).acquire_owned().await?;
-        let deployments = deployments.clone();
+        let permit = Arc::clone(&permits).acquire_owned().await?;
+        let deployments = Api::namespaced(client.clone(), &namespace);
         tokio::spawn(async move {
             let _permit = permit;
             if let Err(error) = say_ready(&deployments, &name, generation).await {
@@ -44,13 +46,13 @@ async fn follow(deployments: &Api<Deployment>) -> Result<(), Failure> {
         Ok(())
     };
     for object in listed.items {
-        see(object.name_any(), object.metadata.generation).await?;
+        see(object).await?;
     }
     let events = deployments.watch_metadata(&WatchParams::default().timeout(290), &version).await?;
     let mut events = pin!(events);
     while let Some(event) = events.try_next().await? {
         if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
-            see(object.name_any(), object.metadata.generation).await?;
+            see(object).await?;
         }
     }
     Err("the watch ended".into())
