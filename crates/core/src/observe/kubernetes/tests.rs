@@ -1,5 +1,5 @@
-//! The table of causes: what a cluster says, and what users are told. Objects are cut down from what a real 1.36
-//! cluster showed.
+//! The table of causes: what a cluster says, and what users are told. Objects are written by hand, in the words
+//! that a 1.36 cluster uses; `e2e/kubernetes/causes.md` has the causes that are shown on a real one.
 
 use k8s_openapi::jiff::Timestamp;
 use orchestra_api::plan::{Kind, Lifecycle, WorkloadPlanSpec};
