@@ -39,8 +39,6 @@ impl Program {
         let child = Command::new(program)
             .args(["serve", "--cluster", "--listen", "127.0.0.1:0"])
             .env("KUBECONFIG", kubeconfig)
-            // As in the shipped Deployment.
-            .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::null())
             .stdout(File::try_clone(&log)?)
             .stderr(log)
