@@ -182,7 +182,7 @@ impl PlanController {
         };
         // Who sees that it is ready, also sees where.
         if let Some(exposures) = exposures {
-            self.publish(plan, exposures).await?;
+            self.publish(plan, exposures, status.phase).await?;
         }
         self.say(plan, status).await?;
         failure.map_or(Ok(next), Err)
@@ -196,9 +196,18 @@ impl PlanController {
         self.writer.status(&self.world.plans, plan, &status).await
     }
 
-    /// Publishes addresses on the exposure of the same Workload.
-    async fn publish(&self, plan: &WorkloadPlan, exposures: Vec<Exposure>) -> Result<(), Failure> {
-        match self.exposure(plan).filter(|known| known.spec.runtime_class == plan.spec.runtime_class) {
+    /// Publishes addresses on the exposure of the same Workload. What is only just being started has none, and none to
+    /// withdraw.
+    async fn publish(
+        &self,
+        plan: &WorkloadPlan,
+        exposures: Vec<Exposure>,
+        phase: Phase,
+    ) -> Result<(), Failure> {
+        let is_beginning = exposures.is_empty() && matches!(phase, Phase::Pending | Phase::Provisioning);
+        let exposure =
+            self.exposure(plan).filter(|known| known.spec.runtime_class == plan.spec.runtime_class);
+        match exposure.filter(|known| known.status.is_some() || !is_beginning) {
             Some(exposure) => self.write_addresses(&exposure, exposures).await,
             None => Ok(()),
         }

@@ -354,7 +354,7 @@ impl Waker {
         let phase = change.object.status.as_ref().map(|status| status.phase).unwrap_or_default();
         if is_own_report(change) && matches!(phase, Phase::Pending | Phase::Provisioning) {
             handles.workloads.wake_in(key.clone(), GATHERING);
-        } else {
+        } else if !is_own_making(change) {
             handles.workloads.wake(key.clone());
         }
         if is_other(change) {
@@ -370,7 +370,7 @@ impl Waker {
         let key = Key::of(&change.object);
         if is_own_report(change) && !self.runs(&key) {
             handles.workloads.wake_in(key.clone(), PUBLISHING);
-        } else {
+        } else if !is_own_making(change) {
             handles.workloads.wake(key.clone());
         }
         if is_other(change) {
@@ -400,6 +400,11 @@ impl Waker {
 /// Whether this is only what our own controllers have reported.
 fn is_own_report<K: Resource>(change: &Change<K>) -> bool {
     change.echo && !is_other(change)
+}
+
+/// Whether this is what the workload controller has just made, as it made it: that is no news to it.
+fn is_own_making<K: Resource>(change: &Change<K>) -> bool {
+    change.echo && change.previous.is_none() && !change.gone
 }
 
 /// Whether more than the status has changed.

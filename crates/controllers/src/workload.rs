@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, ResourceExt};
-use orchestra_api::{Workload, WorkloadPlan, finalizer};
+use orchestra_api::{Workload, WorkloadPlan, finalizer, plan::Phase, workload::WorkloadStatus};
 use orchestra_core::{
     Applied, Decision, Inputs,
     decision::{Doomed, DoomedKind, Finalizer},
@@ -90,15 +90,23 @@ impl WorkloadController {
         Ok(())
     }
 
-    async fn report(
-        &self,
-        workload: &Workload,
-        decision: &Decision,
-        applied: &Applied,
-    ) -> Result<(), Failure> {
+    /// Whether nothing but an address is new, and the report is under way that what is behind it runs: a runtime of ours
+    /// publishes just before it says so. Both are told at once.
+    fn is_awaited(&self, inputs: &Inputs, status: &WorkloadStatus) -> bool {
+        let is_starting = |plan: &&WorkloadPlan| {
+            let phase = plan.status.as_ref().map(|status| status.phase).unwrap_or_default();
+            self.classes.contains(&plan.spec.runtime_class) && phase == Phase::Provisioning
+        };
+        let said = inputs.workload.status.as_ref().filter(|said| said.endpoint.is_none());
+        inputs.plan.as_ref().filter(is_starting).is_some()
+            && said.is_some_and(|said| *said == WorkloadStatus { endpoint: None, ..status.clone() })
+    }
+
+    async fn report(&self, inputs: &Inputs, decision: &Decision, applied: &Applied) -> Result<(), Failure> {
+        let workload = &inputs.workload;
         let status = decision.basis.report(applied);
         let previous = &decision.basis.previous;
-        if workload.status.as_ref() == Some(&status) {
+        if workload.status.as_ref() == Some(&status) || self.is_awaited(inputs, &status) {
             return Ok(());
         }
         self.writer.status(&self.world.workloads, workload, &status).await?;
@@ -151,7 +159,7 @@ impl Reconcile for WorkloadController {
         if let Err(Failure::Transient(why)) = &carried_out {
             applied.trouble = Some(why.clone());
         }
-        self.report(&inputs.workload, &decision, &applied).await?;
+        self.report(&inputs, &decision, &applied).await?;
         carried_out?;
         // What the API refused may be allowed by a change that nobody tells us of.
         match applied.denials().next() {
