@@ -26,7 +26,7 @@ pub(super) fn normalised(path: &str, schema: &Schema) -> Option<String> {
             schema = schema.values()?;
             shown.extend(["[", &name, "]"]);
         } else {
-            schema = schema.properties.get(&name)?;
+            schema = schema.property(&name)?;
             let dot = if shown.is_empty() { "" } else { "." };
             shown.extend([dot, &name]);
         }

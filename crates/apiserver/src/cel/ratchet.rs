@@ -43,7 +43,7 @@ fn unchanged(new: &Value, old: &Value, schema: &Schema) -> bool {
         (Value::Object(new), Value::Object(old)) => {
             new.len() == old.len()
                 && new.iter().all(|(name, value)| {
-                    let schema = schema.properties.get(name).or_else(|| schema.values());
+                    let schema = schema.property(name).or_else(|| schema.values());
                     old.get(name).zip(schema).is_some_and(|(old, schema)| unchanged(value, old, schema))
                 })
         }

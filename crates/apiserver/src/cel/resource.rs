@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::schema::{Additional, Schema};
+use crate::schema::{Additional, Part, Schema};
 
 /// What a schema describes.
 #[derive(Clone, Copy, PartialEq)]
@@ -25,28 +25,31 @@ pub(super) fn completed(schema: &Schema, kind: Kind) -> Cow<'_, Schema> {
 
 fn embeds(schema: &Schema) -> bool {
     schema.embedded_resource
-        || schema.properties.values().any(embeds)
+        || schema.declared().any(embeds)
         || schema.items.as_deref().is_some_and(embeds)
         || schema.values().is_some_and(embeds)
 }
 
 fn complete(schema: &mut Schema, kind: Kind) {
-    let children = schema.properties.values_mut().chain(schema.items.as_deref_mut());
     let values = match &mut schema.additional_properties {
-        Some(Additional::Of(values)) => Some(values.as_mut()),
+        Some(Additional::Of(values)) => Some(values),
         _ => None,
     };
-    for child in children.chain(values) {
-        complete(child, if child.embedded_resource { Kind::Resource } else { Kind::Part });
+    for child in schema.properties.values_mut().chain(&mut schema.items).chain(values) {
+        // Parts that stay as they are, stay shared.
+        if embeds(child) {
+            let kind = if child.embedded_resource { Kind::Resource } else { Kind::Part };
+            complete(child.change(), kind);
+        }
     }
     if kind == Kind::Part {
         return;
     }
-    let named = |kind: &str| Schema { kind: kind.to_owned(), ..Schema::default() };
+    let named = |kind: &str| Part::from(Schema { kind: kind.to_owned(), ..Schema::default() });
     for name in ["apiVersion", "kind"] {
         schema.properties.entry(name.to_owned()).or_insert_with(|| named("string"));
     }
-    let metadata = schema.properties.entry("metadata".to_owned()).or_insert_with(|| named("object"));
+    let metadata = schema.properties.entry("metadata".to_owned()).or_insert_with(|| named("object")).change();
     metadata.properties.retain(|name, _| matches!(name.as_str(), "name" | "generateName"));
     for name in ["name", "generateName"] {
         metadata.properties.entry(name.to_owned()).or_insert_with(|| named("string"));

@@ -38,7 +38,7 @@ struct Compiled {
 #[derive(Debug, Default)]
 struct Node {
     rules: Vec<CompiledRule>,
-    properties: BTreeMap<String, Self>,
+    properties: BTreeMap<String, Box<Self>>,
     items: Option<Box<Self>>,
     values: Option<Box<Self>>,
 }
@@ -94,7 +94,7 @@ impl Node {
         for (name, property) in &schema.properties {
             let below =
                 types::of_schema(property, "selfType").and_then(|this| Self::compile(property, &this));
-            node.properties.extend(below.map(|below| (name.clone(), below)));
+            node.properties.extend(below.map(|below| (name.clone(), Box::new(below))));
         }
         let below = |schema: Option<&Schema>| {
             let schema = schema?;
@@ -179,8 +179,8 @@ impl Evaluation {
                         (None, Some(property)) => {
                             let dot = if path.is_empty() { "" } else { "." };
                             (
-                                property,
-                                schemas.below(|schema| schema.properties.get(name)),
+                                property.as_ref(),
+                                schemas.below(|schema| schema.property(name)),
                                 format!("{path}{dot}{name}"),
                             )
                         }

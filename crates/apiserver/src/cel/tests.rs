@@ -47,7 +47,7 @@ fn spec() -> Value {
 /// The schema of an object whose spec has rules.
 fn whole(rules: &Value) -> Schema {
     let mut whole = Schema { kind: "object".to_owned(), ..Schema::default() };
-    whole.properties.insert("spec".to_owned(), schema(rules));
+    whole.properties.insert("spec".to_owned(), schema(rules).into());
     whole
 }
 

@@ -339,7 +339,7 @@ impl<'a> Map<'a> {
 
     /// The schema of an entry.
     pub(super) fn entry_schema(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
-        if schema.properties.is_empty() { schema.values() } else { schema.properties.get(name) }
+        if schema.properties.is_empty() { schema.values() } else { schema.property(name) }
     }
 
     /// The keys, in order.

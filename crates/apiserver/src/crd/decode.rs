@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::definition::{Column, Conversion, Crd, Names, Scale, SchemaSource, Subresources, Version};
 use super::reader::Reader;
-use crate::schema::{Additional, Rule, Schema};
+use crate::schema::{Additional, Part, Rule, Schema};
 
 const PROPERTIES: &str = "map[string]v1.JSONSchemaProps";
 
@@ -183,10 +183,10 @@ fn external_docs(reader: &Reader<'_>) -> Result<Option<Value>, String> {
 }
 
 /// A map of schemas; `wanted` is the type of the map.
-fn schemas(reader: &Reader<'_>, name: &str, wanted: &str) -> Result<BTreeMap<String, Schema>, String> {
+fn schemas(reader: &Reader<'_>, name: &str, wanted: &str) -> Result<BTreeMap<String, Part>, String> {
     let map = reader.map(name, wanted)?;
     let read = |(key, value): (&String, &_)| {
-        Ok((key.clone(), node(&reader.inside(name, value, "JSONSchemaProps")?)?))
+        Ok((key.clone(), node(&reader.inside(name, value, "JSONSchemaProps")?)?.into()))
     };
     map.into_iter().flatten().map(read).collect()
 }
@@ -197,14 +197,14 @@ fn additional(reader: &Reader<'_>, name: &str) -> Result<Option<Additional>, Str
         Some(Value::Bool(flag)) => Ok(Some(Additional::Allowed(*flag))),
         Some(value @ Value::Object(_)) => {
             let schema = node(&reader.inside(name, value, "JSONSchemaProps")?)?;
-            Ok(Some(Additional::Of(Box::new(schema))))
+            Ok(Some(Additional::Of(schema.into())))
         }
         Some(_) => Err("boolean or JSON schema expected".to_owned()),
     }
 }
 
 /// A list of schemas is read, and refused later.
-fn items(reader: &Reader<'_>) -> Result<Option<Box<Schema>>, String> {
+fn items(reader: &Reader<'_>) -> Result<Option<Part>, String> {
     match reader.raw("items") {
         Some(Value::Array(schemas)) => {
             for schema in schemas {
@@ -213,7 +213,7 @@ fn items(reader: &Reader<'_>) -> Result<Option<Box<Schema>>, String> {
             Ok(None)
         }
         Some(value @ Value::Object(_)) => {
-            node(&reader.inside("items", value, "JSONSchemaProps")?).map(|schema| Some(Box::new(schema)))
+            node(&reader.inside("items", value, "JSONSchemaProps")?).map(|schema| Some(schema.into()))
         }
         _ => Ok(None),
     }

@@ -47,7 +47,7 @@ impl Target<'_> {
             self.schema = self.schema.values().ok_or_else(nowhere)?;
             self.text.extend(["[", name, "]"]);
         } else {
-            self.schema = self.schema.properties.get(name).ok_or_else(nowhere)?;
+            self.schema = self.schema.property(name).ok_or_else(nowhere)?;
             self.text.extend([".", name]);
         }
         if self.first.is_empty() {

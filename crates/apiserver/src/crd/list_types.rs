@@ -109,7 +109,7 @@ impl Walk<'_> {
             if !is_new {
                 bad_keys("must not contain duplicate entries");
             }
-            let kind = items.properties.get(key).map(|property| property.kind.as_str());
+            let kind = items.property(key).map(|property| property.kind.as_str());
             if let Some("array" | "object") = kind {
                 let place = format!("{path}.items.properties[{key}].type");
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
@@ -124,7 +124,7 @@ impl Walk<'_> {
     fn keys_are_there(&mut self, items: &Schema, keys: &[String], path: &str) {
         let required: HashSet<&String> = items.required.iter().collect();
         for key in keys {
-            let Some(property) = items.properties.get(key) else { continue };
+            let Some(property) = items.property(key) else { continue };
             let place = format!("{path}.items.properties[{key}]");
             if property.default.is_none() && !required.contains(key) {
                 let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \

@@ -95,7 +95,7 @@ fn object_fields(schema: &Schema, level: Level, path: &str, errors: &mut Vec<Fie
     let is_resource = level == Level::Root || schema.embedded_resource;
     let mut check = |name: &str, wanted: &str| {
         if let Some(property) =
-            schema.properties.get(name).filter(|property| is_resource && property.kind != wanted)
+            schema.property(name).filter(|property| is_resource && property.kind != wanted)
         {
             let place = format!("{path}.properties[{name}].type");
             errors.push(complaint::invalid_text(place, &property.kind, format!("must be {wanted}")));
@@ -104,7 +104,7 @@ fn object_fields(schema: &Schema, level: Level, path: &str, errors: &mut Vec<Fie
     check("kind", "string");
     check("apiVersion", "string");
     check("metadata", "object");
-    if let Some(metadata) = schema.properties.get("metadata").filter(|_| level == Level::Root)
+    if let Some(metadata) = schema.property("metadata").filter(|_| level == Level::Root)
         && !restricts_only_names(metadata)
     {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
@@ -233,6 +233,6 @@ fn nested_completeness(
     for (name, property) in &part.properties {
         let (declared_path, path) =
             (format!("{declared_path}.properties[{name}]"), format!("{path}.properties[{name}]"));
-        nested_completeness(property, declared.properties.get(name), &declared_path, &path, errors);
+        nested_completeness(property, declared.property(name), &declared_path, &path, errors);
     }
 }

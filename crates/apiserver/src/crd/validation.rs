@@ -365,6 +365,6 @@ impl<'a> Validation<'a> {
 fn has_defaults(schema: &Schema) -> bool {
     let nested =
         schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of).chain(schema.not.as_deref());
-    let below = schema.items.as_deref().into_iter().chain(schema.properties.values()).chain(schema.values());
+    let below = schema.items.as_deref().into_iter().chain(schema.declared()).chain(schema.values());
     schema.default.is_some() || nested.chain(below).any(has_defaults)
 }

@@ -33,12 +33,7 @@ fn unrecognised_formats(schema: &Schema, found: &mut Vec<String>) {
     }
     let nested =
         schema.all_of.iter().chain(&schema.any_of).chain(&schema.one_of).chain(schema.not.as_deref());
-    let below = schema
-        .items
-        .as_deref()
-        .into_iter()
-        .chain(nested)
-        .chain(schema.properties.values())
-        .chain(schema.values());
+    let below =
+        schema.items.as_deref().into_iter().chain(nested).chain(schema.declared()).chain(schema.values());
     below.for_each(|one| unrecognised_formats(one, found));
 }

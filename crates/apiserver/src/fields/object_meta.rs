@@ -20,7 +20,7 @@ pub(super) fn standard_field(name: &str) -> Option<&'static Schema> {
 fn object_meta() -> Schema {
     let text = || of_kind("string");
     let texts = || Schema {
-        additional_properties: Some(Additional::Of(Box::new(of_kind("string")))),
+        additional_properties: Some(Additional::Of(of_kind("string").into())),
         ..of_kind("object")
     };
     record([
@@ -82,12 +82,12 @@ fn time() -> Schema {
 }
 
 fn list(items: Schema) -> Schema {
-    Schema { items: Some(Box::new(items)), ..of_kind("array") }
+    Schema { items: Some(items.into()), ..of_kind("array") }
 }
 
 fn record<const N: usize>(fields: [(&str, Schema); N]) -> Schema {
     let properties: BTreeMap<_, _> =
-        fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect();
+        fields.into_iter().map(|(name, field)| (name.to_owned(), field.into())).collect();
     Schema { properties, ..of_kind("object") }
 }
 

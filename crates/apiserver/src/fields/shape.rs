@@ -163,7 +163,7 @@ impl<'s> MapShape<'s> {
     pub(super) fn field(self, name: &str) -> Option<Field<'s>> {
         let Shape::Declared { schema, keeps_unknown, object } = self.of else { return None };
         let standard = if object { object_meta::standard_field(name) } else { None };
-        let field = standard.or_else(|| schema.properties.get(name))?;
+        let field = standard.or_else(|| schema.property(name))?;
         Some(Field { shape: Shape::declared(field, keeps_unknown, false), default: field.default.as_ref() })
     }
 

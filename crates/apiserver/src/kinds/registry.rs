@@ -1,6 +1,7 @@
 //! The kinds that are served now: the built-in ones, and what the definitions in the store teach.
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, HashMap, hash_map::DefaultHasher},
     hash::{Hash, Hasher},
     sync::Arc,
@@ -134,7 +135,9 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
     let (plural, name) = (text(&names["plural"]), text(&names["kind"]));
     let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let storage = versions.iter().find(|version| version["storage"] == true).unwrap_or(&Value::Null);
-    let storage_checker = Arc::new(Checker::new(&schema_of(storage)));
+    // Only those who ask for another version than the stored one need both.
+    let storage_checker = OnceCell::new();
+    let storage_checker = || storage_checker.get_or_init(|| Arc::new(Checker::new(&schema_of(storage))));
     let mut kinds = Vec::new();
     for version in spec["versions"].as_array().into_iter().flatten() {
         if version["served"] != Value::Bool(true) {
@@ -187,7 +190,7 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
             blank: None,
             fingerprint: fingerprint(&[&version["schema"]]),
             stored_fingerprint: fingerprint(&[&storage["schema"]]),
-            storage: (version["name"] != storage["name"]).then(|| Arc::clone(&storage_checker)),
+            storage: (version["name"] != storage["name"]).then(|| Arc::clone(storage_checker())),
             terminating: definition["metadata"].get("deletionTimestamp").is_some(),
             storage_hash: storage_hash(&group, storage["name"].as_str().unwrap_or_default(), &name),
             schema,

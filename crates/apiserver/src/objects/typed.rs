@@ -60,7 +60,7 @@ fn fields(schema: &Schema, value: &mut Value, owner: &str, path: &str) -> Result
         return each.into_iter().try_for_each(|value| check(values, value, owner, path));
     }
     for (name, value) in fields.iter_mut() {
-        let Some(property) = schema.properties.get(name) else { continue };
+        let Some(property) = schema.property(name) else { continue };
         let deeper = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         // A struct's own fields belong to its type; a wrong value in its place belongs to the one around it.
         let inside = !property.properties.is_empty() && value.is_object();
@@ -81,7 +81,7 @@ fn fields(schema: &Schema, value: &mut Value, owner: &str, path: &str) -> Result
 }
 
 fn is_struct(schema: &Schema, name: &str) -> bool {
-    schema.properties.get(name).is_some_and(|property| property.additional_properties.is_none())
+    schema.property(name).is_some_and(|property| property.additional_properties.is_none())
 }
 
 /// The Go type of the value of a field.

@@ -141,7 +141,7 @@ fn blocks_rules(mistake: Mistake) -> bool {
 
 fn has_rules(schema: &Schema) -> bool {
     !schema.rules.is_empty()
-        || schema.properties.values().any(has_rules)
+        || schema.declared().any(has_rules)
         || schema.values().is_some_and(has_rules)
         || schema.items.as_deref().is_some_and(has_rules)
 }

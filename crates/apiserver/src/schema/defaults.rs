@@ -21,7 +21,7 @@ impl Schema {
 
 fn field_schema<'a>(schema: Option<&'a Schema>, name: &str) -> Option<&'a Schema> {
     let schema = schema?;
-    schema.properties.get(name).or_else(|| schema.values())
+    schema.property(name).or_else(|| schema.values())
 }
 
 /// Drops nulls that are not allowed and have no default.
@@ -56,7 +56,7 @@ fn fill(value: &mut Value, schema: &Schema) {
                 }
             }
             for (name, field) in fields {
-                if let Some(property) = schema.properties.get(name) {
+                if let Some(property) = schema.property(name) {
                     fill(field, property);
                 } else if let Some(values) = schema.values() {
                     fill_null(field, values);

@@ -11,13 +11,13 @@ use crate::field_error::FieldError;
 /// Whether a schema has such places at all.
 pub(super) fn has_embedded(schema: &Schema) -> bool {
     schema.embedded_resource
-        || schema.properties.values().any(has_embedded)
+        || schema.declared().any(has_embedded)
         || schema.values().is_some_and(has_embedded)
         || schema.items.as_deref().is_some_and(has_embedded)
 }
 
 fn child<'a, 'p>(schema: &'a Schema, name: &'p str, path: &'p Path<'p>) -> Option<(&'a Schema, Path<'p>)> {
-    match schema.properties.get(name) {
+    match schema.property(name) {
         Some(property) => Some((property, path.field(name))),
         None => schema.values().map(|values| (values, path.key(name))),
     }

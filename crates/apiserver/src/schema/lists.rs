@@ -18,7 +18,7 @@ pub(super) fn duplicates(schema: &Schema, value: &Value, path: &Path<'_>, errors
                 }
             }
             for (name, field) in fields {
-                if let Some(property) = schema.properties.get(name) {
+                if let Some(property) = schema.property(name) {
                     duplicates(property, field, &path.field(name), errors);
                 }
             }
@@ -42,7 +42,7 @@ pub(super) fn duplicates(schema: &Schema, value: &Value, path: &Path<'_>, errors
 /// Whether a schema has such lists at all.
 pub(super) fn has_sets_or_maps(schema: &Schema) -> bool {
     matches!(schema.list_type.as_deref(), Some("set" | "map"))
-        || schema.properties.values().any(has_sets_or_maps)
+        || schema.declared().any(has_sets_or_maps)
         || schema.values().is_some_and(has_sets_or_maps)
         || schema.items.as_deref().is_some_and(has_sets_or_maps)
 }

@@ -23,9 +23,9 @@ mod scale;
 mod tests;
 mod validate;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 pub(crate) use self::checker::Checker;
@@ -63,13 +63,13 @@ pub struct Schema {
     pub nullable: bool,
     /// The known fields of an object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub properties: BTreeMap<String, Self>,
+    pub properties: BTreeMap<String, Part>,
     /// The values of a map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_properties: Option<Additional>,
     /// The items of an array.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub items: Option<Box<Self>>,
+    pub items: Option<Part>,
     /// Fields that must be there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<String>,
@@ -150,6 +150,39 @@ pub struct Schema {
     pub rules: Vec<Rule>,
 }
 
+/// A part of a schema. Copies of a schema share their parts: most of an idle server's memory are schemas, and several of
+/// its tables hold the same one.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Schema")]
+pub struct Part(Arc<Schema>);
+
+impl Part {
+    /// The part, to be changed in this copy alone.
+    pub(crate) fn change(&mut self) -> &mut Schema {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl From<Schema> for Part {
+    fn from(schema: Schema) -> Self {
+        Self(Arc::new(schema))
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+impl Deref for Part {
+    type Target = Schema;
+
+    fn deref(&self) -> &Schema {
+        &self.0
+    }
+}
+
 /// What the values of a map may be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -157,7 +190,7 @@ pub enum Additional {
     /// Anything, or nothing.
     Allowed(bool),
     /// This.
-    Of(Box<Schema>),
+    Of(Part),
 }
 
 /// A rule in CEL.
@@ -185,6 +218,16 @@ pub struct Rule {
 }
 
 impl Schema {
+    /// The schema of a declared field.
+    pub fn property(&self, name: &str) -> Option<&Self> {
+        self.properties.get(name).map(Deref::deref)
+    }
+
+    /// The schemas of all declared fields.
+    pub fn declared(&self) -> impl Iterator<Item = &Self> {
+        self.properties.values().map(Deref::deref)
+    }
+
     /// The schema of the values of a map, if it has one.
     pub fn values(&self) -> Option<&Self> {
         match &self.additional_properties {

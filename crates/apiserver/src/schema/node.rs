@@ -33,7 +33,7 @@ pub(crate) struct Node {
     pub(super) min_properties: Option<i64>,
     pub(super) max_properties: Option<i64>,
     pub(super) required: Vec<String>,
-    pub(super) properties: BTreeMap<String, Self>,
+    pub(super) properties: BTreeMap<String, Box<Self>>,
     pub(super) values: Values,
     pub(super) allowed: Vec<Value>,
     pub(super) all_of: Vec<Self>,
@@ -132,11 +132,7 @@ impl Node {
             min_properties: schema.min_properties,
             max_properties: schema.max_properties,
             required: schema.required.clone(),
-            properties: schema
-                .properties
-                .iter()
-                .map(|(key, one)| (key.clone(), Self::new(one, purpose)))
-                .collect(),
+            properties: schema.properties.iter().map(|(key, one)| (key.clone(), boxed(one))).collect(),
             values: match &schema.additional_properties {
                 None | Some(Additional::Allowed(true)) => Values::Any,
                 Some(Additional::Allowed(false)) => Values::None,
@@ -157,7 +153,7 @@ impl Node {
 
     /// The node of a declared field.
     pub(crate) fn property(&self, name: &str) -> Option<&Self> {
-        self.properties.get(name)
+        self.properties.get(name).map(Box::as_ref)
     }
 }
 

@@ -127,7 +127,7 @@ enum Child<'a> {
 
 fn child<'a>(schema: Option<&'a Schema>, name: &str) -> Child<'a> {
     let Some(schema) = schema else { return Child::Unknown };
-    match schema.properties.get(name) {
+    match schema.property(name) {
         Some(property) => Child::Known(Some(property)),
         None if schema.additional_properties.is_some() => Child::Known(schema.values()),
         None => Child::Unknown,
