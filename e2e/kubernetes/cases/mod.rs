@@ -106,8 +106,8 @@ pub(crate) fn all() -> Vec<Case> {
             ("causes: a network that cannot be set up", |space| Box::pin(causes::network(space))),
             ("the leader is killed while workloads come", |space| Box::pin(operating::leader(space))),
             ("the API server restarts", |space| Box::pin(operating::api_server(space))),
-            ("an upgrade restarts nothing", |space| Box::pin(operating::upgrade(space))),
             ("each controller works with its shipped role alone", |space| Box::pin(rights::roles(space))),
+            ("an upgrade restarts nothing", |space| Box::pin(operating::upgrade(space))),
             ("the orchestrator refuses to go while workloads exist", |space| {
                 Box::pin(install::uninstall(space))
             }),
