@@ -111,6 +111,7 @@ pub(crate) fn all() -> Vec<Case> {
             ("the orchestrator refuses to go while workloads exist", |space| {
                 Box::pin(install::uninstall(space))
             }),
+            ("the chart brings the orchestrator and takes it away", |space| Box::pin(install::helm(space))),
         ],
     );
     all
