@@ -29,9 +29,14 @@ pub(crate) struct Cluster {
     shell: Person,
 }
 
-/// The image of the orchestrator that is installed first.
+/// The image of the orchestrator that is upgraded from.
 pub(crate) fn image_before() -> String {
     setting("E2E_IMAGE_BEFORE").unwrap_or_else(|| "localhost/orchestra:e2e-before".to_owned())
+}
+
+/// The program that the image before is made of; none if there is no other than the one that is to be judged.
+pub(crate) fn program_before() -> Option<String> {
+    setting("E2E_BEFORE")
 }
 
 /// The image of the orchestrator that is to be judged.

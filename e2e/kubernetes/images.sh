@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Makes the images that the suite needs from Debian packages and the built program, as archives that any engine loads.
 #
-#   images.sh ORCHESTRA        prints one line for each image: NAME ARCHIVE
+#   images.sh ORCHESTRA BEFORE        prints one line for each image: NAME ARCHIVE
 #
 # What is made is kept outside the checkout under a name that follows from its content, so that a second run makes nothing.
 # Needs a Debian machine (apt-get, dpkg-deb, busybox-static); no engine, no registry. The names are those that the
 # tutorial and the built-in provisioners use: a cluster that can reach a registry pulls the real ones instead.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-orchestra="${1:?usage: images.sh PATH-OF-ORCHESTRA}"
+usage="usage: images.sh PATH-OF-ORCHESTRA PATH-OF-THE-VERSION-BEFORE"
+orchestra="${1:?$usage}" before="${2:?$usage}"
 cache="${E2E_IMAGES:-${XDG_CACHE_HOME:-$HOME/.cache}/orchestra-ci/images}"
 mkdir -p "$cache"
 
@@ -151,17 +152,15 @@ node() {
   rm -r "$root"
 }
 
-# The program itself, under two names: the suite upgrades from one to the other.
+# The program itself.
 product() {
-  local root; root="$(mktemp -d)"; mkdir -p "$root"/{lib64,lib/x86_64-linux-gnu,usr/local/bin,tmp,etc}
+  local name=$1 program=$2 root; root="$(mktemp -d)"; mkdir -p "$root"/{lib64,lib/x86_64-linux-gnu,usr/local/bin,tmp,etc}
   chmod 1777 "$root/tmp"
   echo 'nonroot:x:65532:65532::/:/' >"$root/etc/passwd"
-  strip -o "$root/usr/local/bin/orchestra" "$orchestra"
+  strip -o "$root/usr/local/bin/orchestra" "$program"
   ln -s usr/local/bin/orchestra "$root/orchestra"
-  libraries "$root" "$root" "$orchestra"
-  for tag in e2e-before e2e; do
-    archive "localhost/orchestra:$tag" "$root" "{\"User\":\"65532\",\"Env\":[$path],\"Entrypoint\":[\"/usr/local/bin/orchestra\"]}"
-  done
+  libraries "$root" "$root" "$program"
+  archive "$name" "$root" "{\"User\":\"65532\",\"Env\":[$path],\"Entrypoint\":[\"/usr/local/bin/orchestra\"]}"
   rm -r "$root"
 }
 
@@ -174,4 +173,5 @@ kept postgres postgres docker.io/library/postgres:17 "${databases[@]}"
 kept redis redis docker.io/library/redis:7 "${databases[@]}"
 kept nginx nginx docker.io/nginxinc/nginx-unprivileged:1.27-alpine
 kept node node docker.io/library/node:22-alpine
-kept "$(sha256sum "$orchestra")" product
+kept "$(sha256sum "$orchestra")" product localhost/orchestra:e2e "$orchestra"
+kept "$(sha256sum "$before")" product localhost/orchestra:e2e-before "$before"

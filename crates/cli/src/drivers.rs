@@ -15,6 +15,9 @@ use orchestra_drivers::template::Template;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
 use orchestra_server::Homes;
 
+#[cfg(not(all(feature = "process", target_os = "linux")))]
+use std::future::{Ready, ready};
+
 #[cfg(all(feature = "process", target_os = "linux"))]
 use orchestra_core::config::builtin::PROCESS;
 #[cfg(all(feature = "process", target_os = "linux"))]
@@ -66,8 +69,8 @@ impl Drivers {
     }
 
     #[cfg(not(all(feature = "process", target_os = "linux")))]
-    async fn with_machine(self, _: &Path) -> Result<Self, String> {
-        Ok(self)
+    fn with_machine(self, _: &Path) -> Ready<Result<Self, String>> {
+        ready(Ok(self))
     }
 }
 
@@ -128,22 +131,29 @@ pub(crate) fn contained() -> Contained {
 }
 
 /// Forgets what was noted of Workloads that do not exist: of those that were deleted, or never came to be.
+#[cfg(all(feature = "process", target_os = "linux"))]
 pub(crate) fn forget_others(data: &Path, existing: &BTreeSet<(String, String)>) -> Result<(), String> {
-    #[cfg(all(feature = "process", target_os = "linux"))]
-    process::folders::forget_others(data, existing).map_err(|error| error.to_string())?;
-    let _ = (data, existing);
+    process::folders::forget_others(data, existing).map_err(|error| error.to_string())
+}
+
+/// Nothing is noted where no programs of this machine run.
+#[cfg(not(all(feature = "process", target_os = "linux")))]
+#[expect(clippy::unnecessary_wraps, reason = "with programs of this machine it can fail")]
+pub(crate) fn forget_others(_: &Path, _: &BTreeSet<(String, String)>) -> Result<(), String> {
     Ok(())
 }
 
 /// Puts to rest what only Workloads need that run no longer, after the platform has ended.
+#[cfg(all(feature = "process", target_os = "linux"))]
 pub(crate) async fn rest(data: &Path) -> Result<(), String> {
-    #[cfg(all(feature = "process", target_os = "linux"))]
-    {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        process::servers::halt(data, &Launcher { program }).await.map_err(|error| error.to_string())?;
-    }
-    let _ = data;
-    Ok(())
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    process::servers::halt(data, &Launcher { program }).await.map_err(|error| error.to_string())
+}
+
+/// Nothing is needed where no programs of this machine run.
+#[cfg(not(all(feature = "process", target_os = "linux")))]
+pub(crate) fn rest(_: &Path) -> Ready<Result<(), String>> {
+    ready(Ok(()))
 }
 
 /// The hidden commands by which a driver calls this program.

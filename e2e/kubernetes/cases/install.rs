@@ -4,9 +4,10 @@ use orchestra_e2e::platform::Error;
 use serde_json::json;
 
 use crate::{
-    cluster,
+    cluster::{self, setting},
     document::page,
     space::Space,
+    suite::Skip,
     wait::{contains, holds, same, until},
 };
 
@@ -77,4 +78,32 @@ pub(super) async fn uninstall(space: &Space) -> Result<(), Error> {
         holds("they are there", space.cluster.get("/apis/score.dev/v1b1").await.is_err())
     })
     .await
+}
+
+/// The chart is made from the same files as what the command installs.
+pub(super) async fn helm(space: &Space) -> Result<(), Error> {
+    let Some(helm) = setting("E2E_HELM") else {
+        return Err(Skip("E2E_HELM does not say where Helm is").into());
+    };
+    space.cluster.run("orchestra uninstall").await?;
+    let image = cluster::image();
+    let release = "orchestra -n score-system";
+    let chart = format!("{release} deploy/helm/orchestra --wait --timeout 50s --set image={image}");
+    space.cluster.run(&format!("{helm} install {chart} --create-namespace")).await?;
+    same("the image", running(space).await?, image)?;
+    space.cluster.run("orchestra doctor").await?;
+    space.run(&page("shop", "by a chart")?).await?;
+    // The same once more changes nothing that runs.
+    let before = space.cluster.list(SYSTEM).await?[0]["metadata"]["generation"].clone();
+    space.cluster.run(&format!("{helm} upgrade {chart}")).await?;
+    same("the version", &space.cluster.list(SYSTEM).await?[0]["metadata"]["generation"], &before)?;
+    space.cluster.run(&format!("{helm} uninstall {release} --wait --timeout 50s")).await?;
+    same("what is left of it", space.cluster.list(SYSTEM).await?.len(), 0)?;
+    // With the chart the definitions do not go, and so no Workload does.
+    space.workload("shop").await?;
+    space.cluster.run(&format!("{helm} install {chart}")).await?;
+    space.until_ready("shop").await?;
+    space.delete("shop").await?;
+    space.cluster.run(&format!("{helm} uninstall {release} --wait --timeout 50s")).await?;
+    space.cluster.run("orchestra uninstall").await.map(drop)
 }

@@ -82,6 +82,10 @@ pub(crate) fn all() -> Vec<Case> {
             ("a published address through an ingress answers", |space| Box::pin(routes::ingress(space))),
             ("a route claim makes the only ingress, and it answers", |space| Box::pin(routes::route(space))),
             ("a published node port answers", |space| Box::pin(routes::node_port(space))),
+            ("the address of a load balancer is published once it has one", |space| {
+                Box::pin(routes::load_balancer(space))
+            }),
+            ("a route that a gateway has accepted answers", |space| Box::pin(routes::gateway(space))),
             ("causes: too little quota", |space| Box::pin(causes::quota(space))),
             ("causes: a policy of the organisation", |space| Box::pin(causes::admission(space))),
             ("causes: pod security", |space| Box::pin(causes::pod_security(space))),
@@ -102,11 +106,12 @@ pub(crate) fn all() -> Vec<Case> {
             ("causes: a network that cannot be set up", |space| Box::pin(causes::network(space))),
             ("the leader is killed while workloads come", |space| Box::pin(operating::leader(space))),
             ("the API server restarts", |space| Box::pin(operating::api_server(space))),
-            ("an upgrade restarts nothing", |space| Box::pin(operating::upgrade(space))),
             ("each controller works with its shipped role alone", |space| Box::pin(rights::roles(space))),
+            ("an upgrade restarts nothing", |space| Box::pin(operating::upgrade(space))),
             ("the orchestrator refuses to go while workloads exist", |space| {
                 Box::pin(install::uninstall(space))
             }),
+            ("the chart brings the orchestrator and takes it away", |space| Box::pin(install::helm(space))),
         ],
     );
     all

@@ -99,16 +99,23 @@ async fn generations(space: &Space) -> Result<BTreeMap<String, Option<u64>>, Err
     Ok(all.iter().map(|object| (name(object), object["metadata"]["generation"].as_u64())).collect())
 }
 
-/// There is no earlier release that runs on clusters: until there is one, the same build under another name is the one before.
+/// The version before is installed by its own program, as it was when it was the newest; so it needs an empty cluster.
 pub(super) async fn upgrade(space: &Space) -> Result<(), Error> {
     until("earlier cases have made room", async || {
         let pods = space.cluster.list("/api/v1/pods").await?;
         let others =
             |pod: &&Json| pod["metadata"]["namespace"].as_str().is_some_and(|name| name.starts_with("e2e-"));
-        same("others", pods.iter().filter(others).count(), 0)
+        same("others", pods.iter().filter(others).count(), 0)?;
+        same("workloads", space.cluster.list("/apis/score.dev/v1b1/workloads").await?.len(), 0)
     })
     .await?;
-    space.cluster.run(&format!("orchestra install --image {}", cluster::image_before())).await?;
+    space.cluster.run("orchestra uninstall").await?;
+    let before = cluster::program_before();
+    let program = before.as_deref().unwrap_or("orchestra");
+    space.note(&before.as_deref().map_or("from the same program".to_owned(), |path| {
+        format!("from {}", path.rsplit('/').next().unwrap_or(path))
+    }));
+    space.cluster.run(&format!("{program} install --image {}", cluster::image_before())).await?;
     same("the image before", running(space).await?, cluster::image_before())?;
     let started = Instant::now();
     let documents: Vec<Json> =

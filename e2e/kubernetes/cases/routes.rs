@@ -76,3 +76,61 @@ pub(super) async fn node_port(space: &Space) -> Result<(), Error> {
     let answer = until("the address answers", async || fetch(&url, None).await).await?;
     contains("the answer", &answer, "by a port of the node")
 }
+
+/// Where the cluster has nobody who gives addresses to load balancers, the case does.
+pub(super) async fn load_balancer(space: &Space) -> Result<(), Error> {
+    let status = space.run(&of_profile(page("shop", "by a load balancer")?, "load-balancer")).await?;
+    let services = space.list("v1", "services").await?;
+    let public = services.iter().find(|service| service["spec"]["type"] == "LoadBalancer");
+    let public = public.ok_or("there is no load balancer")?;
+    same("ports of the load balancer", public["spec"]["ports"].as_array().map(Vec::len), Some(1))?;
+    let path =
+        space.path("v1", &format!("services/{}", public["metadata"]["name"].as_str().unwrap_or_default()));
+    if public["status"]["loadBalancer"]["ingress"].is_null() {
+        // Until there is one, the address is that inside the cluster.
+        contains("the address", status["endpoint"].as_str().unwrap_or_default(), "svc.cluster.local")?;
+        for address in ["203.0.113.10", "203.0.113.20"] {
+            let given = json!({"status": {"loadBalancer": {"ingress": [{"ip": address}]}}});
+            space.cluster.merge(&format!("{path}/status"), &given).await?;
+            is_published(space, &format!("http://{address}")).await?;
+        }
+    } else {
+        let given = public["status"]["loadBalancer"]["ingress"][0].clone();
+        let host = given["hostname"].as_str().or(given["ip"].as_str()).unwrap_or_default();
+        is_published(space, &format!("http://{host}")).await?;
+    }
+    space.delete("shop").await?;
+    same("services left", space.list("v1", "services").await?.len(), 0)
+}
+
+/// Waits until the address of the Workload is this one, and it is ready with it.
+async fn is_published(space: &Space, url: &str) -> Result<(), Error> {
+    until("the address is published", async || {
+        same("the address", &space.workload("shop").await?["status"]["endpoint"], &json!(url))
+    })
+    .await?;
+    space.until_ready("shop").await.map(drop)
+}
+
+pub(super) async fn gateway(space: &Space) -> Result<(), Error> {
+    let Some(class) = setting("E2E_GATEWAY_CLASS") else {
+        return Err(Skip("E2E_GATEWAY_CLASS does not name a class of gateways of this cluster").into());
+    };
+    let address = ingress_address()?;
+    space.apply(&of_profile(page("shop", "through the gateway")?, "routed")).await?;
+    let status = space.until_ready("shop").await?;
+    // Nobody has accepted the route yet: its address would not answer.
+    contains("the address", status["endpoint"].as_str().unwrap_or_default(), "svc.cluster.local")?;
+    let entrance = json!({
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "entrance"},
+        "spec": {"gatewayClassName": class, "listeners": [{"name": "web", "protocol": "HTTP", "port": 8000}]},
+    });
+    space.apply(&entrance).await?;
+    let url = format!("http://shop.{}.routes.example.test:8000", space.name);
+    is_published(space, &url).await?;
+    space.note(&url);
+    let answer = until("the address answers", async || fetch(&url, Some(&address)).await).await?;
+    contains("the answer", &answer, "through the gateway")?;
+    space.delete("shop").await?;
+    same("routes left", space.list("gateway.networking.k8s.io/v1", "httproutes").await?.len(), 0)
+}

@@ -1,7 +1,7 @@
 //! What is told of what really runs. These need a cluster with a node that has the image `localhost/busybox:1`, or the one
 //! that `KUBERNETES_TEST_IMAGE` names; where there is no node they say so and show nothing.
 
-use std::{pin::pin, time::Duration};
+use std::{future::ready, pin::pin, time::Duration};
 
 use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::Node;
@@ -127,36 +127,83 @@ async fn a_check_that_fails_is_named() {
     world.end().await;
 }
 
-#[tokio::test]
-#[ignore = "needs KUBECONFIG"]
-async fn what_keeps_data_is_healed_by_a_corrected_version() {
-    let Some(world) = world().await else { return };
+/// Makes the volume `data`.
+async fn make_volume(world: &World) {
     let volume = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}});
     let volumes = world.api("v1", "PersistentVolumeClaim");
     volumes.create(&PostParams::default(), &serde_json::from_value(volume).unwrap()).await.unwrap();
-    let with_volume = |revision: &str, script: &str| {
-        let mut target = running(&world, revision, script);
-        let volume = Volume {
-            claim: Some("data".to_owned()),
-            source: vec![Segment::Literal("data".to_owned())],
-            ..Volume::default()
-        };
-        let web = target.plan.containers.get_mut("web").unwrap();
-        web.volumes.insert("/data".to_owned(), volume);
-        let claim = Claim {
-            key: "data".to_owned(),
-            name: "hello-data".to_owned(),
-            type_: "volume".to_owned(),
-            class: "default".to_owned(),
-            ..Claim::default()
-        };
-        target.plan.claims.push(claim);
-        target
+}
+
+/// A plan whose container runs a script, with the volume `data` at `/data`.
+fn with_volume(world: &World, revision: &str, script: &str) -> Target {
+    let mut target = running(world, revision, script);
+    let volume = Volume {
+        claim: Some("data".to_owned()),
+        source: vec![Segment::Literal("data".to_owned())],
+        ..Volume::default()
     };
-    let bad = with_volume("r1", "exit 1");
+    let web = target.plan.containers.get_mut("web").unwrap();
+    web.volumes.insert("/data".to_owned(), volume);
+    let claim = Claim {
+        key: "data".to_owned(),
+        name: "hello-data".to_owned(),
+        type_: "volume".to_owned(),
+        class: "default".to_owned(),
+        ..Claim::default()
+    };
+    target.plan.claims.push(claim);
+    target
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn what_keeps_data_is_healed_by_a_corrected_version() {
+    let Some(world) = world().await else { return };
+    make_volume(&world).await;
+    let bad = with_volume(&world, "r1", "exit 1");
     told(&world, &bad, |phase, _| phase == Phase::Degraded).await;
-    told(&world, &with_volume("r2", "exec sleep 1000"), |phase, _| phase == Phase::Ready).await;
+    told(&world, &with_volume(&world, "r2", "exec sleep 1000"), |phase, _| phase == Phase::Ready).await;
+    world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn what_is_stopped_runs_its_stop_command_and_has_its_time() {
+    let Some(world) = world().await else { return };
+    make_volume(&world).await;
+    // Shows what those before it have written, then takes three seconds to stop.
+    let script = "cat /data/log 2>/dev/null; echo \"$0 runs\"
+        trap 'echo \"$0 is told to stop\" >> /data/log; sleep 3; echo \"$0 has saved\" >> /data/log; exit' TERM
+        while true; do sleep 0.1; done";
+    for (revision, grace, before) in [
+        ("r1", 20, vec![]),
+        ("r2", 1, vec!["r1 says goodbye", "r1 is told to stop", "r1 has saved"]),
+        // The one before had one second.
+        (
+            "r3",
+            1,
+            vec![
+                "r1 says goodbye",
+                "r1 is told to stop",
+                "r1 has saved",
+                "r2 says goodbye",
+                "r2 is told to stop",
+            ],
+        ),
+    ] {
+        let mut target = with_volume(&world, revision, script);
+        target.plan.containers.get_mut("web").unwrap().args = Some(vec![revision.to_owned()]);
+        let goodbye = format!("echo {revision} says goodbye >> /data/log");
+        target.plan.lifecycle.stop_command = ["/bin/sh", "-c", &goodbye].map(str::to_owned).into();
+        target.plan.lifecycle.grace_seconds = Some(grace);
+        told(&world, &target, |phase, _| phase == Phase::Ready).await;
+        let follow = LogWish { follow: true, ..LogWish::default() };
+        let runs = format!("{revision} runs");
+        let lines = world.runtime.logs(&world.namespace, "hello", follow).map(|line| line.unwrap().text);
+        let lines: Vec<_> = lines.take_while(|line| ready(*line != runs)).collect().await;
+        assert_eq!(lines, before);
+    }
     world.end().await;
 }
 
