@@ -269,7 +269,14 @@ impl Memory {
         let of_makers = entry.objects.iter_mut().filter(|held| held.what.uid == puzzle.uid);
         let of_makers = of_makers.map(|held| &mut held.what.told);
         let Some(told) = of_pods.chain(of_makers).next() else { return false };
-        let cause = cause.map(Box::new);
+        let mut cause = cause.map(Box::new);
+        // What a command wrote first stays, too.
+        if let (Some(Cause::Check(check)), Some(Cause::Check(known))) =
+            (cause.as_deref_mut(), told.as_deref())
+            && check.is_like(known)
+        {
+            check.found.clone_from(&known.found);
+        }
         let is_news = *told != cause;
         *told = cause;
         is_news

@@ -18,7 +18,7 @@ use kube::{
         watcher::{self, watcher},
     },
 };
-use orchestra_core::observe::kubernetes::Cause;
+use orchestra_core::observe::kubernetes::{Cause, news};
 use tokio::sync::watch;
 
 use super::{
@@ -43,8 +43,6 @@ const SELDOM: u32 = 5;
 const REFUSED: u32 = 30;
 /// How often it is looked whether the cluster has learnt a kind.
 const LEARNING: Duration = Duration::from_mins(1);
-/// A check that fails once may only be early.
-const EARLY: i32 = 2;
 
 /// What watches need.
 #[derive(Clone, Debug)]
@@ -176,30 +174,15 @@ fn is_denied(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 403)
 }
 
-/// What the cluster tells about something that does not run: the newest that says why, or that it was started. `None` if
-/// nothing is told, or no longer.
+/// What the cluster tells about something that does not run. `None` if nothing is told, or no longer.
 async fn ask(client: Client, puzzle: &Puzzle) -> Option<Option<Cause>> {
     let api: Api<Event> = Api::namespaced(client, &puzzle.id.0);
     let about = ListParams::default().fields(&format!("involvedObject.uid={}", puzzle.uid)).limit(100);
-    let mut events = match api.list(&about).await {
-        Ok(events) => events.items,
+    match api.list(&about).await {
+        Ok(events) => news::cause(&events.items),
         Err(error) => {
             tracing::debug!("events cannot be read: {error}");
-            return None;
+            None
         }
-    };
-    let is_start = |event: &Event| event.reason.as_deref() == Some("Started");
-    events.sort_by_key(|event| {
-        (std::cmp::Reverse(event.last_timestamp.as_ref().map(|at| at.0)), is_start(event))
-    });
-    events.iter().find_map(|event| {
-        if is_start(event) {
-            return Some(None);
-        }
-        let reason = event.reason.as_deref()?;
-        if reason == "Unhealthy" && event.count.unwrap_or(1) < EARLY {
-            return None;
-        }
-        Cause::of_event(reason, event.message.as_deref().unwrap_or_default()).map(Some)
-    })
+    }
 }

@@ -2,7 +2,10 @@
 
 use orchestra_api::Reason;
 
-use super::words::{ended, neutral, unschedulable};
+use super::{
+    check::Check,
+    words::{ended, neutral, unschedulable},
+};
 use crate::denial::Denial;
 
 /// Why a copy of a Workload does not run.
@@ -34,13 +37,8 @@ pub enum Cause {
         /// In words of the scheduler.
         message: Box<str>,
     },
-    /// A check fails.
-    Check {
-        /// Which one: `readiness`, `liveness` or `startup`.
-        check: Box<str>,
-        /// What it found.
-        found: Box<str>,
-    },
+    /// A check does not pass.
+    Check(Check),
     /// It has no network.
     Network,
     /// It was stopped from outside, or did not survive its machine.
@@ -103,8 +101,8 @@ impl Cause {
         }
     }
 
-    /// What an event about a copy, or about what makes copies, says. Most events tell nothing new.
-    pub fn of_event(reason: &str, message: &str) -> Option<Self> {
+    /// What an event about a copy, or about what makes copies, says, unless it is about a check. Most events tell nothing new.
+    pub(super) fn of_event(reason: &str, message: &str) -> Option<Self> {
         match reason {
             "FailedMount" | "FailedAttachVolume" | "FailedMapVolume" => {
                 Some(Self::Missing { message: message.into() })
@@ -113,11 +111,6 @@ impl Cause {
             "FailedCreatePodSandBox" => Some(Self::Stopped { message: message.into() }),
             "NetworkNotReady" | "FailedPodNetwork" => Some(Self::Network),
             "FailedCreate" => Some(Self::Denied { message: message.into() }),
-            "Unhealthy" => {
-                let (check, found) = message.split_once(" probe failed: ")?;
-                let (check, found) = (check.to_lowercase(), first_line(found));
-                Some(Self::Check { check: check.into(), found: found.into() })
-            }
             _ => None,
         }
     }
@@ -148,10 +141,7 @@ impl Cause {
                 degraded(format!("Something that it mounts is not there: {}", ended(&missing(message))))
             }
             Self::Unschedulable { message } => degraded(unschedulable(message)),
-            Self::Check { check, found } => degraded(format!(
-                "Its {check} check fails: {} See its log, and whether the check asks the right port and path.",
-                ended(&neutral(found))
-            )),
+            Self::Check(check) => degraded(check.told()),
             Self::Network => (
                 Reason::NetworkUnavailable,
                 "It cannot be connected to the network of the place where it runs; it is tried again. If it lasts, tell the platform team."
@@ -232,9 +222,5 @@ fn start_fault(message: &str) -> String {
 fn missing(message: &str) -> String {
     let own = message.rsplit_once("MountVolume.SetUp failed for volume ").map_or(message, |(_, own)| own);
     let own = own.split_once(" : ").map_or(own, |(_, own)| own);
-    neutral(first_line(own))
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default().trim()
+    neutral(own.lines().next().unwrap_or_default().trim())
 }
