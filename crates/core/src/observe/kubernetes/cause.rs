@@ -91,6 +91,9 @@ impl Cause {
             | "RegistryUnavailable"
             | "ImageInspectError"
             | "SignatureValidationFailed" => Some(Self::Image { container, why: image_fault(message) }),
+            "CreateContainerConfigError" if message.contains(AS_ROOT) => {
+                Some(Self::CannotStart { container, message: message.into() })
+            }
             "CreateContainerConfigError" => Some(Self::Missing { message: message.into() }),
             "CreateContainerError"
             | "RunContainerError"
@@ -186,6 +189,9 @@ impl Crash {
     }
 }
 
+/// How the cluster says that something may not run as root.
+const AS_ROOT: &str = "runAsNonRoot";
+
 fn image_fault(message: &str) -> ImageFault {
     let says = |signs: &[&str]| signs.iter().any(|sign| message.contains(sign));
     if says(&[
@@ -212,6 +218,14 @@ fn is_about_network(message: &str) -> bool {
 
 /// What a runtime of containers says of a start, as far as an author can use it.
 fn start_fault(message: &str) -> String {
+    if message.contains(AS_ROOT) {
+        let why = if message.contains("non-numeric user") {
+            "its image names its user, and may be root, which is not allowed here: let it give the number of its user"
+        } else {
+            "its image runs as root, which is not allowed here: use one that runs as another user"
+        };
+        return why.to_owned();
+    }
     match message.split_once("exec: ") {
         Some((_, own)) => neutral(own.trim_end_matches(": unknown")),
         None => neutral(message),
