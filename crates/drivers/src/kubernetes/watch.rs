@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Event;
 use kube::{
     Api, Client,
     api::ListParams,
-    core::DynamicObject,
+    core::{DynamicObject, PartialObjectMeta},
     runtime::{
         WatchStreamExt as _,
         watcher::{self, watcher},
@@ -97,6 +97,36 @@ impl Watching {
             tokio::time::sleep(LEARNING).await;
         }
         self.kind(client, Kind::HttpRoute).await;
+    }
+
+    /// Watches whether files change, and not what is in them: what has changed is read when it is needed.
+    pub(super) async fn files(self, client: Client) {
+        let kind = Kind::ConfigMap;
+        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &kind.resource());
+        let config = watcher::Config::default().labels(selector(kind)).page_size(PAGE);
+        let mut events = pin!(watcher(api, config).default_backoff());
+        while let Some(event) = events.next().await {
+            let outdated = match event {
+                Ok(watcher::Event::Init) => {
+                    self.memory.begin(kind);
+                    Vec::new()
+                }
+                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
+                    self.memory.notice(kind, &Passing::of_metadata(object.metadata))
+                }
+                Ok(watcher::Event::Delete(object)) => {
+                    self.memory.gone(kind, &Passing::of_metadata(object.metadata))
+                }
+                Ok(watcher::Event::InitDone) => self.memory.end(kind),
+                Err(error) => {
+                    tracing::warn!(?kind, "the watch broke: {error}");
+                    Vec::new()
+                }
+            };
+            for id in outdated {
+                self.news.tell(&id);
+            }
+        }
     }
 
     fn take_in(&self, kind: Kind, event: watcher::Event<DynamicObject>) {
