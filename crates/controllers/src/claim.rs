@@ -91,8 +91,8 @@ impl ClaimController {
         let (answer, failure) = match in_time(engine.ensure(instance, &around)).await {
             Ok(answer) => (answer, None),
             Err(DriverError::Refused { reason, message }) => (Provision::Failed(reason, message), None),
-            Err(DriverError::Transient { message, .. }) => {
-                (Provision::Binding(message.clone()), Some(Failure::Transient(message)))
+            Err(DriverError::Transient { reason, message }) => {
+                (Provision::Hindered(reason, message.clone()), Some(Failure::Transient(message)))
             }
         };
         for claim in inputs.claims.iter().filter(|claim| instance.claims.contains(&claim.name_any())) {
@@ -107,7 +107,9 @@ impl ClaimController {
             (Some(failure), _) => Err(failure),
             (None, Provision::Bound(bound)) if !bound.versions.is_empty() => Ok(Next::After(LOOK_AT_SECRETS)),
             (None, Provision::Bound(_) | Provision::Failed(..)) => Ok(Next::AwaitChange),
-            (None, Provision::Pending(_) | Provision::Binding(_)) => Ok(Next::After(LOOK_AGAIN)),
+            (None, Provision::Pending(_) | Provision::Binding(_) | Provision::Hindered(..)) => {
+                Ok(Next::After(LOOK_AGAIN))
+            }
         }
     }
 

@@ -114,12 +114,32 @@ impl Leadership {
 
     /// Takes the lease if it may be taken, or tells until when it may not.
     async fn acquire(&mut self) -> kube::Result<Result<Held, Wait>> {
-        let sent = Instant::now();
-        let Some(lease) = self.api.get_opt(&self.name).await? else {
-            let lease = Lease { metadata: self.metadata(), spec: Some(self.term(None)) };
-            let lease = self.api.create(&PostParams::default(), &lease).await?;
-            return Ok(Ok(self.held(lease, sent)));
-        };
+        loop {
+            let found = self.api.get_opt(&self.name).await?;
+            if let Some(wait) = found.as_ref().and_then(|lease| self.must_wait(lease)) {
+                return Ok(Err(wait));
+            }
+            let sent = Instant::now();
+            let taken = match found {
+                None => {
+                    let lease = Lease { metadata: self.metadata(), spec: Some(self.term(None)) };
+                    self.api.create(&PostParams::default(), &lease).await
+                }
+                Some(lease) => {
+                    let spec = self.term(Some(lease.spec.clone().unwrap_or_default()));
+                    self.write(lease, spec).await
+                }
+            };
+            match taken {
+                // Another one was faster, as happens when several start at once: who?
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                taken => return Ok(Ok(self.held(taken?, sent))),
+            }
+        }
+    }
+
+    /// Until when a lease is another's, if it is.
+    fn must_wait(&mut self, lease: &Lease) -> Option<Wait> {
         let spec = lease.spec.clone().unwrap_or_default();
         let holder = spec.holder_identity.as_deref().unwrap_or_default();
         if !holder.is_empty() && holder != self.identity {
@@ -128,12 +148,10 @@ impl Leadership {
             let expiry = self.observe(&spec) + promised;
             if Instant::now() < expiry {
                 let version = lease.resource_version().unwrap_or_default();
-                return Ok(Err(Wait { until: expiry, version: Some(version) }));
+                return Some(Wait { until: expiry, version: Some(version) });
             }
         }
-        let sent = Instant::now();
-        let lease = self.write(lease, self.term(Some(spec))).await?;
-        Ok(Ok(self.held(lease, sent)))
+        None
     }
 
     /// Since when the lease has been as it is, as far as we have seen.

@@ -91,6 +91,23 @@ async fn after_a_clean_end_the_next_leads_at_once() {
 }
 
 #[tokio::test]
+async fn who_is_beaten_to_a_new_lease_looks_at_once_who_holds_it() {
+    let env = TestEnv::start().await;
+    let _clock = stop_the_clock();
+    let made = env.faults().hold(Matching::any().verb(Verb::Create), 1);
+    let watched = env.faults().hold(Matching::any().verb(Verb::Watch), 1);
+    let second = contend(env.faulty_client(), "second");
+    made.strikes().await;
+    let mut first = contend(env.client(), "first");
+    first.leads().await;
+    made.release();
+    // It waits for the first one, and not for its own next attempt: nobody moves the clock.
+    watched.strikes().await;
+    assert!(first.is_leading() && !second.is_leading());
+    watched.release();
+}
+
+#[tokio::test]
 async fn after_a_silent_death_the_next_leads_when_the_lease_is_over() {
     let env = TestEnv::start().await;
     let _clock = stop_the_clock();

@@ -287,6 +287,17 @@ pub(crate) fn removable<'a>(
     live.claims.values().copied().filter(|claim| !is_wanted(claim) && !needed(claim)).collect()
 }
 
+/// Whether a reason says what is in the way of a dependency, and not only that something is.
+pub(crate) fn is_obstacle(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::PolicyViolation
+            | Reason::QuotaExceeded
+            | Reason::PermissionDenied
+            | Reason::NetworkUnavailable
+    )
+}
+
 /// The line of a claim in the status of its Workload. One that is kept gives what it gave, although it was deleted.
 pub(crate) fn summary(claim: &ResourceClaim, is_kept: bool, is_wanted: bool) -> ClaimSummary {
     let key = claim.spec.key.clone();

@@ -188,16 +188,15 @@ fn unplanned() -> Finding {
 fn overall(rows: &[ClaimSummary]) -> Finding {
     let named = |row: &ClaimSummary| format!("Resource `{}`: {}", row.key, row.message);
     if let Some(failed) = rows.iter().find(|row| row.phase == ClaimPhase::Failed) {
-        let reason = match failed.reason {
-            reason @ (Reason::PolicyViolation
-            | Reason::QuotaExceeded
-            | Reason::PermissionDenied
-            | Reason::NetworkUnavailable) => reason,
-            _ => Reason::BindingFailed,
-        };
-        return Finding::bad(reason, named(failed));
+        let reason = Some(failed.reason).filter(|reason| claims::is_obstacle(*reason));
+        return Finding::bad(reason.unwrap_or(Reason::BindingFailed), named(failed));
     }
-    if let Some(pending) = rows.iter().find(|row| !row.outputs_available) {
+    let pending = || rows.iter().filter(|row| !row.outputs_available);
+    // What is in the way of one says more than that another takes its time.
+    if let Some(hindered) = pending().find(|row| claims::is_obstacle(row.reason)) {
+        return Finding::bad(hindered.reason, named(hindered));
+    }
+    if let Some(pending) = pending().next() {
         return Finding::bad(Reason::BindingPending, named(pending));
     }
     Finding::good(match rows.len() {

@@ -1,6 +1,6 @@
 //! Changes of what a Workload depends on: the new comes first, the old goes when nothing that runs uses it.
 
-use orchestra_api::{ConditionType, Reason};
+use orchestra_api::{ConditionType, Reason, claim::Phase};
 use orchestra_testkit::scripted::{ProvisionScript, RunScript};
 use serde_json::json;
 
@@ -106,9 +106,18 @@ async fn another_class_is_another_dependency_and_the_old_one_goes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dependency_that_failed_is_tried_again() {
     let platform = Platform::start().await;
-    platform.provisioner.script("postgres", ProvisionScript::Fail("It does not answer.".to_owned()));
-    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
-    platform.until_not("shop", ConditionType::ClaimsReady, Reason::BindingPending).await;
+    for (at, told) in [
+        (Reason::NetworkUnavailable, Reason::NetworkUnavailable),
+        (Reason::PermissionDenied, Reason::PermissionDenied),
+        (Reason::RuntimeProvisioning, Reason::BindingPending),
+    ] {
+        let script = ProvisionScript::Fail(at, "It cannot be made now.".to_owned());
+        platform.provisioner.script("postgres", script);
+        platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
+        platform.until_not("shop", ConditionType::ClaimsReady, told).await;
+        let line = platform.workloads().get("shop").await.unwrap().status.unwrap().claims[0].clone();
+        assert_eq!((line.phase, line.message.as_str()), (Phase::Binding, "It cannot be made now."));
+    }
     let refused = ProvisionScript::Refuse(Reason::QuotaExceeded, "There is none left.".to_owned());
     platform.provisioner.script("postgres", refused);
     platform.until_not("shop", ConditionType::ClaimsReady, Reason::QuotaExceeded).await;

@@ -20,6 +20,7 @@ use orchestra_api::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
+    claims,
     config::{
         Config, builtin,
         provisioner::{self, Wanted},
@@ -349,6 +350,8 @@ pub enum Provision {
     Pending(String),
     /// It is at work.
     Binding(String),
+    /// Something is in its way, and it is tried again.
+    Hindered(Reason, String),
     /// The thing is there and answers.
     Bound(Bound),
     /// It cannot be had.
@@ -386,6 +389,14 @@ pub fn report(claim: &ResourceClaim, answer: &Provision, warning: Option<&str>) 
         Provision::Binding(message) => ResourceClaimStatus {
             phase: Phase::Binding,
             reason: Some(Reason::BindingPending),
+            message: said(message),
+            outputs_available: false,
+            observed_generation,
+            ..before
+        },
+        Provision::Hindered(reason, message) => ResourceClaimStatus {
+            phase: Phase::Binding,
+            reason: Some(if claims::is_obstacle(*reason) { *reason } else { Reason::BindingPending }),
             message: said(message),
             outputs_available: false,
             observed_generation,

@@ -70,6 +70,19 @@ cases! {
         with_database(Answer::Refuse(Reason::PermissionDenied)).settle();
     a_dependency_that_cannot_be_reached: "InputsValid=True/Succeeded ClaimsReady=False/NetworkUnavailable RuntimeReady=False/ProjectionError Ready=False/NetworkUnavailable" =
         with_database(Answer::Refuse(Reason::NetworkUnavailable)).settle();
+    a_dependency_that_waits_for_more_quota: "InputsValid=True/Succeeded ClaimsReady=False/QuotaExceeded RuntimeReady=False/ProjectionError Ready=False/QuotaExceeded" =
+        with_database(Answer::Hinder(Reason::QuotaExceeded)).settle();
+    a_dependency_that_waits_for_something_else: "InputsValid=True/Succeeded ClaimsReady=False/BindingPending RuntimeReady=False/ProjectionError Ready=False/BindingPending" =
+        with_database(Answer::Hinder(Reason::RuntimeProvisioning)).settle();
+    a_dependency_that_waits_beside_one_that_takes_its_time: "InputsValid=True/Succeeded ClaimsReady=False/PermissionDenied RuntimeReady=False/ProjectionError Ready=False/PermissionDenied" = {
+        let mut world = World::with(json!({
+            "containers": {"app": {"image": "nginx", "variables": {"HOST": "${resources.db.host}", "CACHE": "${resources.store.host}"}}},
+            "resources": {"db": {"type": "postgres"}, "store": {"type": "redis"}},
+        }));
+        world.answer("postgres", Answer::Make);
+        world.answer("redis", Answer::Hinder(Reason::PermissionDenied));
+        world.settle()
+    };
     a_dependency_that_the_organisation_forbids: "InputsValid=True/Succeeded ClaimsReady=False/PolicyViolation RuntimeReady=False/ProjectionError Ready=False/PolicyViolation" = {
         let mut world = with_database(Answer::Bind);
         world.denials.claims = Some(Reason::PolicyViolation);

@@ -267,6 +267,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => Just(Answer::BindInPart),
         1 => Just(Answer::Make),
         1 => Just(Answer::Wait),
+        1 => reason().prop_map(Answer::Hinder),
         2 => reason().prop_map(Answer::Refuse),
     ];
     let phase = select(vec![Phase::Pending, Phase::Provisioning, Phase::Degraded, Phase::Failed]);

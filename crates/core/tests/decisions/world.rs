@@ -66,6 +66,8 @@ pub(crate) enum Answer {
     Make,
     /// It has not begun.
     Wait,
+    /// Something is in its way for now.
+    Hinder(Reason),
     /// It cannot be had.
     Refuse(Reason),
 }
@@ -392,6 +394,7 @@ impl World {
                     }
                     Answer::Make => Provision::Binding("It is being made.".to_owned()),
                     Answer::Wait => Provision::Pending("It waits for its turn.".to_owned()),
+                    Answer::Hinder(reason) => Provision::Hindered(*reason, "It is tried again.".to_owned()),
                     Answer::Refuse(reason) => Provision::Failed(*reason, "There is none left.".to_owned()),
                 };
                 for name in &instance.claims {

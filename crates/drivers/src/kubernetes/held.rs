@@ -1,7 +1,7 @@
 //! What is kept of an object that was made: who it is, a mark of what we own of it, and what observation needs.
 //! The object itself is not kept: there are many.
 
-use kube::core::DynamicObject;
+use kube::core::{DynamicObject, ObjectMeta};
 use orchestra_api::label;
 use orchestra_core::{
     observe::{
@@ -13,7 +13,7 @@ use orchestra_core::{
         exposure::{RouteFact, ServiceFact},
     },
 };
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{MANAGER, kind::Kind};
 
@@ -71,6 +71,11 @@ impl Passing {
         }
         let mark = owned::owned(&json, &notes, MANAGER);
         Self { namespace, workload, instance, version: version.unwrap_or_default(), json, mark }
+    }
+
+    /// One of which only the metadata passes by.
+    pub(super) fn of_metadata(metadata: ObjectMeta) -> Self {
+        Self::new(DynamicObject { types: None, metadata, data: json!({}) })
     }
 
     /// The identity of the object.

@@ -37,8 +37,9 @@ impl Kind {
         Self::ConfigMap,
     ];
 
-    /// Those that are watched from the start. Secrets and files are read one by one only, so that nobody needs the right
-    /// to read those of others; the Gateway API may be absent.
+    /// Those that are watched from the start. Secrets are read one by one only, so that nobody needs the right to read
+    /// those of others; of files it is watched only that they change, since they may be large; the Gateway API may be
+    /// absent.
     pub(super) const WATCHED: [Self; 6] =
         [Self::Pod, Self::Deployment, Self::StatefulSet, Self::Job, Self::Service, Self::Ingress];
 

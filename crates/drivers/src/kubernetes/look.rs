@@ -31,6 +31,8 @@ use crate::{DriverError, Observation, Target};
 
 /// The most characters of a last line that are told.
 const LINE: usize = 200;
+/// What is told instead of a secret.
+const HIDDEN: &str = "***";
 
 impl Kubernetes {
     /// Looks how a Workload fares.
@@ -43,6 +45,7 @@ impl Kubernetes {
         }
         let mut view = self.memory.view(&id);
         self.read_last_lines(&id, target, &mut view).await;
+        self.clean_checks(&id, target, &mut view).await;
         let rollout = rollout(&view, &target.plan.revision);
         let sight =
             Sight { plan: &target.plan, rollout: rollout.as_ref(), pods: &view.pods, now: Timestamp::now() };
@@ -154,6 +157,16 @@ impl Kubernetes {
         }
     }
 
+    /// Takes secrets out of what commands wrote that check containers.
+    async fn clean_checks(&self, id: &Id, target: &Target, view: &mut View) {
+        for cause in view.pods.iter_mut().filter_map(|pod| pod.told.as_deref_mut()) {
+            let Cause::Check(check) = cause else { continue };
+            let Some(line) = check.written() else { continue };
+            let line = self.without_secrets(id, &target.plan, line).await;
+            check.found = line.as_deref().unwrap_or(HIDDEN).into();
+        }
+    }
+
     /// A line without the secrets that a Workload was given; `None` if these cannot be told from the rest.
     async fn without_secrets(&self, id: &Id, plan: &WorkloadPlanSpec, line: &str) -> Option<String> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &id.0);
@@ -163,7 +176,7 @@ impl Kubernetes {
             let value = secret.and_then(|secret| secret.data?.remove(&output.secret_key_ref.key));
             let Some(value) = value.and_then(|value| String::from_utf8(value.0).ok()) else { continue };
             for part in value.lines().filter(|part| !part.trim().is_empty()) {
-                line = line.replace(part.trim(), "***");
+                line = line.replace(part.trim(), HIDDEN);
             }
         }
         let told: String =

@@ -112,6 +112,24 @@ impl Memory {
         if is_news { vec![id] } else { Vec::new() }
     }
 
+    /// Takes notice of the version of an object whose contents do not pass by. What is remembered of an older version is
+    /// forgotten. Answers with those about whom that is news.
+    pub(super) fn notice(&self, kind: Kind, passing: &Passing) -> Vec<Id> {
+        let Some(workload) = &passing.workload else { return Vec::new() };
+        let id = (passing.namespace.clone(), workload.clone());
+        let mut known = self.known();
+        let round = known.rounds.get(&kind).copied().unwrap_or_default();
+        let objects = known.workloads.get_mut(&id).into_iter().flat_map(|entry| &mut entry.objects);
+        let mut noted = objects.filter(|noted| noted.what.kind == kind && &*noted.what.uid == passing.uid());
+        let Some(noted) = noted.next() else { return Vec::new() };
+        noted.round = round;
+        if passing.version <= noted.version {
+            return Vec::new();
+        }
+        known.drop_from(&id, kind, passing.uid());
+        vec![id]
+    }
+
     /// Takes in that an object is gone.
     pub(super) fn gone(&self, kind: Kind, passing: &Passing) -> Vec<Id> {
         let mut known = self.known();
@@ -269,7 +287,14 @@ impl Memory {
         let of_makers = entry.objects.iter_mut().filter(|held| held.what.uid == puzzle.uid);
         let of_makers = of_makers.map(|held| &mut held.what.told);
         let Some(told) = of_pods.chain(of_makers).next() else { return false };
-        let cause = cause.map(Box::new);
+        let mut cause = cause.map(Box::new);
+        // What a command wrote first stays, too.
+        if let (Some(Cause::Check(check)), Some(Cause::Check(known))) =
+            (cause.as_deref_mut(), told.as_deref())
+            && check.is_like(known)
+        {
+            check.found.clone_from(&known.found);
+        }
         let is_news = *told != cause;
         *told = cause;
         is_news

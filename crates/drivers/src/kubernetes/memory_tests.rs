@@ -1,6 +1,7 @@
 //! What is remembered, and about whom there is news.
 
 use kube::core::DynamicObject;
+use orchestra_core::observe::kubernetes::Check;
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -105,4 +106,60 @@ fn a_crash_is_told_with_its_first_line_however_often_it_happens() {
     assert!(memory.take_in(Kind::Pod, &pod(2, &crash(2))).is_empty());
     let told = memory.view(&hello()).pods[0].cause.as_ref().unwrap().told().1;
     assert!(told.contains("It last wrote: `no database`."), "{told}");
+}
+
+#[test]
+fn a_check_is_told_with_what_its_command_wrote_first() {
+    let memory = Memory::default();
+    memory.take_in(Kind::Pod, &pod(1, &json!({"phase": "Running"})));
+    let puzzle = memory.puzzles(Timestamp::UNIX_EPOCH).into_iter().next().unwrap();
+    let check = |found: &str, is_lasting| {
+        let (probe, found) = ("readiness".into(), found.into());
+        Some(Cause::Check(Check { probe, container: Some("web".into()), found, is_lasting }))
+    };
+    assert!(memory.tell(&puzzle, check("12:00 not yet", false)));
+    assert!(!memory.tell(&puzzle, check("12:10 not yet", false)));
+    assert!(memory.tell(&puzzle, check("12:20 not yet", true)));
+    assert!(!memory.tell(&puzzle, check("12:30 not yet", true)));
+    let told = memory.view(&hello()).pods[0].told.as_ref().unwrap().told().1;
+    assert!(told.contains("`12:00 not yet`"), "{told}");
+    assert!(memory.tell(&puzzle, check("HTTP probe failed with statuscode: 404", true)));
+}
+
+#[test]
+fn files_that_changed_are_forgotten_and_their_workload_is_told() {
+    let memory = Memory::default();
+    let files = |version: u32| {
+        passing(json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "hello-files", "namespace": "shop", "uid": "f", "resourceVersion": version.to_string(),
+                "labels": {"score.dev/workload": "hello", "app.kubernetes.io/managed-by": "orchestra"}},
+        }))
+    };
+    // Nothing is remembered of what was never read.
+    assert!(memory.notice(Kind::ConfigMap, &files(3)).is_empty());
+    memory.take_in(Kind::ConfigMap, &files(5));
+    assert!(memory.notice(Kind::ConfigMap, &files(4)).is_empty());
+    // What we wrote ourselves is no news.
+    assert!(memory.notice(Kind::ConfigMap, &files(5)).is_empty());
+    assert!(memory.held(&hello(), Kind::ConfigMap, "hello-files").is_some());
+    assert_eq!(memory.notice(Kind::ConfigMap, &files(6)), [hello()]);
+    assert!(memory.held(&hello(), Kind::ConfigMap, "hello-files").is_none());
+}
+
+#[test]
+fn files_that_a_new_list_holds_are_still_there() {
+    let memory = Memory::default();
+    let files = passing(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "hello-files", "namespace": "shop", "uid": "f", "resourceVersion": "5",
+            "labels": {"score.dev/workload": "hello"}},
+    }));
+    memory.take_in(Kind::ConfigMap, &files);
+    memory.begin(Kind::ConfigMap);
+    assert!(memory.notice(Kind::ConfigMap, &files).is_empty());
+    assert!(memory.end(Kind::ConfigMap).is_empty());
+    assert!(memory.held(&hello(), Kind::ConfigMap, "hello-files").is_some());
+    memory.begin(Kind::ConfigMap);
+    assert_eq!(memory.end(Kind::ConfigMap), [hello()]);
 }

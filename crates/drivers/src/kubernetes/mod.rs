@@ -105,6 +105,7 @@ impl Kubernetes {
             watches.spawn(watching.clone().kind(self.client.clone(), kind));
         }
         watches.spawn(watching.clone().gateway(self.client.clone()));
+        watches.spawn(watching.clone().files(self.client.clone()));
         watches.spawn(watching.inquire(self.client.clone()));
     }
 

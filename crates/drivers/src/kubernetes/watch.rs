@@ -12,13 +12,13 @@ use k8s_openapi::api::core::v1::Event;
 use kube::{
     Api, Client,
     api::ListParams,
-    core::DynamicObject,
+    core::{DynamicObject, PartialObjectMeta},
     runtime::{
         WatchStreamExt as _,
         watcher::{self, watcher},
     },
 };
-use orchestra_core::observe::kubernetes::Cause;
+use orchestra_core::observe::kubernetes::{Cause, news};
 use tokio::sync::watch;
 
 use super::{
@@ -43,8 +43,6 @@ const SELDOM: u32 = 5;
 const REFUSED: u32 = 30;
 /// How often it is looked whether the cluster has learnt a kind.
 const LEARNING: Duration = Duration::from_mins(1);
-/// A check that fails once may only be early.
-const EARLY: i32 = 2;
 
 /// What watches need.
 #[derive(Clone, Debug)]
@@ -99,6 +97,36 @@ impl Watching {
             tokio::time::sleep(LEARNING).await;
         }
         self.kind(client, Kind::HttpRoute).await;
+    }
+
+    /// Watches whether files change, and not what is in them: what has changed is read when it is needed.
+    pub(super) async fn files(self, client: Client) {
+        let kind = Kind::ConfigMap;
+        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &kind.resource());
+        let config = watcher::Config::default().labels(selector(kind)).page_size(PAGE);
+        let mut events = pin!(watcher(api, config).default_backoff());
+        while let Some(event) = events.next().await {
+            let outdated = match event {
+                Ok(watcher::Event::Init) => {
+                    self.memory.begin(kind);
+                    Vec::new()
+                }
+                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
+                    self.memory.notice(kind, &Passing::of_metadata(object.metadata))
+                }
+                Ok(watcher::Event::Delete(object)) => {
+                    self.memory.gone(kind, &Passing::of_metadata(object.metadata))
+                }
+                Ok(watcher::Event::InitDone) => self.memory.end(kind),
+                Err(error) => {
+                    tracing::warn!(?kind, "the watch broke: {error}");
+                    Vec::new()
+                }
+            };
+            for id in outdated {
+                self.news.tell(&id);
+            }
+        }
     }
 
     fn take_in(&self, kind: Kind, event: watcher::Event<DynamicObject>) {
@@ -176,30 +204,15 @@ fn is_denied(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 403)
 }
 
-/// What the cluster tells about something that does not run: the newest that says why, or that it was started. `None` if
-/// nothing is told, or no longer.
+/// What the cluster tells about something that does not run. `None` if nothing is told, or no longer.
 async fn ask(client: Client, puzzle: &Puzzle) -> Option<Option<Cause>> {
     let api: Api<Event> = Api::namespaced(client, &puzzle.id.0);
     let about = ListParams::default().fields(&format!("involvedObject.uid={}", puzzle.uid)).limit(100);
-    let mut events = match api.list(&about).await {
-        Ok(events) => events.items,
+    match api.list(&about).await {
+        Ok(events) => news::cause(&events.items),
         Err(error) => {
             tracing::debug!("events cannot be read: {error}");
-            return None;
+            None
         }
-    };
-    let is_start = |event: &Event| event.reason.as_deref() == Some("Started");
-    events.sort_by_key(|event| {
-        (std::cmp::Reverse(event.last_timestamp.as_ref().map(|at| at.0)), is_start(event))
-    });
-    events.iter().find_map(|event| {
-        if is_start(event) {
-            return Some(None);
-        }
-        let reason = event.reason.as_deref()?;
-        if reason == "Unhealthy" && event.count.unwrap_or(1) < EARLY {
-            return None;
-        }
-        Cause::of_event(reason, event.message.as_deref().unwrap_or_default()).map(Some)
-    })
+    }
 }

@@ -1,10 +1,16 @@
 //! What is written, and what is left alone.
 
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
 use kube::{
     ResourceExt as _,
     api::{DeleteParams, PostParams},
 };
-use orchestra_api::{Reason, plan::Kind};
+use orchestra_api::{
+    Reason,
+    plan::{File, FileContent, Kind, Segment},
+};
 use orchestra_drivers::{DriverError, Removed, Runtime as _};
 use serde_json::json;
 
@@ -69,6 +75,41 @@ async fn a_field_of_ours_that_somebody_changes_is_put_back() {
                 .then_some(())
         })
         .await;
+    world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn files_that_somebody_changes_or_deletes_are_put_back_at_once() {
+    let world = World::new().await;
+    let mut changes = world.runtime.changes();
+    let mut target = world.target("r1");
+    let content = FileContent::Text(vec![Segment::Literal("ours".to_owned())]);
+    let web = target.plan.containers.get_mut("web").unwrap();
+    web.files.insert("/etc/hello".to_owned(), File { content, mode: None });
+    world.apply(&target).await.unwrap();
+    let maps = world.api("v1", "ConfigMap");
+    let inventory = world.runtime.inventory(&target);
+    let name = &inventory.iter().find(|item| item.kind == "ConfigMap").unwrap().name;
+    let made = maps.get(name).await.unwrap();
+    let key = made.data["data"].as_object().unwrap().keys().next().unwrap().clone();
+    let hello = (world.namespace.clone(), "hello".to_owned());
+    let mut put_back = async || {
+        let told = async {
+            while let Some(told) = changes.next().await {
+                world.apply(&target).await.unwrap();
+                let live = maps.get_opt(name).await.unwrap();
+                if told == hello && live.is_some_and(|live| live.data["data"] == made.data["data"]) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), told).await.expect("it is put back");
+    };
+    world.edit(&maps, name, json!({"data": {key: "theirs"}})).await;
+    put_back().await;
+    maps.delete(name, &DeleteParams::default()).await.unwrap();
+    put_back().await;
     world.end().await;
 }
 

@@ -50,7 +50,7 @@ async fn the_security_level_of_a_namespace_is_told_as_a_policy() {
     world.apply(&target).await.unwrap();
     let seen = world.observe_until(&target, Phase::Degraded).await;
     assert_eq!(seen.reason, Some(Reason::PolicyViolation), "{seen:?}");
-    assert!(seen.message.unwrap().contains("runAsNonRoot"));
+    assert!(seen.message.unwrap().contains("do not run as root"));
     // With the platform's switch it passes.
     let mut target = world.target("r2");
     target.plan.values.insert("runAsNonRoot".to_owned(), json!(true));

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use kube::api::PostParams;
+use kube::{api::PostParams, core::DynamicObject};
 use orchestra_api::{
     Reason,
     plan::{Phase, SUSPENDED},
@@ -12,7 +12,7 @@ use orchestra_api::{
 use orchestra_drivers::Runtime as _;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{World, with_secret};
 
 fn up(generation: i64, count: u32) -> serde_json::Value {
     json!({"observedGeneration": generation, "replicas": count, "updatedReplicas": count,
@@ -71,26 +71,10 @@ async fn what_is_wrong_with_a_copy_is_told_by_itself_or_by_events() {
     let Some(world) = World::played(false).await else { return };
     let target = world.target("r1");
     world.apply(&target).await.unwrap();
-    let deployment = world.deployments().get("hello").await.unwrap();
-    let template = &deployment.data["spec"]["template"];
-    let pod = json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "hello-1", "labels": template["metadata"]["labels"],
-            "annotations": template["metadata"]["annotations"]},
-        "spec": {"containers": [{"name": "web", "image": "localhost/busybox:1"}], "automountServiceAccountToken": false}});
-    let pods = world.api("v1", "Pod");
-    let pod = world
-        .until(async || {
-            // The account of a new namespace is made a moment later.
-            pods.create(&PostParams::default(), &serde_json::from_value(pod.clone()).unwrap()).await.ok()
-        })
-        .await;
-    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "hello-1.1"},
-        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "hello-1", "namespace": world.namespace,
-            "uid": pod.metadata.uid},
-        "reason": "FailedMount", "message": "MountVolume.SetUp failed for volume \"v\" : secret \"gone\" not found",
-        "type": "Warning", "count": 1, "lastTimestamp": "2026-11-16T21:00:00Z"});
-    let events = world.api("v1", "Event");
-    events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
+    let pod = copy(&world).await;
+    let event = json!({"reason": "FailedMount", "lastTimestamp": "2026-11-16T21:00:00Z",
+        "message": "MountVolume.SetUp failed for volume \"v\" : secret \"gone\" not found"});
+    tell(&world, &pod, event).await;
     let seen = world.observe_until(&target, Phase::Degraded).await;
     assert_eq!(
         seen.message.as_deref(),
@@ -98,6 +82,7 @@ async fn what_is_wrong_with_a_copy_is_told_by_itself_or_by_events() {
     );
     let status = json!({"status": {"phase": "Pending", "containerStatuses": [{"name": "web", "ready": false,
         "restartCount": 0, "image": "x", "imageID": "", "state": {"waiting": {"reason": "ErrImagePull", "message": "not found"}}}]}});
+    let pods = world.api("v1", "Pod");
     pods.patch_status("hello-1", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(status))
         .await
         .unwrap();
@@ -108,6 +93,68 @@ async fn what_is_wrong_with_a_copy_is_told_by_itself_or_by_events() {
         })
         .await;
     world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn what_a_probe_writes_is_told_without_secrets_once_it_has_failed_for_long() {
+    let Some(world) = World::played(false).await else { return };
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"},
+        "stringData": {"password": "pa55"}});
+    let secrets = world.api("v1", "Secret");
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    let mut target = world.target("r1");
+    let web = target.plan.containers.get_mut("web").unwrap();
+    web.variables.insert("DSN".to_owned(), with_secret("db://u:", "db", "password"));
+    world.apply(&target).await.unwrap();
+    let pod = copy(&world).await;
+    let failed = |text: &str, first: &str, last: &str| {
+        json!({"reason": "Unhealthy", "message": format!("Readiness probe failed: {text}\n"),
+            "firstTimestamp": first, "lastTimestamp": last})
+    };
+    let found = "its command ends with an error, and writes `no db://u:***`.";
+    tell(&world, &pod, failed("no db://u:pa55", "2026-11-16T21:00:00Z", "2026-11-16T21:00:10Z")).await;
+    let awaited = format!("It waits for the readiness probe of `web`, which has not passed yet: {found}");
+    world
+        .until(async || (world.observe(&target).await.message.as_ref() == Some(&awaited)).then_some(()))
+        .await;
+    assert_eq!(world.observe(&target).await.phase, Phase::Provisioning);
+    tell(&world, &pod, failed("still no db://u:pa55", "2026-11-16T21:00:20Z", "2026-11-16T21:00:20Z")).await;
+    let seen = world.observe_until(&target, Phase::Degraded).await;
+    assert_eq!(
+        seen.message,
+        Some(format!(
+            "The readiness probe of `web` fails: {found} See its log, and whether the probe runs the right command."
+        ))
+    );
+    world.end().await;
+}
+
+/// A copy, as the cluster would make it.
+async fn copy(world: &World) -> DynamicObject {
+    let deployment = world.deployments().get("hello").await.unwrap();
+    let template = &deployment.data["spec"]["template"];
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "hello-1", "labels": template["metadata"]["labels"],
+            "annotations": template["metadata"]["annotations"]},
+        "spec": {"containers": [{"name": "web", "image": "localhost/busybox:1"}], "automountServiceAccountToken": false}});
+    let pods = world.api("v1", "Pod");
+    world
+        .until(async || {
+            // The account of a new namespace is made a moment later.
+            pods.create(&PostParams::default(), &serde_json::from_value(pod.clone()).unwrap()).await.ok()
+        })
+        .await
+}
+
+/// Tells something about a copy, as the cluster would.
+async fn tell(world: &World, pod: &DynamicObject, mut event: serde_json::Value) {
+    event["metadata"] = json!({"generateName": "hello-1."});
+    event["type"] = json!("Warning");
+    event["involvedObject"] = json!({"apiVersion": "v1", "kind": "Pod", "name": "hello-1",
+        "namespace": world.namespace, "uid": pod.metadata.uid, "fieldPath": "spec.containers{web}"});
+    let events = world.api("v1", "Event");
+    events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
 }
 
 #[tokio::test]

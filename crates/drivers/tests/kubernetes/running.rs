@@ -122,8 +122,16 @@ async fn a_check_that_fails_is_named() {
     let probe =
         Probe { exec: ["/bin/sh", "-c", "echo not yet; exit 1"].map(str::to_owned).into(), http_get: None };
     target.plan.containers.get_mut("web").unwrap().readiness_probe = Some(probe);
-    let (_, message) = told(&world, &target, |phase, _| phase == Phase::Degraded).await;
-    assert!(message.starts_with("Its readiness check fails: not yet"), "{message}");
+    let found = "its command ends with an error, and writes `not yet`.";
+    let (reason, message) = told(&world, &target, |_, message| message.contains("probe")).await;
+    assert_eq!(reason, Reason::RuntimeProvisioning, "{message}");
+    assert_eq!(
+        message,
+        format!("It waits for the readiness probe of `web`, which has not passed yet: {found}")
+    );
+    let (reason, message) = told(&world, &target, |phase, _| phase == Phase::Degraded).await;
+    assert_eq!(reason, Reason::RuntimeDegraded);
+    assert!(message.starts_with(&format!("The readiness probe of `web` fails: {found}")), "{message}");
     world.end().await;
 }
 

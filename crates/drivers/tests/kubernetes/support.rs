@@ -24,7 +24,7 @@ use tokio::sync::OnceCell;
 /// The name under which the runtime writes.
 const MANAGER: &str = "score.dev/kubernetes";
 /// The longest that something may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(40);
 /// How soon the cluster's own controllers would notice something.
 const MOMENT: Duration = Duration::from_secs(3);
 

@@ -33,7 +33,7 @@ pub enum ProvisionScript {
     /// It is refused.
     Refuse(Reason, String),
     /// It cannot be done now.
-    Fail(String),
+    Fail(Reason, String),
     /// It is there, and does not go.
     Cling,
 }
@@ -160,7 +160,9 @@ impl Provisioner for ScriptedProvisioner {
                 ProvisionScript::Refuse(reason, message) => {
                     return Ok(Provision::Failed(*reason, message.clone()));
                 }
-                ProvisionScript::Fail(message) => return Err(DriverError::unreachable(message)),
+                ProvisionScript::Fail(reason, message) => {
+                    return Err(DriverError::Transient { reason: *reason, message: message.clone() });
+                }
                 _ => {}
             }
             let (secret, version) = self.keep_secret(instance).await?;

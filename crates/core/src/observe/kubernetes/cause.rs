@@ -2,7 +2,10 @@
 
 use orchestra_api::Reason;
 
-use super::words::{ended, neutral, unschedulable};
+use super::{
+    check::Check,
+    words::{ended, neutral, unschedulable},
+};
 use crate::denial::Denial;
 
 /// Why a copy of a Workload does not run.
@@ -34,13 +37,8 @@ pub enum Cause {
         /// In words of the scheduler.
         message: Box<str>,
     },
-    /// A check fails.
-    Check {
-        /// Which one: `readiness`, `liveness` or `startup`.
-        check: Box<str>,
-        /// What it found.
-        found: Box<str>,
-    },
+    /// A check does not pass.
+    Check(Check),
     /// It has no network.
     Network,
     /// It was stopped from outside, or did not survive its machine.
@@ -93,6 +91,9 @@ impl Cause {
             | "RegistryUnavailable"
             | "ImageInspectError"
             | "SignatureValidationFailed" => Some(Self::Image { container, why: image_fault(message) }),
+            "CreateContainerConfigError" if message.contains(AS_ROOT) => {
+                Some(Self::CannotStart { container, message: message.into() })
+            }
             "CreateContainerConfigError" => Some(Self::Missing { message: message.into() }),
             "CreateContainerError"
             | "RunContainerError"
@@ -103,8 +104,8 @@ impl Cause {
         }
     }
 
-    /// What an event about a copy, or about what makes copies, says. Most events tell nothing new.
-    pub fn of_event(reason: &str, message: &str) -> Option<Self> {
+    /// What an event about a copy, or about what makes copies, says, unless it is about a check. Most events tell nothing new.
+    pub(super) fn of_event(reason: &str, message: &str) -> Option<Self> {
         match reason {
             "FailedMount" | "FailedAttachVolume" | "FailedMapVolume" => {
                 Some(Self::Missing { message: message.into() })
@@ -113,11 +114,6 @@ impl Cause {
             "FailedCreatePodSandBox" => Some(Self::Stopped { message: message.into() }),
             "NetworkNotReady" | "FailedPodNetwork" => Some(Self::Network),
             "FailedCreate" => Some(Self::Denied { message: message.into() }),
-            "Unhealthy" => {
-                let (check, found) = message.split_once(" probe failed: ")?;
-                let (check, found) = (check.to_lowercase(), first_line(found));
-                Some(Self::Check { check: check.into(), found: found.into() })
-            }
             _ => None,
         }
     }
@@ -148,10 +144,7 @@ impl Cause {
                 degraded(format!("Something that it mounts is not there: {}", ended(&missing(message))))
             }
             Self::Unschedulable { message } => degraded(unschedulable(message)),
-            Self::Check { check, found } => degraded(format!(
-                "Its {check} check fails: {} See its log, and whether the check asks the right port and path.",
-                ended(&neutral(found))
-            )),
+            Self::Check(check) => degraded(check.told()),
             Self::Network => (
                 Reason::NetworkUnavailable,
                 "It cannot be connected to the network of the place where it runs; it is tried again. If it lasts, tell the platform team."
@@ -196,6 +189,9 @@ impl Crash {
     }
 }
 
+/// How the cluster says that something may not run as root.
+const AS_ROOT: &str = "runAsNonRoot";
+
 fn image_fault(message: &str) -> ImageFault {
     let says = |signs: &[&str]| signs.iter().any(|sign| message.contains(sign));
     if says(&[
@@ -222,6 +218,14 @@ fn is_about_network(message: &str) -> bool {
 
 /// What a runtime of containers says of a start, as far as an author can use it.
 fn start_fault(message: &str) -> String {
+    if message.contains(AS_ROOT) {
+        let why = if message.contains("non-numeric user") {
+            "its image names its user, and may be root, which is not allowed here: let it give the number of its user"
+        } else {
+            "its image runs as root, which is not allowed here: use one that runs as another user"
+        };
+        return why.to_owned();
+    }
     match message.split_once("exec: ") {
         Some((_, own)) => neutral(own.trim_end_matches(": unknown")),
         None => neutral(message),
@@ -232,9 +236,5 @@ fn start_fault(message: &str) -> String {
 fn missing(message: &str) -> String {
     let own = message.rsplit_once("MountVolume.SetUp failed for volume ").map_or(message, |(_, own)| own);
     let own = own.split_once(" : ").map_or(own, |(_, own)| own);
-    neutral(first_line(own))
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default().trim()
+    neutral(own.lines().next().unwrap_or_default().trim())
 }

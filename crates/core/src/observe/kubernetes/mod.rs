@@ -1,10 +1,12 @@
 //! How a Workload fares in a Kubernetes cluster, by what the cluster says of the objects that were made for it.
 //!
-//! [`rollout`] and [`pod`] read what is needed from objects as they pass by, [`cause`] names what is wrong, [`words`] says
-//! it without the nouns of the cluster, and [`observe`] decides. What is wrong is looked for only in copies of the
+//! [`rollout`] and [`pod`] read what is needed from objects as they pass by, and [`news`] from what is told about them;
+//! [`cause`] names what is wrong, [`words`] says it without the nouns of the cluster, and [`observe`] decides. What is wrong is looked for only in copies of the
 //! revision that is wanted: what an older one suffers from is over soon.
 
 pub mod cause;
+pub mod check;
+pub mod news;
 pub mod pod;
 pub mod rollout;
 #[cfg(test)]
@@ -18,6 +20,7 @@ use orchestra_api::{
 };
 
 pub use cause::{Cause, Crash};
+pub use check::Check;
 pub use pod::Pod;
 pub use rollout::{Maker, Progress, Rollout};
 
@@ -117,14 +120,14 @@ fn job(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
                 let message = "It is running to its end.".to_owned();
                 (Phase::Provisioning, Reason::RuntimeProvisioning, Some(message))
             }
-            None => (Phase::Provisioning, Reason::RuntimeProvisioning, None),
+            None => starting(sight, rollout),
         },
     }
 }
 
 fn service(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
     // What crashed a moment ago may crash again: it does not count as up.
-    let is_shaky = |pod: &&Pod| is_current(sight, pod) && pod.is_ready && pod.is_shaky(sight.now);
+    let is_shaky = |pod: &&Pod| is_of(sight.plan, pod) && pod.is_ready && pod.is_shaky(sight.now);
     let shaky = u32::try_from(sight.pods.iter().filter(is_shaky).count()).unwrap_or(u32::MAX);
     let up = Rollout { available: rollout.available.saturating_sub(shaky), ..rollout.clone() };
     // What was up once stays ready while most of it is: copies come and go.
@@ -143,8 +146,13 @@ fn service(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
             let message = "It did not become ready in time; see its log.";
             (Phase::Degraded, Reason::RuntimeDegraded, Some(with_old(message, is_old_serving)))
         }
-        None => (Phase::Provisioning, Reason::RuntimeProvisioning, None),
+        None => starting(sight, rollout),
     }
+}
+
+fn starting(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
+    let awaited = current(sight).find_map(|pod| early(pod, rollout)).map(Check::awaited);
+    (Phase::Provisioning, Reason::RuntimeProvisioning, awaited)
 }
 
 fn degraded(cause: &Cause, is_old_serving: bool) -> Verdict {
@@ -158,14 +166,32 @@ fn with_old(message: &str, is_old_serving: bool) -> String {
 
 /// What is wrong: with a copy of the revision that is wanted, else with the making of copies.
 fn cause<'a>(sight: &Sight<'a>, rollout: &'a Rollout) -> Option<&'a Cause> {
-    let current = || sight.pods.iter().filter(|pod| is_current(sight, pod) && !pod.is_leaving);
-    let own = current().filter(|pod| !pod.is_ready || pod.is_shaky(sight.now));
+    let own = current(sight).filter(|pod| !pod.is_ready || pod.is_shaky(sight.now));
     let own = own.filter_map(|pod| pod.own_cause(sight.now));
-    let told = current().filter(|pod| !pod.is_ready).filter_map(|pod| pod.told.as_deref());
+    let told = current(sight).filter(|pod| !pod.is_ready && early(pod, rollout).is_none());
+    let told = told.filter_map(|pod| pod.told.as_deref());
     let made = rollout.cause.as_deref().filter(|_| rollout.is_noticed);
     own.chain(told).next().or(made)
 }
 
-fn is_current(sight: &Sight<'_>, pod: &Pod) -> bool {
-    pod.revision.as_deref() == Some(sight.plan.revision.as_str())
+/// The check of a copy that has not passed yet, and may still. It fails if the copy passed it before, was started again
+/// already, or takes too long.
+fn early<'a>(pod: &'a Pod, rollout: &Rollout) -> Option<&'a Check> {
+    let is_starting = !pod.is_ready && pod.down_since.is_none() && pod.restarted.is_none();
+    match pod.told.as_deref() {
+        Some(Cause::Check(check)) if is_starting && rollout.progress != Progress::Late => {
+            Some(check).filter(|check| !check.is_lasting)
+        }
+        _ => None,
+    }
+}
+
+/// The copies of the revision that is wanted.
+fn current<'a>(sight: &Sight<'a>) -> impl Iterator<Item = &'a Pod> {
+    let Sight { plan, pods, .. } = *sight;
+    pods.iter().filter(|pod| is_of(plan, pod) && !pod.is_leaving)
+}
+
+fn is_of(plan: &WorkloadPlanSpec, pod: &Pod) -> bool {
+    pod.revision.as_deref() == Some(plan.revision.as_str())
 }

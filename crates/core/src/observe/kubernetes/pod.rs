@@ -24,6 +24,8 @@ pub struct Pod {
     pub set_revision: Option<Box<str>>,
     /// Whether it does its work.
     pub is_ready: bool,
+    /// Since when it no longer does its work, if it did since it was last started.
+    pub down_since: Option<Timestamp>,
     /// Whether it is being stopped.
     pub is_leaving: bool,
     /// Whether it has run to its end.
@@ -48,6 +50,11 @@ impl Pod {
         };
         let is_over = matches!(phase, "Succeeded" | "Failed");
         let is_ready = condition("Ready").is_some_and(|ready| ready["status"] == "True");
+        let turned = condition("Ready").and_then(|ready| time(&ready["lastTransitionTime"]));
+        let running = status["containerStatuses"].as_array().into_iter().flatten();
+        let started = running.filter_map(|container| time(&container["state"]["running"]["startedAt"])).max();
+        // It is not ready from before it was started, unless it was ready meanwhile.
+        let down_since = turned.filter(|at| !is_ready && started.is_some_and(|started| *at > started));
         let revision = metadata["annotations"][REVISION].as_str().map(Box::from);
         let mut waits = None;
         let mut down = None;
@@ -88,6 +95,7 @@ impl Pod {
             revision,
             set_revision: text("/labels/controller-revision-hash"),
             is_ready,
+            down_since,
             is_leaving: metadata["deletionTimestamp"].is_string(),
             is_over,
             cause: cause.map(Box::new),
@@ -111,6 +119,10 @@ impl Pod {
     pub fn is_puzzling(&self, now: Timestamp) -> bool {
         !self.is_ready && !self.is_leaving && !self.is_over && self.own_cause(now).is_none()
     }
+}
+
+fn time(value: &Json) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
 }
 
 /// How a container last ended, if it should not have.

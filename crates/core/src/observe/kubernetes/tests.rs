@@ -1,7 +1,7 @@
 //! The table of causes: what a cluster says, and what users are told. Objects are written by hand, in the words
 //! that a 1.36 cluster uses; `e2e/kubernetes/causes.md` has the causes that are shown on a real one.
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{api::core::v1::Event, jiff::Timestamp};
 use orchestra_api::plan::{Kind, Lifecycle, WorkloadPlanSpec};
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -33,7 +33,8 @@ struct Case {
     #[serde(default)]
     pods: Vec<Json>,
     /// What is told about the first copy, or about what makes them if there is none.
-    event: Option<(String, String)>,
+    #[serde(default)]
+    events: Vec<Event>,
     told: (Phase, Reason, Option<String>),
 }
 
@@ -58,8 +59,8 @@ fn told(case: &Case) -> Told {
     });
     let mut pods: Vec<_> = case.pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).collect();
     let now: Timestamp = "2026-11-16T21:00:30Z".parse().unwrap();
-    if let Some((reason, message)) = &case.event {
-        let cause = Cause::of_event(reason, message).map(Box::new);
+    if !case.events.is_empty() {
+        let cause = news::cause(&case.events).flatten().map(Box::new);
         match (pods.first_mut(), rollout.as_mut()) {
             (Some(pod), _) => {
                 assert!(pod.is_puzzling(now), "{}: nobody would ask", case.name);

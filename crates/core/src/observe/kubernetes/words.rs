@@ -133,6 +133,45 @@ pub fn unschedulable(message: &str) -> String {
     )
 }
 
+/// What a namespace allows only, by what its security level says is not so.
+const SECURITY: &[(&str, &str)] = &[
+    ("runAsNonRoot", "do not run as root"),
+    ("runAsUser=0", "do not run as root"),
+    ("allowPrivilegeEscalation", "cannot gain new privileges"),
+    ("capabilities", "give up special rights of the system"),
+    ("seccompProfile", "make only usual system calls"),
+    ("hostPath volumes", "mount no folder of a machine"),
+    ("restricted volume types", "mount only usual kinds of volumes"),
+    ("host namespaces", "are kept apart from the machine"),
+    ("hostPort", "open no port of a machine"),
+    ("hostProcess", "are kept apart from the machine"),
+    ("privileged (", "are kept apart from the machine"),
+    ("AppArmor", "keep the protections of the system"),
+    ("seLinuxOptions", "keep the protections of the system"),
+    ("procMount", "keep the protections of the system"),
+    ("sysctls", "keep the settings of the system"),
+    ("probe or lifecycle host", "have probes that ask only themselves"),
+];
+
+/// What the security level of a namespace forbids: `"restricted:latest": runAsNonRoot != true (…), seccompProfile (…)`.
+pub fn security(message: &str) -> String {
+    let mut allowed: Vec<_> =
+        SECURITY.iter().filter(|(sign, _)| message.contains(sign)).map(|(_, told)| *told).collect();
+    allowed.dedup();
+    if allowed.is_empty() {
+        return format!("the security level {}", neutral(message));
+    }
+    let image = if allowed.contains(&SECURITY[0].1) {
+        "use an image that runs as another user than root, and "
+    } else {
+        ""
+    };
+    format!(
+        "this namespace allows only programs that {}; {image}ask the platform team to run it with these limits, or to allow more here.",
+        allowed.join(", that ")
+    )
+}
+
 /// A text that ends as a sentence does.
 pub(super) fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?', '…']) { text.to_owned() } else { format!("{text}.") }
@@ -167,6 +206,35 @@ mod tests {
         assert_eq!(
             told,
             "There is not enough left in this namespace: small: must specify limits.cpu for: web."
+        );
+    }
+
+    #[test]
+    fn a_security_level_is_told_by_what_it_allows() {
+        let told = security(
+            "\"restricted:latest\": allowPrivilegeEscalation != false (container \"app\" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container \"app\" must set securityContext.capabilities.drop=[\"ALL\"]), runAsNonRoot != true (pod or container \"app\" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container \"app\" must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\")",
+        );
+        assert_eq!(
+            told,
+            "this namespace allows only programs that do not run as root, that cannot gain new privileges, that give up special rights of the system, that make only usual system calls; use an image that runs as another user than root, and ask the platform team to run it with these limits, or to allow more here."
+        );
+        for (theirs, ours) in [
+            (
+                "runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod must not set runAsUser=0)",
+                "do not run as root",
+            ),
+            ("hostPath volumes (volume \"v0\")", "mount no folder of a machine"),
+            (
+                "privileged (container \"app\" must not set securityContext.privileged=true)",
+                "are kept apart from the machine",
+            ),
+        ] {
+            let told = security(&format!("\"baseline:latest\": {theirs}"));
+            assert!(told.starts_with(&format!("this namespace allows only programs that {ours};")), "{told}");
+        }
+        assert_eq!(
+            security("\"x:latest\": a new pod rule"),
+            "the security level `x:latest`: a new workload rule"
         );
     }
 

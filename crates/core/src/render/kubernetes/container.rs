@@ -18,9 +18,9 @@ use super::{
 };
 
 /// How often a container is asked whether others may start, in seconds.
-const STARTUP_PERIOD: u32 = 2;
+pub(crate) const STARTUP_PERIOD: i64 = 2;
 /// How often it may say no: five minutes.
-const STARTUP_PATIENCE: u32 = 150;
+pub(crate) const STARTUP_PATIENCE: i64 = 150;
 
 /// A container as the cluster has it. `offers` says whether the ports of the Workload are noted on it.
 pub(super) fn container(

@@ -28,6 +28,7 @@ use orchestra_api::{
 };
 use serde_json::Value as Json;
 
+pub(crate) use container::{STARTUP_PATIENCE, STARTUP_PERIOD};
 pub use names::{REVISION, WORKLOAD_UID, is_immutable, service as service_name};
 use values::Values;
 
