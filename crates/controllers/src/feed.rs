@@ -13,7 +13,6 @@ use futures_util::StreamExt;
 use kube::{
     Api, Error, Resource,
     api::{ListParams, WatchEvent, WatchParams},
-    core::DeserializeGuard,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -21,12 +20,13 @@ use crate::{
     backoff,
     cache::{Cache, Change, Kind},
     known::{Place, Source, place, uid},
+    legible::Legible,
     metrics::Metrics,
     stop::Stop,
 };
 
-/// Objects on one page of a list.
-const PAGE: u32 = 500;
+/// Objects on one page of a list: what is read at a time, and then forgotten.
+const PAGE: u32 = 100;
 /// How long a page, or the beginning of a watch, may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a watch lasts before the server ends it, in seconds.
@@ -50,7 +50,7 @@ pub struct Selection {
 /// Every change is told after the cache has it; those of the first list, before the cache counts as synced.
 pub async fn feed<K: Kind>(
     cache: Cache<K>,
-    api: Api<DeserializeGuard<K>>,
+    api: Api<Legible<K>>,
     selection: Selection,
     metrics: Metrics,
     stop: Stop,
@@ -66,7 +66,7 @@ pub async fn feed<K: Kind>(
 
 struct Feed<K, F> {
     cache: Cache<K>,
-    api: Api<DeserializeGuard<K>>,
+    api: Api<Legible<K>>,
     selection: Selection,
     metrics: Metrics,
     on_change: F,
@@ -209,7 +209,7 @@ impl<K: Kind, F: FnMut(Change<K>) + Send> Feed<K, F> {
         }
     }
 
-    fn take_in(&mut self, object: DeserializeGuard<K>, source: Source) {
+    fn take_in(&mut self, object: Legible<K>, source: Source) {
         match object.0 {
             Ok(object) => {
                 let changes = self.cache.known_mut().apply(object, source);

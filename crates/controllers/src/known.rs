@@ -294,6 +294,9 @@ impl<K: Kind> Known<K> {
             self.objects.remove(namespace);
         }
         self.len -= 1;
+        if self.index.is_empty() {
+            return Some(entry);
+        }
         // The keys are worked out again rather than kept: an object is read more often than it changes.
         for key in decode(&entry.json).map(|object: K| (self.options.index)(&object)).unwrap_or_default() {
             if let Some(places) = self.index.get_mut(&key) {

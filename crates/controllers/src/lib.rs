@@ -9,7 +9,7 @@
 //! ```
 //!
 //! - A [`cache`] is what is known of one kind. It reads its own writes, so that nobody acts twice on old news.
-//! - A [`feed`] keeps a cache up to date, whatever happens to the connection or stands in the objects.
+//! - A [`feed`] keeps a cache up to date, whatever happens to the connection or stands in the objects ([`legible`]).
 //! - A [`queue`] and a [`backoff`] decide what is next; a [`work`]er does it, a bounded number at a time.
 //! - A [`lease`] says which of several processes may act; a [`record`]er tells users what happened.
 //! - [`metrics`] count all of it, and [`stop`] ends it in order.
@@ -27,6 +27,7 @@ pub mod key;
 mod known;
 pub mod lead;
 pub mod lease;
+pub mod legible;
 pub mod metrics;
 mod neighbourhood;
 pub mod plan;

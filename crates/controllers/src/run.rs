@@ -21,7 +21,7 @@ use std::{
 
 use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
-use kube::{Api, Client, Resource, ResourceExt, core::DeserializeGuard};
+use kube::{Api, Client, Resource, ResourceExt};
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
 use orchestra_core::{config::Ground, provision::neighbour};
 use orchestra_drivers::{Provisioner, Runtime};
@@ -32,6 +32,7 @@ use crate::{
     claim::ClaimController,
     feed::{Selection, feed},
     key::Key,
+    legible::Legible,
     metrics::Metrics,
     plan::PlanController,
     policy::{AllPolicies, PolicyController},
@@ -436,7 +437,7 @@ impl Feeds<'_> {
         cache: &Cache<K>,
         on_change: impl FnMut(Change<K>) + Send + 'static,
     ) -> JoinHandle<()> {
-        let api: Api<DeserializeGuard<K>> = Api::all(self.client.clone());
+        let api: Api<Legible<K>> = Api::all(self.client.clone());
         let (cache, metrics, stop) = (cache.clone(), self.metrics.clone(), self.stop.clone());
         tokio::spawn(feed(cache, api, Selection::default(), metrics, stop, on_change))
     }

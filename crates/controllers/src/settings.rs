@@ -17,7 +17,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{Patch, PatchParams},
-    core::DeserializeGuard,
 };
 use orchestra_api::{
     SYSTEM_NAMESPACE,
@@ -30,6 +29,7 @@ use tokio::sync::mpsc;
 use crate::{
     cache::Cache,
     feed::{Selection, feed},
+    legible::Legible,
     metrics::Metrics,
     record::{Recorder, Report, Severity},
     stop::Stop,
@@ -107,7 +107,7 @@ impl Keeper {
     /// Follows the document until it is time to end, and tells of each change.
     pub async fn follow(self, stop: Stop, on_change: impl Fn() + Send + Sync) {
         let (sender, mut changes) = mpsc::unbounded_channel();
-        let api: Api<DeserializeGuard<ConfigMap>> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
+        let api: Api<Legible<ConfigMap>> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
         let selection = Selection { fields: Some(format!("metadata.name={CONFIG_MAP}")), labels: None };
         let fed = feed(Cache::default(), api, selection, self.metrics.clone(), stop, move |change| {
             // The receiver lives as long as the feed.

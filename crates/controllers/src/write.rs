@@ -7,16 +7,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
-    core::{DeserializeGuard, NamespaceResourceScope},
+    core::NamespaceResourceScope,
 };
 use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, label};
 use orchestra_core::Denied;
-use serde::Serialize;
+use serde::{Serialize, de::Error as _};
 use serde_json::{Value as Json, json};
 
 use crate::{
     cache::{Cache, Kind},
     denial,
+    legible::Legible,
     work::Failure,
 };
 
@@ -47,7 +48,7 @@ impl Writer {
     fn guarded<K: Kind + Resource<Scope = NamespaceResourceScope>>(
         &self,
         namespace: &str,
-    ) -> Api<DeserializeGuard<K>> {
+    ) -> Api<Legible<K>> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
@@ -63,7 +64,8 @@ impl Writer {
     ) -> Result<Result<K, Denied>, Failure> {
         let namespace = object.namespace().unwrap_or_default();
         let patch = Patch::Apply(described(object)?);
-        match self.api::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await {
+        let answer = self.guarded::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await;
+        match read(answer) {
             Ok(written) => {
                 cache.wrote(&written);
                 Ok(Ok(written))
@@ -81,8 +83,9 @@ impl Writer {
     ) -> Result<(), Failure> {
         let namespace = object.namespace().unwrap_or_default();
         let patch = Patch::Apply(Self::of::<K>(object, json!({"status": status})));
-        let answer = self.api::<K>(&namespace).patch_status(&object.name_any(), &self.params(), &patch).await;
-        Self::settle(cache, answer)
+        let answer =
+            self.guarded::<K>(&namespace).patch_status(&object.name_any(), &self.params(), &patch).await;
+        Self::settle(cache, read(answer))
     }
 
     /// Holds an object with a finalizer, and notes on it. One that is gone cannot be held: what would be made for it
@@ -131,8 +134,8 @@ impl Writer {
             "uid": object.uid(), "resourceVersion": object.resource_version(), "finalizers": rest,
         }}));
         let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
-        let answer = self.api::<K>(&namespace).patch(&object.name_any(), &params, &patch).await;
-        Self::settle(cache, answer)
+        let answer = self.guarded::<K>(&namespace).patch(&object.name_any(), &params, &patch).await;
+        Self::settle(cache, read(answer))
     }
 
     /// Sets the finalizers and annotations that are ours.
@@ -146,7 +149,11 @@ impl Writer {
         let mut body = Self::of::<K>(object, json!({}));
         body["metadata"]["finalizers"] = json!(finalizers);
         body["metadata"]["annotations"] = annotations.clone();
-        self.api::<K>(&namespace).patch(&object.name_any(), &self.params(), &Patch::Apply(body)).await
+        read(
+            self.guarded::<K>(&namespace)
+                .patch(&object.name_any(), &self.params(), &Patch::Apply(body))
+                .await,
+        )
     }
 
     /// Deletes the very object that has this uid. One that is gone is deleted well enough.
@@ -226,10 +233,15 @@ impl Writer {
     }
 }
 
+/// The object that a write was answered with.
+fn read<K>(answer: kube::Result<Legible<K>>) -> kube::Result<K> {
+    answer?.0.map_err(|illegible| kube::Error::SerdeError(serde_json::Error::custom(illegible.error)))
+}
+
 /// Fails if an object was made for the Workload with this uid. One that cannot be read counts only while somebody
 /// holds it: otherwise it is collected with the Workload.
 fn is_no_child<K: Kind>(
-    object: &DeserializeGuard<K>,
+    object: &Legible<K>,
     uid: &str,
     owner: fn(&K) -> &WorkloadRef,
 ) -> Result<(), Failure> {

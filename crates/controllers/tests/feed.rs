@@ -6,12 +6,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, CustomResource,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
-    core::{ApiResource, DeserializeGuard},
+    core::ApiResource,
 };
 use orchestra_apiserver::{Options, ledger};
 use orchestra_controllers::{
     cache::{Cache, Change, Kind},
     feed::{Selection, feed},
+    legible::Legible,
     metrics::Metrics,
     stop::{self, Stopper},
 };
@@ -31,7 +32,7 @@ struct Fed<K> {
 }
 
 impl<K: Kind> Fed<K> {
-    fn start(api: Api<DeserializeGuard<K>>, selection: Selection) -> Self {
+    fn start(api: Api<Legible<K>>, selection: Selection) -> Self {
         let (stopper, stop) = stop::channel();
         let (tell, changes) = mpsc::unbounded_channel();
         let (cache, metrics) = (Cache::default(), Metrics::default());
