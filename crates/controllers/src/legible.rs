@@ -2,7 +2,7 @@
 //!
 //! One object that cannot be read must not keep the others from being read. kube's own guard for this copies every
 //! object twice before it reads it; this one keeps the text. It also leaves out the managed fields, which are half of
-//! most objects and which no controller reads.
+//! most objects: controllers only ask them who wrote which annotation, and so not where there is none.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -36,7 +36,9 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Legible<K> {
             Some(metadata) => serde_json::from_str(metadata.get()).map_err(D::Error::custom)?,
             None => BTreeMap::new(),
         };
-        metadata.remove("managedFields");
+        if !metadata.contains_key("annotations") {
+            metadata.remove("managedFields");
+        }
         let metadata = to_raw_value(&metadata).map_err(D::Error::custom)?;
         fields.insert(Cow::Borrowed("metadata"), &metadata);
         let text = serde_json::to_string(&fields).map_err(D::Error::custom)?;
@@ -87,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_read_without_its_managed_fields() {
+    fn an_object_without_annotations_is_read_without_its_managed_fields() {
         let text = r#"{"type": "ADDED", "object": {"metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
             "data": {"managedFields": "kept"}}}"#;
         let Ok(WatchEvent::Added(Legible(Ok(map)))) =
@@ -97,6 +99,15 @@ mod tests {
         };
         assert_eq!(map.metadata, ObjectMeta { name: Some("a".to_owned()), ..ObjectMeta::default() });
         assert_eq!(map.data.unwrap_or_default(), [("managedFields".to_owned(), "kept".to_owned())].into());
+    }
+
+    #[test]
+    fn who_wrote_an_annotation_is_still_told() {
+        let text = r#"{"metadata": {"annotations": {"a": "b"}, "managedFields": [{"manager": "m"}]}}"#;
+        let Ok(Legible(Ok(map))) = serde_json::from_str::<Legible<ConfigMap>>(text) else {
+            panic!("it cannot be read");
+        };
+        assert_eq!(map.metadata.managed_fields.map(|fields| fields.len()), Some(1));
     }
 
     #[test]

@@ -73,3 +73,17 @@ async fn workloads_whose_names_run_together_do_not_share_claims() {
     platform.until_ready("aa-bb").await;
     assert_eq!(platform.provisioner.instances().len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_other_tools_note_on_a_workload_is_no_part_of_its_document() {
+    let mut platform = Platform::start().await;
+    let spec = json!({"containers": {"app": {"image": "nginx", "variables": {"NOTE": "${metadata.annotations.note}"}}}});
+    platform.apply("shop", spec).await;
+    platform.until_not("shop", ConditionType::RuntimeReady, Reason::ProjectionError).await;
+    let note = json!({"metadata": {"annotations": {"note": "of a tool"}}});
+    let tool = PatchParams { field_manager: Some("tool".to_owned()), ..PatchParams::default() };
+    platform.workloads().patch("shop", &tool, &Patch::Merge(note)).await.unwrap();
+    platform.idle().await;
+    platform.until_not("shop", ConditionType::RuntimeReady, Reason::ProjectionError).await;
+    platform.end().await;
+}
