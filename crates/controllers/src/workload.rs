@@ -93,12 +93,12 @@ impl WorkloadController {
     /// Whether nothing but an address is new, and the report is under way that what is behind it runs: a runtime of ours
     /// publishes just before it says so. Both are told at once.
     fn is_awaited(&self, inputs: &Inputs, status: &WorkloadStatus) -> bool {
-        let is_starting = |plan: &&WorkloadPlan| {
+        let is_starting = |plan: &WorkloadPlan| {
             let phase = plan.status.as_ref().map(|status| status.phase).unwrap_or_default();
             self.classes.contains(&plan.spec.runtime_class) && phase == Phase::Provisioning
         };
         let said = inputs.workload.status.as_ref().filter(|said| said.endpoint.is_none());
-        inputs.plan.as_ref().filter(is_starting).is_some()
+        inputs.plan.as_ref().is_some_and(is_starting)
             && said.is_some_and(|said| *said == WorkloadStatus { endpoint: None, ..status.clone() })
     }
 
