@@ -1,8 +1,8 @@
 //! How a Workload fares in a Kubernetes cluster, by what the cluster says of the objects that were made for it.
 //!
 //! [`rollout`] and [`pod`] read what is needed from objects as they pass by, and [`news`] from what is told about them;
-//! [`cause`] names what is wrong, [`words`] says it without the nouns of the cluster, and [`observe`] decides. What is wrong is looked for only in copies of the
-//! revision that is wanted: what an older one suffers from is over soon.
+//! [`cause`] names what is wrong, [`words`] says it without the nouns of the cluster, and [`observe`] decides. What is
+//! wrong is looked for only in copies of the revision that is wanted: what an older one suffers from is over soon.
 
 pub mod cause;
 pub mod check;
