@@ -28,7 +28,7 @@ use crate::{
     place::{Placed, ProfileReason, Refusal, Terms},
     policy::{self, Effective, Subject, Violation},
     project::Projection,
-    request, revision,
+    render, request, revision,
     sentence::sentence,
     status::{Basis, Line, Runtime},
     teardown::{doom, tear_down, unique_keys},
@@ -269,7 +269,13 @@ impl Steps<'_> {
     /// On which terms it runs where it is placed.
     fn terms(&mut self, placed: &Placed) -> (Kind, Map<String, Json>) {
         match &placed.terms {
-            Terms::Configured { kind, values } => (*kind, values.clone()),
+            Terms::Configured { kind, values } => {
+                let mut values = values.clone();
+                if placed.placement.runtime_class == render::kubernetes::CLASS {
+                    render::kubernetes::heed_namespace(&mut values, &self.inputs.namespace.labels);
+                }
+                (*kind, values)
+            }
             Terms::AsPlanned { because } => {
                 self.explanation.notes.push(because.clone());
                 let plan = self.live.plan.ours().map(|plan| (plan.spec.kind, plan.spec.values.clone()));

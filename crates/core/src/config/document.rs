@@ -7,7 +7,7 @@ use super::{
     fault::Faults,
     shape::{self, Shape, may, must},
 };
-use crate::range::Measure;
+use crate::{range::Measure, render::kubernetes};
 
 const ANY: Shape = Shape::Integer(i64::MIN, i64::MAX);
 
@@ -151,7 +151,7 @@ pub(super) fn values_of(runtime_class: &str) -> Option<&'static Shape> {
     const PROCESS: Shape = Shape::Object(&[ALLOW_VOLUME_SOURCES]);
     const DOCKER: Shape = Shape::Object(&[may("network", Shape::Name), ALLOW_VOLUME_SOURCES]);
     match runtime_class {
-        "kubernetes" => Some(&KUBERNETES),
+        kubernetes::CLASS => Some(&KUBERNETES),
         "process" => Some(&PROCESS),
         "docker" => Some(&DOCKER),
         _ => None,

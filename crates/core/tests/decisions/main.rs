@@ -9,6 +9,7 @@ mod fixpoint;
 mod judging;
 mod random;
 mod revisions;
+mod security;
 mod sharing;
 mod suspension;
 mod table;

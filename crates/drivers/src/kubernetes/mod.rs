@@ -31,6 +31,7 @@ use orchestra_api::{
     plan::{InventoryItem, WorkloadPlanSpec},
 };
 use orchestra_core::render::kubernetes as render;
+pub use orchestra_core::render::kubernetes::CLASS;
 use tokio::{
     sync::{OnceCell, watch as channel},
     task::JoinSet,
@@ -44,8 +45,6 @@ use self::{
 };
 use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target, news::News};
 
-/// The class of plans that are run in the cluster.
-pub const CLASS: &str = "kubernetes";
 /// The name under which fields are owned.
 const MANAGER: &str = "score.dev/kubernetes";
 /// How long the first look at the cluster may take.

@@ -138,7 +138,11 @@ impl Cause {
             }),
             Self::Crash(crash) => degraded(crash.told()),
             Self::CannotStart { container, message } => {
-                degraded(format!("`{container}` cannot be started: {}", ended(&start_fault(message))))
+                let reason = match message.contains(AS_ROOT) {
+                    true => Reason::PolicyViolation,
+                    false => Reason::RuntimeDegraded,
+                };
+                (reason, format!("`{container}` cannot be started: {}", ended(&start_fault(message))))
             }
             Self::Missing { message } => {
                 degraded(format!("Something that it mounts is not there: {}", ended(&missing(message))))

@@ -31,6 +31,10 @@ use serde_json::Value as Json;
 pub(crate) use container::{STARTUP_PATIENCE, STARTUP_PERIOD};
 pub use names::{REVISION, WORKLOAD_UID, is_immutable, service as service_name};
 use values::Values;
+pub(crate) use values::heed_namespace;
+
+/// The class of plans that are run in a cluster.
+pub const CLASS: &str = "kubernetes";
 
 /// What is rendered: a plan, and where it belongs.
 #[derive(Clone, Copy, Debug)]

@@ -80,6 +80,19 @@ pub(crate) enum PodSecurity {
     None,
 }
 
+/// The label of a namespace that says which level of security the cluster insists on there.
+const ENFORCED: &str = "pod-security.kubernetes.io/enforce";
+
+/// Takes as much from what runs as its namespace asks for, unless the platform says how much: else it would be refused.
+pub(crate) fn heed_namespace(values: &mut Map<String, Json>, labels: &BTreeMap<String, String>) {
+    let is_strict = labels.get(ENFORCED).is_some_and(|level| level == "restricted");
+    let is_open = ["podSecurity", "runAsNonRoot"].iter().all(|key| !values.contains_key(*key))
+        && values.get("runAsUser") != Some(&Json::from(0));
+    if is_strict && is_open {
+        values.insert("podSecurity".to_owned(), Json::from("restricted"));
+    }
+}
+
 impl Values {
     /// The settings in a plan, or what is wrong with them.
     pub(crate) fn read(plan: &WorkloadPlanSpec) -> Result<Self, String> {
