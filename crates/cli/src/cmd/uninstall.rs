@@ -67,7 +67,7 @@ async fn uninstall(args: &Uninstall, cluster: &Platform) -> Result<Exit, Trouble
         nothing_is_held(client).await.map_err(trouble)??;
     }
     // First who works, so that nobody makes anew what is removed after it.
-    end(args, cluster).await?;
+    let mut was_there = end(args, cluster).await?;
     let mut objects = manifests::objects(&Settings::default()).map_err(Trouble::No)?;
     objects.extend(of_processes());
     objects.reverse();
@@ -78,7 +78,10 @@ async fn uninstall(args: &Uninstall, cluster: &Platform) -> Result<Exit, Trouble
     });
     for object in goes {
         match api(client, &object).delete(name(&object), &DeleteParams::background()).await {
-            Ok(_) => ui::say(&format!("removed {}", title(&object))),
+            Ok(_) => {
+                ui::say(&format!("removed {}", title(&object)));
+                was_there = true;
+            }
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => return Err(cluster.trouble(&title(&object), error)),
         }
@@ -88,19 +91,25 @@ async fn uninstall(args: &Uninstall, cluster: &Platform) -> Result<Exit, Trouble
         ui::say(&format!("kept {}", kept.join(", ")));
         return Ok(Exit::Yes);
     }
-    remove_namespace(args, cluster).await?;
+    was_there |= remove_namespace(args, cluster).await?;
+    if !was_there {
+        ui::say("nothing to remove: the orchestrator is not installed on this cluster");
+    }
     Ok(Exit::Yes)
 }
 
-/// Ends the processes of the orchestrator.
-async fn end(args: &Uninstall, cluster: &Platform) -> Result<(), Trouble> {
+/// Ends the processes of the orchestrator. Answers whether there were any.
+async fn end(args: &Uninstall, cluster: &Platform) -> Result<bool, Trouble> {
     let client = &cluster.client;
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    match deployments.delete(ORCHESTRA, &DeleteParams::background()).await {
-        Ok(_) => ui::say(&format!("removed Deployment {SYSTEM_NAMESPACE}/{ORCHESTRA}")),
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
+    let was_there = match deployments.delete(ORCHESTRA, &DeleteParams::background()).await {
+        Ok(_) => {
+            ui::say(&format!("removed Deployment {SYSTEM_NAMESPACE}/{ORCHESTRA}"));
+            true
+        }
+        Err(kube::Error::Api(status)) if status.code == 404 => false,
         Err(error) => return Err(cluster.trouble(ORCHESTRA, error)),
-    }
+    };
     let pods: Api<Pod> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let ours = ListParams::default().labels("app.kubernetes.io/name=orchestra");
     until(args.timeout, async || match pods.list_metadata(&ours).await {
@@ -108,7 +117,8 @@ async fn end(args: &Uninstall, cluster: &Platform) -> Result<(), Trouble> {
         Ok(_) => Some("the orchestrator to end".to_owned()),
         Err(error) => Some(format!("an answer about the orchestrator ({error})")),
     })
-    .await
+    .await?;
+    Ok(was_there)
 }
 
 /// What the processes make for themselves.
@@ -216,7 +226,7 @@ fn or_none(listed: kube::Result<ObjectList<DynamicObject>>) -> kube::Result<Vec<
 }
 
 /// Removes the orchestrator's own namespace, unless others have something there.
-async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<(), Trouble> {
+async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<bool, Trouble> {
     let client = &cluster.client;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let ours: BTreeSet<String> = manifests::objects(&Settings::default())
@@ -237,12 +247,12 @@ async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<(), Tr
             ui::say(&format!(
                 "kept Namespace {SYSTEM_NAMESPACE}, which holds {kind} {foreign} of somebody else"
             ));
-            return Ok(());
+            return Ok(true);
         }
     }
     match namespaces.delete(SYSTEM_NAMESPACE, &DeleteParams::background()).await {
         Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
         Err(error) => return Err(cluster.trouble(SYSTEM_NAMESPACE, error)),
     }
     until(args.timeout, async || match namespaces.get_opt(SYSTEM_NAMESPACE).await {
@@ -252,7 +262,7 @@ async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<(), Tr
     })
     .await?;
     ui::say(&format!("removed Namespace {SYSTEM_NAMESPACE}"));
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]
