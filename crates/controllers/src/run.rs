@@ -22,7 +22,10 @@ use std::{
 use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{Api, Client, Resource, ResourceExt};
-use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
+use orchestra_api::{
+    PlatformPolicy, Reason, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan,
+    plan::{Phase, WorkloadPlanStatus},
+};
 use orchestra_core::{config::Ground, provision::neighbour};
 use orchestra_drivers::{Provisioner, Runtime};
 use tokio::task::JoinHandle;
@@ -42,14 +45,11 @@ use crate::{
     stop::{self, Stop, Stopper},
     tally::Tally,
     work::{self, Handle, Worker},
-    workload::WorkloadController,
+    workload::{MOMENT, WorkloadController},
     world::{World, about_workloads, by_workload},
     write::Writer,
 };
 
-/// How long reports of our own on the way to something are gathered before the Workload says them: most often they
-/// come several at once, and the last one is what counts.
-const GATHERING: Duration = Duration::from_millis(20);
 /// How long an address that we publish waits for the report that what is behind it runs, which comes next and wakes at
 /// once.
 const PUBLISHING: Duration = Duration::from_secs(2);
@@ -151,7 +151,10 @@ impl Controllers {
             provisioners.iter().map(|provisioner| provisioner.changes()).collect();
         let classes = runtimes.iter().map(|runtime| runtime.class().to_owned()).collect();
         let workload = WorkloadController::new(world.clone(), writer("workload"), recorder, classes);
-        let (workloads, task) = Worker::start(Arc::new(workload), work.clone(), stop.clone());
+        // Whoever wants a thousand Workloads at once has the first of them soon.
+        let beginning = NonZeroUsize::new(concurrency.get() / 8);
+        let apart = work::Options { beginning, ..work.clone() };
+        let (workloads, task) = Worker::start(Arc::new(workload), apart, stop.clone());
         tasks.push(task);
         let claim = ClaimController::new(world.clone(), writer("claim"), secrets.clone(), provisioners);
         let (claims, task) = Worker::start(Arc::new(claim), work.clone(), stop.clone());
@@ -339,7 +342,7 @@ impl Waker {
         }
         handles
             .workloads
-            .wake(Key::new(&claim.namespace().unwrap_or_default(), &claim.spec.workload_ref.name));
+            .pursue(Key::new(&claim.namespace().unwrap_or_default(), &claim.spec.workload_ref.name));
     }
 
     fn plan(&self, change: &Change<WorkloadPlan>) {
@@ -352,11 +355,10 @@ impl Waker {
                 handles.wake_instance(&claim);
             }
         }
-        let phase = change.object.status.as_ref().map(|status| status.phase).unwrap_or_default();
-        if is_own_report(change) && matches!(phase, Phase::Pending | Phase::Provisioning) {
-            handles.workloads.wake_in(key.clone(), GATHERING);
+        if is_own_report(change) && is_under_way(&change.object) {
+            handles.workloads.pursue_in(key.clone(), MOMENT);
         } else if !is_own_making(change) {
-            handles.workloads.wake(key.clone());
+            handles.workloads.pursue(key.clone());
         }
         if is_other(change) {
             self.count_policies(handles);
@@ -370,13 +372,17 @@ impl Waker {
         let Some(handles) = self.handles.get() else { return };
         let key = Key::of(&change.object);
         if is_own_report(change) && !self.runs(&key) {
-            handles.workloads.wake_in(key.clone(), PUBLISHING);
+            handles.workloads.pursue_in(key.clone(), PUBLISHING);
         } else if !is_own_making(change) {
-            handles.workloads.wake(key.clone());
+            handles.workloads.pursue(key.clone());
         }
         if is_other(change) {
-            handles.plans.wake(key);
             self.count_policies(handles);
+            // Most often it is made before its plan, which wakes in its turn.
+            let is_early = || self.world.plans.get(&key.namespace, &key.name).is_none();
+            if !is_own_making(change) || !is_early() {
+                handles.plans.wake(key);
+            }
         }
     }
 
@@ -396,6 +402,16 @@ impl Waker {
             }
         }
     }
+}
+
+/// Whether a plan is being carried out, and nothing is in its way.
+fn is_under_way(plan: &WorkloadPlan) -> bool {
+    let status = plan.status.as_ref();
+    let is_well = |status: &WorkloadPlanStatus| {
+        matches!(status.phase, Phase::Pending | Phase::Provisioning)
+            && status.reason.is_none_or(|reason| reason == Reason::RuntimeProvisioning)
+    };
+    status.is_none_or(is_well)
 }
 
 /// Whether this is only what our own controllers have reported.

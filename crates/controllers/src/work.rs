@@ -22,7 +22,7 @@ use tracing::Instrument;
 use crate::{
     backoff::Backoff,
     metrics::{Metrics, Outcome},
-    queue::Queue,
+    queue::{Queue, Stage},
     stop::Stop,
 };
 
@@ -64,6 +64,9 @@ pub enum Failure {
 pub struct Options {
     /// Reconciles at a time.
     pub concurrency: NonZeroUsize,
+    /// How many of them are for what is new, and only for that: the others are for what is on its way. Without a number
+    /// they are for both.
+    pub beginning: Option<NonZeroUsize>,
     /// How long reconciles may go on after the stop.
     pub grace: Duration,
     /// Where it counts.
@@ -76,6 +79,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             concurrency: NonZeroUsize::MIN.saturating_add(7),
+            beginning: None,
             grace: Duration::from_secs(10),
             metrics: Metrics::default(),
             random: fastrand::f64,
@@ -108,13 +112,25 @@ impl<K> std::fmt::Debug for Handle<K> {
 impl<K: Ord + Clone> Handle<K> {
     /// Wants a key to be reconciled. It never waits, and may be called from any thread.
     pub fn wake(&self, key: K) {
-        self.queue().push(key);
+        self.queue().push(key, Stage::New);
+        self.0.woken.notify_one();
+    }
+
+    /// Wants a key to be reconciled that is on its way.
+    pub fn pursue(&self, key: K) {
+        self.queue().push(key, Stage::Begun);
         self.0.woken.notify_one();
     }
 
     /// Wants a key to be reconciled after this time, if it is not before.
     pub fn wake_in(&self, key: K, wait: Duration) {
-        self.queue().push_at(key, Instant::now() + wait);
+        self.queue().push_at(key, Instant::now() + wait, Stage::New);
+        self.0.woken.notify_one();
+    }
+
+    /// Wants a key to be reconciled after this time that is on its way.
+    pub fn pursue_in(&self, key: K, wait: Duration) {
+        self.queue().push_at(key, Instant::now() + wait, Stage::Begun);
         self.0.woken.notify_one();
     }
 
@@ -139,7 +155,14 @@ pub struct Worker<R: Reconcile> {
     handle: Handle<R::Key>,
     backoff: Backoff<R::Key, fn() -> f64>,
     tasks: JoinSet<Result<Next, Failure>>,
-    running: HashMap<Id, (R::Key, Instant)>,
+    running: HashMap<Id, Running<R::Key>>,
+}
+
+/// A reconcile in progress.
+struct Running<K> {
+    key: K,
+    stage: Stage,
+    begun: Instant,
 }
 
 /// How a task ended.
@@ -179,33 +202,51 @@ impl<R: Reconcile> Worker<R> {
         self.handle.0.ended.send_replace(true);
     }
 
-    /// Starts as many reconciles as may be, and tells when the next key is due if there is room for it.
+    /// Starts as many reconciles as may be, and tells when the next key is due.
     fn fill(&mut self) -> Option<Instant> {
-        let mut queue = self.handle.queue();
-        while self.running.len() < self.options.concurrency.get() {
-            let now = Instant::now();
-            let Some(key) = queue.take(now) else { break };
-            let span = tracing::info_span!("reconcile", controller = R::NAME, key = %key);
-            let (reconciler, own) = (Arc::clone(&self.reconciler), key.clone());
-            let task = async move { reconciler.reconcile(&own).await }.instrument(span);
-            self.running.insert(self.tasks.spawn(task).id(), (key, now));
+        let handle = self.handle.clone();
+        let mut queue = handle.queue();
+        queue.ripen(Instant::now());
+        // What is on its way comes first.
+        for stage in [Stage::Begun, Stage::New] {
+            while self.has_room(stage) {
+                let begun = Instant::now();
+                let Some(key) = queue.take(begun, stage) else { break };
+                let span = tracing::info_span!("reconcile", controller = R::NAME, key = %key);
+                let (reconciler, own) = (Arc::clone(&self.reconciler), key.clone());
+                let task = async move { reconciler.reconcile(&own).await }.instrument(span);
+                self.running.insert(self.tasks.spawn(task).id(), Running { key, stage, begun });
+            }
         }
         self.options.metrics.queue_depth(R::NAME, queue.depth());
-        queue.next_due().filter(|_| self.running.len() < self.options.concurrency.get())
+        queue.next_due()
+    }
+
+    /// Whether there is room for one more of a stage.
+    fn has_room(&self, stage: Stage) -> bool {
+        let all = self.options.concurrency.get();
+        let Some(beginning) = self.options.beginning else { return self.running.len() < all };
+        let room = match stage {
+            Stage::New => beginning.get().min(all),
+            Stage::Begun => all.saturating_sub(beginning.get()).max(1),
+        };
+        self.running.values().filter(|running| running.stage == stage).count() < room
     }
 
     /// Decides what follows from the end of a reconcile.
     fn settle(&mut self, joined: Joined) {
         let id = joined.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-        let Some((key, begun)) = self.running.remove(&id) else { return };
+        let Some(Running { key, stage, begun }) = self.running.remove(&id) else { return };
         let now = Instant::now();
         let (outcome, again) = self.judge(&key, joined.map(|(_, result)| result));
         self.options.metrics.reconciled(R::NAME, outcome, now.duration_since(begun));
         let mut queue = self.handle.queue();
         match again {
-            Some(Duration::ZERO) => queue.push(key.clone()),
+            Some(Duration::ZERO) => queue.push(key.clone(), stage),
             // What is too far off to be told is as good as never.
-            Some(wait) => now.checked_add(wait).into_iter().for_each(|at| queue.push_at(key.clone(), at)),
+            Some(wait) => {
+                now.checked_add(wait).into_iter().for_each(|at| queue.push_at(key.clone(), at, stage));
+            }
             None => {}
         }
         queue.done(&key);

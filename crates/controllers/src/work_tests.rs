@@ -106,6 +106,10 @@ struct Gated {
 }
 
 fn gated(concurrency: usize) -> Gated {
+    gated_with(options(concurrency))
+}
+
+fn gated_with(options: Options) -> Gated {
     let (stopper, stop) = stop::channel();
     let (begins, begun) = mpsc::unbounded_channel();
     let (gate, ended) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -119,7 +123,7 @@ fn gated(concurrency: usize) -> Gated {
             Ok(Next::AwaitChange)
         }
     });
-    let (handle, task) = Worker::start(reconciler, options(concurrency), stop);
+    let (handle, task) = Worker::start(reconciler, options, stop);
     Gated { handle, task, stopper, begun, gate, ended }
 }
 
@@ -135,6 +139,27 @@ async fn no_more_than_the_given_number_run_at_a_time() {
     worker.gate.add_permits(10);
     worker.handle.idle().await;
     assert_eq!(worker.ended.load(SeqCst), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_new_ones_leave_room_for_what_is_on_its_way_and_the_other_way_round() {
+    let mut worker = gated_with(Options { beginning: NonZeroUsize::new(2), ..options(5) });
+    let begun = async |worker: &mut Gated| {
+        let mut begun = Vec::new();
+        while let Ok(Some(key)) = tokio::time::timeout(Duration::from_secs(1), worker.begun.recv()).await {
+            begun.push(key);
+        }
+        begun
+    };
+    (0..9).for_each(|n| worker.handle.wake(format!("a/new-{n}")));
+    assert_eq!(begun(&mut worker).await, ["a/new-0", "a/new-1"]);
+    // One of those that wait is on its way, as it turns out.
+    worker.handle.pursue("a/new-8".to_owned());
+    (0..9).for_each(|n| worker.handle.pursue(format!("a/on-its-way-{n}")));
+    assert_eq!(begun(&mut worker).await, ["a/new-8", "a/on-its-way-0", "a/on-its-way-1"]);
+    worker.gate.add_permits(18);
+    worker.handle.idle().await;
+    assert_eq!(worker.ended.load(SeqCst), 18);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,11 @@
 //!
 //! It gathers, decides, carries out, and then says what came of it. It alone writes the status of Workloads.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, ResourceExt};
@@ -13,6 +17,7 @@ use orchestra_core::{
     plan, status,
 };
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::{
     key::Key,
@@ -22,6 +27,9 @@ use crate::{
     write::Writer,
 };
 
+/// How long something may be on its way before the Workload says so: most often it has arrived by then.
+pub(crate) const MOMENT: Duration = Duration::from_millis(500);
+
 /// The workload controller.
 #[derive(Debug)]
 pub struct WorkloadController {
@@ -30,12 +38,14 @@ pub struct WorkloadController {
     recorder: Recorder,
     /// The classes that have a runtime of ours.
     classes: BTreeSet<String>,
+    /// Since when those are on their way of which nothing was said yet.
+    begun: Mutex<BTreeMap<Key, Instant>>,
 }
 
 impl WorkloadController {
     /// A controller of this world, with runtimes of these classes at hand.
     pub fn new(world: World, writer: Writer, recorder: Recorder, classes: BTreeSet<String>) -> Self {
-        Self { world, writer, recorder, classes }
+        Self { world, writer, recorder, classes, begun: Mutex::default() }
     }
 
     /// A plan as it is written. One for a runtime of ours is held by it from the beginning, which saves the runtime a write;
@@ -102,15 +112,34 @@ impl WorkloadController {
             && said.is_some_and(|said| *said == WorkloadStatus { endpoint: None, ..status.clone() })
     }
 
-    async fn report(&self, inputs: &Inputs, decision: &Decision, applied: &Applied) -> Result<(), Failure> {
+    /// How long it is still worth waiting before anything is said.
+    fn patience(&self, key: &Key, is_only_begun: bool) -> Option<Duration> {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let rest = is_only_begun.then(|| {
+            let since = *begun.entry(key.clone()).or_insert(now);
+            MOMENT.saturating_sub(now.duration_since(since))
+        });
+        let rest = rest.filter(|rest| !rest.is_zero());
+        if rest.is_none() {
+            begun.remove(key);
+        }
+        rest
+    }
+
+    async fn report(
+        &self,
+        inputs: &Inputs,
+        decision: &Decision,
+        status: &WorkloadStatus,
+    ) -> Result<(), Failure> {
         let workload = &inputs.workload;
-        let status = decision.basis.report(applied);
         let previous = &decision.basis.previous;
-        if workload.status.as_ref() == Some(&status) || self.is_awaited(inputs, &status) {
+        if workload.status.as_ref() == Some(status) || self.is_awaited(inputs, status) {
             return Ok(());
         }
-        self.writer.status(&self.world.workloads, workload, &status).await?;
-        for event in status::events(previous, &status) {
+        self.writer.status(&self.world.workloads, workload, status).await?;
+        for event in status::events(previous, status) {
             let severity = if event.warning { Severity::Warning } else { Severity::Normal };
             let (reason, note) = (event.reason.to_string(), event.note);
             self.recorder.record(
@@ -133,6 +162,7 @@ impl Reconcile for WorkloadController {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(workload) = self.world.workloads.get(&key.namespace, &key.name) else {
+            self.patience(key, false);
             return Ok(Next::AwaitChange);
         };
         // Which policies hold depends on the namespace: before it is known, nothing is decided. It wakes when it is.
@@ -159,7 +189,16 @@ impl Reconcile for WorkloadController {
         if let Err(Failure::Transient(why)) = &carried_out {
             applied.trouble = Some(why.clone());
         }
-        self.report(&inputs, &decision, &applied).await?;
+        let status = decision.basis.report(&applied);
+        // A runtime of ours tells more at once; another's may take its time.
+        let plan = decision.plan.as_ref().or(inputs.plan.as_ref());
+        let is_ours = plan.is_some_and(|plan| self.classes.contains(&plan.spec.runtime_class));
+        let is_only_begun =
+            carried_out.is_ok() && is_ours && status::is_only_begun(inputs.workload.status.as_ref(), &status);
+        if let Some(rest) = self.patience(key, is_only_begun) {
+            return Ok(Next::After(rest));
+        }
+        self.report(&inputs, &decision, &status).await?;
         carried_out?;
         // What the API refused may be allowed by a change that nobody tells us of.
         match applied.denials().next() {

@@ -52,8 +52,9 @@ impl Writer {
         Api::namespaced(self.client.clone(), namespace)
     }
 
+    /// An apply refuses fields that are not known in any case. To warn of repeated ones, a server would read everything twice.
     fn params(&self) -> PatchParams {
-        PatchParams::apply(&self.manager).force()
+        PatchParams::apply(&self.manager).force().validation_ignore()
     }
 
     /// Makes an object, or makes it be as given. The API may refuse it for good, which is an answer to report.

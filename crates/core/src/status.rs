@@ -256,6 +256,13 @@ pub struct Event {
     pub note: String,
 }
 
+/// Whether a status only says that something was begun of which nothing was said before. All is well so far, and most often
+/// there is more to say in a moment.
+pub fn is_only_begun(previous: Option<&WorkloadStatus>, status: &WorkloadStatus) -> bool {
+    let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready);
+    previous.is_none() && ready.is_some_and(|ready| ready.reason == Reason::RuntimeProvisioning)
+}
+
 /// What is worth telling about a change of status: that the Workload became ready, and everything that needs
 /// somebody's attention. Progress is not told; it is in the status.
 pub fn events(previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {

@@ -29,6 +29,14 @@ async fn a_workload_takes_at_most_eight_writes_and_two_events_to_become_ready() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workload_that_is_long_on_its_way_says_so() {
+    let platform = Platform::start().await;
+    platform.runtime.script("default", "hello", RunScript::Start);
+    platform.apply("hello", web()).await;
+    platform.until_not("hello", ConditionType::Ready, Reason::RuntimeProvisioning).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_that_start_again_write_nothing_about_workloads_that_are_ready() {
     let mut platform = Platform::start().await;
     platform.policy("memory", json!({"limits": {"claims": 5}})).await;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use orchestra_api::{Reason, plan::Phase, workload::WorkloadStatus};
+use orchestra_core::status::is_only_begun;
 use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
@@ -216,4 +217,22 @@ fn the_document_lists_every_condition_with_every_reason_and_a_test_for_each() {
         assert!(says.split(' ').any(|said| said == pair), "{} does not show {pair}", row[5]);
         assert!(row[3..5].iter().all(|cell| cell.ends_with('.')), "{pair}: meaning and remedy are sentences");
     }
+}
+
+#[test]
+fn only_that_something_new_is_on_its_way_can_wait_a_moment_before_it_is_said() {
+    let settled = |document: serde_json::Value, running: Running| {
+        let mut world = World::with(document);
+        world.running = running;
+        world.settle()
+    };
+    let plain = json!({"containers": {"app": {"image": "nginx"}}});
+    let begun = settled(plain.clone(), Running::Absent);
+    assert!(is_only_begun(None, &begun));
+    assert!(!is_only_begun(Some(&begun), &begun), "something was said before");
+    let broken = Running::Says(Phase::Failed, Some(Reason::QuotaExceeded));
+    assert!(!is_only_begun(None, &settled(plain.clone(), broken)));
+    assert!(!is_only_begun(None, &settled(plain, Running::Says(Phase::Ready, None))));
+    let mistaken = json!({"containers": {"app": {"imagee": "nginx"}}});
+    assert!(!is_only_begun(None, &settled(mistaken, Running::Absent)));
 }

@@ -153,7 +153,8 @@ impl Kubernetes {
         uid: Option<&str>,
     ) -> kube::Result<DynamicObject> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let mut params = PatchParams::apply(MANAGER);
+        // An apply refuses fields that are not known in any case. To warn of repeated ones, a server would read it twice.
+        let mut params = PatchParams::apply(MANAGER).validation_ignore();
         params.force = uid.is_some();
         let mut body = object.clone();
         match uid {
