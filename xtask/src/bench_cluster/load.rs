@@ -10,26 +10,28 @@ use std::{
 use futures_util::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::{
     api::{
+        apps::v1::Deployment,
         coordination::v1::Lease,
-        core::v1::{ConfigMap, Namespace},
+        core::v1::{ConfigMap, Namespace, Service},
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, Client, Config, ResourceExt,
-    api::{ListParams, Patch, PatchParams, WatchEvent, WatchParams},
+    api::{ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
 use orchestra_api::{ConditionStatus, ConditionType, SYSTEM_NAMESPACE, Workload, config, crd};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::Failure;
 
 /// By this name the server knows this process.
 pub(super) const AGENT: &str = "orchestra-bench";
-/// Where Workloads are put, and where one is put before anything is measured.
+/// Where Workloads are put, where one is put before anything is measured, and where nobody looks at them.
 const NAMESPACE: &str = "bench";
 const WARM: &str = "bench-warm";
+const FLOOR: &str = "bench-floor";
 /// Requests at a time.
 const AT_ONCE: usize = 16;
 /// How long anything may take.
@@ -74,7 +76,7 @@ impl Cluster {
             definitions.patch(&name, &apply, &Patch::Apply(definition)).await?;
         }
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM] {
+        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM, FLOOR] {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             namespaces.patch(name, &apply, &Patch::Apply(namespace)).await?;
         }
@@ -113,6 +115,35 @@ impl Cluster {
             .await
     }
 
+    /// Does what cannot be done without, whoever does it: stores Workloads, makes a Deployment and a Service for each, and waits
+    /// until all Deployments are ready. No program is at work.
+    pub(super) async fn floor(&self, count: usize) -> Result<(), Failure> {
+        let workloads = self.workloads(FLOOR);
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), FLOOR);
+        let services: Api<Service> = Api::namespaced(self.client.clone(), FLOOR);
+        stream::iter((0..count).map(Ok::<_, Failure>))
+            .try_for_each_concurrent(AT_ONCE, async |index| {
+                let name = format!("app-{index}");
+                put(&workloads, &name).await?;
+                let (deployment, service) = bare(&name);
+                deployments.create(&PostParams::default(), &serde_json::from_value(deployment)?).await?;
+                services.create(&PostParams::default(), &serde_json::from_value(service)?).await?;
+                Ok(())
+            })
+            .await?;
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let all = deployments.list(&ListParams::default()).await?;
+            let is_ready =
+                |one: &&Deployment| one.status.as_ref().is_some_and(|it| it.ready_replicas == Some(1));
+            if all.items.iter().filter(is_ready).count() >= count {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Err("not everything was played in time".into())
+    }
+
     /// Applies one more.
     pub(super) async fn apply_one(&self, name: &str) -> Result<(), Failure> {
         put(&self.workloads(NAMESPACE), name).await
@@ -137,6 +168,18 @@ impl Cluster {
         }
         Err("nobody leads".into())
     }
+}
+
+/// The least that runs what the Workload says: a Deployment and a Service.
+fn bare(name: &str) -> (Json, Json) {
+    let labels = json!({"app": name});
+    let pod = json!({"containers": [{"name": "main", "image": "nginx:1.27", "env": [{"name": "NAME", "value": name}]}]});
+    let deployment = json!({
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+    });
+    let service = json!({"metadata": {"name": name}, "spec": {"selector": labels, "ports": [{"port": 80}]}});
+    (deployment, service)
 }
 
 async fn put(workloads: &Api<Workload>, name: &str) -> Result<(), Failure> {

@@ -5,6 +5,9 @@
 //! Deployment that it is ready as soon as it is there ([`player`]), so that only the control plane is measured. What was
 //! written is read from the server's own audit log ([`audit`]), not from what we believe to have sent.
 //!
+//! The same Workloads are also stored with nobody to look at them, and a bare Deployment and Service made for each: what that
+//! takes is the floor, below which no control plane can come on this machine.
+//!
 //! It is for a cluster that is thrown away: what it made is left behind.
 
 #![allow(clippy::cast_precision_loss, reason = "figures are printed with one digit")]
@@ -107,6 +110,13 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
     cluster.until_ready(wish.workloads + 1).await?;
     let failover = began.elapsed();
     third.end()?;
+
+    eprintln!("{} Workloads with nobody to look at them…", wish.workloads);
+    let bare_before = server.map(process::usage).transpose()?;
+    let began = Instant::now();
+    cluster.floor(wish.workloads).await?;
+    let floor = began.elapsed();
+    let bare_after = server.map(process::usage).transpose()?;
     playing.abort();
 
     let count = wish.workloads as f64;
@@ -115,16 +125,22 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
     };
     let events: usize =
         written.iter().filter(|(what, _)| what.contains(" events")).map(|(_, count)| count).sum();
-    let server_cpu = server_before.zip(server_after).map(|(before, after)| after.cpu - before.cpu);
+    let spent = |before: Option<Usage>, after: Option<Usage>| {
+        before.zip(after).map(|(before, after)| rounded(after.cpu - before.cpu))
+    };
     Ok(json!({
         "workloads": wish.workloads,
         "secondsToApply": rounded(applied.as_secs_f64()),
         "secondsToAllReady": rounded(ready.as_secs_f64()),
+        "floor": {
+            "seconds": rounded(floor.as_secs_f64()), "apiServerCpuSeconds": spent(bare_before, bare_after),
+            "timesAllReady": rounded(ready.as_secs_f64() / floor.as_secs_f64()),
+        },
         "writesPerWorkload": rounded(own(&written) as f64 / count),
         "eventsPerWorkload": rounded(events as f64 / count),
         "writes": written,
         "cpuSeconds": rounded(busy.cpu - idle.cpu),
-        "apiServerCpuSeconds": server_cpu.map(rounded),
+        "apiServerCpuSeconds": spent(server_before, server_after),
         "rssMiB": {
             "idle": rounded(idle.rss), "all": rounded(held.rss), "restarted": rounded(restarted.rss),
         },
