@@ -131,20 +131,18 @@ proptest! {
                     *due = (at.min(due.0), stage.max(due.1));
                     queue.push_at(key, at, stage);
                 }
-                Step::Take(stage) => match queue.take(now, stage) {
-                    Some(key) => {
+                Step::Take(stage) => {
+                    if let Some(key) = queue.take(now, stage) {
                         prop_assert!(!working.contains(&key), "{key:?} is already worked on");
                         let due = owed.remove(&key);
-                        prop_assert!(
-                            due.is_some_and(|due| due.0 <= now && due.1 == stage), "{key:?} was due {due:?}"
-                        );
+                        let is_due = due.is_some_and(|due| due.0 <= now && due.1 == stage);
+                        prop_assert!(is_due, "{key:?} was due {due:?}");
                         working.push(key);
-                    }
-                    None => {
+                    } else {
                         let mut open = owed.iter().filter(|(key, _)| !working.contains(key));
                         prop_assert!(open.all(|(_, due)| due.0 > now || due.1 != stage));
                     }
-                },
+                }
                 Step::Done(at) if at < working.len() => queue.done(&working.swap_remove(at)),
                 Step::Done(_) => {}
                 Step::Pass(wait) => now += Duration::from_millis(wait),

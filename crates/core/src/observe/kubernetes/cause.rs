@@ -138,10 +138,8 @@ impl Cause {
             }),
             Self::Crash(crash) => degraded(crash.told()),
             Self::CannotStart { container, message } => {
-                let reason = match message.contains(AS_ROOT) {
-                    true => Reason::PolicyViolation,
-                    false => Reason::RuntimeDegraded,
-                };
+                let is_forbidden = message.contains(AS_ROOT);
+                let reason = if is_forbidden { Reason::PolicyViolation } else { Reason::RuntimeDegraded };
                 (reason, format!("`{container}` cannot be started: {}", ended(&start_fault(message))))
             }
             Self::Missing { message } => {
