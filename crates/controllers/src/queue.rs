@@ -132,19 +132,18 @@ impl<K: Ord + Clone> Queue<K> {
     pub fn push_at(&mut self, key: K, at: Instant, stage: Stage) {
         let place = self.keys.entry(key.clone()).or_default();
         let stage = place.reach(stage);
-        match place.wanted {
-            Some(Due::Now) => return self.push(key, stage),
-            Some(Due::At(later)) if later > at && !place.working => {
-                self.later.remove(&(later, key.clone()));
-            }
-            _ => {}
+        if place.wanted == Some(Due::Now) {
+            return self.push(key, stage);
         }
         place.stage = stage;
-        if !matches!(place.wanted, Some(Due::At(earlier)) if earlier <= at) {
-            place.wanted = Some(Due::At(at));
-            if !place.working {
-                self.later.insert((at, key));
-            }
+        match place.wanted {
+            Some(Due::At(earlier)) if earlier <= at => return,
+            Some(Due::At(later)) if !place.working => drop(self.later.remove(&(later, key.clone()))),
+            _ => {}
+        }
+        place.wanted = Some(Due::At(at));
+        if !place.working {
+            self.later.insert((at, key));
         }
     }
 

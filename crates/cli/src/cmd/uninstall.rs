@@ -225,7 +225,7 @@ fn or_none(listed: kube::Result<ObjectList<DynamicObject>>) -> kube::Result<Vec<
     }
 }
 
-/// Removes the orchestrator's own namespace, unless others have something there.
+/// Removes the orchestrator's own namespace, unless others have something there. Answers whether there was one.
 async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<bool, Trouble> {
     let client = &cluster.client;
     let namespaces: Api<Namespace> = Api::all(client.clone());
