@@ -156,7 +156,7 @@ impl ClaimController {
         if claim.status.as_ref() == Some(status) {
             return Ok(());
         }
-        self.writer.status(&self.world.claims, claim, status).await
+        self.writer.status(&self.world.claims, claim, status).await.map(drop)
     }
 
     async fn let_go(&self, claim: &ResourceClaim) -> Result<(), Failure> {

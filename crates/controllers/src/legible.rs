@@ -4,17 +4,17 @@
 //! object twice before it reads it; this one keeps the text. It also leaves out the managed fields, which are half of
 //! most objects: controllers only ask them who wrote which annotation, and so not where there is none.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeOwned, Error as _},
+    de::{DeserializeOwned, Error as _, IgnoredAny},
 };
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
-/// An object, or why it cannot be read. It can be read from JSON only.
+/// An object, or why it cannot be read. It can be read from JSON in memory only.
 #[derive(Clone, Debug)]
 pub struct Legible<K>(pub Result<K, Illegible>);
 
@@ -27,28 +27,54 @@ pub struct Illegible {
     pub metadata: ObjectMeta,
 }
 
+/// Where the managed fields of an object stand, and whether anybody asks for them.
+#[derive(Deserialize)]
+struct Outline<'a> {
+    #[serde(borrow, default)]
+    metadata: Noted<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Noted<'a> {
+    #[serde(borrow)]
+    managed_fields: Option<&'a RawValue>,
+    annotations: Option<IgnoredAny>,
+}
+
 impl<'de, K: DeserializeOwned> Deserialize<'de> for Legible<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let told = Box::<RawValue>::deserialize(deserializer)?;
-        let mut fields: BTreeMap<Cow<'_, str>, &RawValue> =
-            serde_json::from_str(told.get()).map_err(D::Error::custom)?;
-        let mut metadata: BTreeMap<Cow<'_, str>, &RawValue> = match fields.get("metadata") {
-            Some(metadata) => serde_json::from_str(metadata.get()).map_err(D::Error::custom)?,
-            None => BTreeMap::new(),
-        };
-        if !metadata.contains_key("annotations") {
-            metadata.remove("managedFields");
+        let told = <&RawValue>::deserialize(deserializer)?.get();
+        // A list would be read as the fields of an object, in their order.
+        if !told.starts_with('{') {
+            return Err(D::Error::custom("an object was expected"));
         }
-        let metadata = to_raw_value(&metadata).map_err(D::Error::custom)?;
-        fields.insert(Cow::Borrowed("metadata"), &metadata);
-        let text = serde_json::to_string(&fields).map_err(D::Error::custom)?;
+        let Outline { metadata } = serde_json::from_str(told).map_err(D::Error::custom)?;
+        let fields = metadata.managed_fields.filter(|_| metadata.annotations.is_none());
+        let text = fields.map_or(Cow::Borrowed(told), |fields| without(told, fields.get()));
         match serde_json::from_str(&text) {
             Ok(object) => Ok(Self(Ok(object))),
             Err(error) => {
-                let metadata = serde_json::from_str(metadata.get()).map_err(D::Error::custom)?;
+                let Named { metadata } = serde_json::from_str(&text).map_err(D::Error::custom)?;
                 Ok(Self(Err(Illegible { error: error.to_string(), metadata })))
             }
         }
+    }
+}
+
+/// What is known of an object that cannot be read.
+#[derive(Deserialize)]
+struct Named {
+    #[serde(default)]
+    metadata: ObjectMeta,
+}
+
+/// A text with an empty list in the place of one part of it.
+fn without<'a>(text: &'a str, part: &str) -> Cow<'a, str> {
+    let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+    match (text.get(..start), text.get(start.wrapping_add(part.len())..)) {
+        (Some(before), Some(after)) => Cow::Owned([before, "[]", after].concat()),
+        _ => Cow::Borrowed(text),
     }
 }
 
@@ -97,7 +123,8 @@ mod tests {
         else {
             panic!("it cannot be read");
         };
-        assert_eq!(map.metadata, ObjectMeta { name: Some("a".to_owned()), ..ObjectMeta::default() });
+        let fields = map.metadata.managed_fields.clone().unwrap_or_default();
+        assert_eq!((map.metadata.name.as_deref(), fields), (Some("a"), Vec::new()));
         assert_eq!(map.data.unwrap_or_default(), [("managedFields".to_owned(), "kept".to_owned())].into());
     }
 

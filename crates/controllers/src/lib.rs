@@ -30,6 +30,7 @@ pub mod lease;
 pub mod legible;
 pub mod metrics;
 mod neighbourhood;
+mod patience;
 pub mod plan;
 pub mod policy;
 pub mod queue;

@@ -2,7 +2,8 @@
 //!
 //! It alone writes the status of plans and exposures whose class has a runtime of ours; other classes are left to
 //! others. Everything that will be made is written down before it is made, and everything that is taken down is taken
-//! down from what was written.
+//! down from what was written. Of a new plan nothing more needs to be written down: it tells itself what its runtime makes,
+//! and the workload controller leaves it as it is until something was said of it (ADR 0015).
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -20,6 +21,7 @@ use serde_json::json;
 use crate::{
     deadline::in_time,
     key::Key,
+    patience::Patience,
     secrets::NamespaceSecrets,
     work::{Failure, Next, Reconcile},
     world::World,
@@ -35,6 +37,7 @@ pub struct PlanController {
     writer: Writer,
     secrets: NamespaceSecrets,
     runtimes: BTreeMap<String, Arc<dyn Runtime>>,
+    patience: Patience,
 }
 
 impl fmt::Debug for PlanController {
@@ -52,19 +55,24 @@ impl PlanController {
         runtimes: impl IntoIterator<Item = Arc<dyn Runtime>>,
     ) -> Self {
         let runtimes = runtimes.into_iter().map(|runtime| (runtime.class().to_owned(), runtime)).collect();
-        Self { world, writer, secrets, runtimes }
+        Self { world, writer, secrets, runtimes, patience: Patience::default() }
     }
 
-    /// Where the things were made that the status lists.
-    fn made_at(plan: &WorkloadPlan) -> Option<&Placement> {
-        let status = plan.status.as_ref().filter(|status| !status.inventory.is_empty())?;
-        status.placement.as_ref()
+    /// What was made for a plan, and where; or may have been made, where nothing was said of it yet.
+    fn made(&self, plan: &WorkloadPlan) -> Option<(Placement, Vec<InventoryItem>)> {
+        let (place, inventory) = match &plan.status {
+            Some(status) => (status.placement.clone()?, status.inventory.clone()),
+            None => {
+                let runtime = self.runtimes.get(&plan.spec.runtime_class)?;
+                (plan.spec.placement(), runtime.inventory(&target(plan)))
+            }
+        };
+        (!inventory.is_empty()).then_some((place, inventory))
     }
 
     /// Takes down what was written down; `None` if nothing is left.
     async fn take_down(&self, plan: &WorkloadPlan) -> Result<Option<(String, Option<Failure>)>, Failure> {
-        let Some(place) = Self::made_at(plan) else { return Ok(None) };
-        let inventory = plan.status.as_ref().map(|status| status.inventory.clone()).unwrap_or_default();
+        let Some((place, inventory)) = self.made(plan) else { return Ok(None) };
         let Some(runtime) = self.runtimes.get(&place.runtime_class) else {
             // Another's work: its own controller takes it down.
             let message = format!("Waiting for the runtime `{}` to stop what it runs.", place.runtime_class);
@@ -123,7 +131,7 @@ impl PlanController {
         if !plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME) {
             self.writer.hold(&self.world.plans, plan, finalizer::RUNTIME, &json!({})).await?;
         }
-        if Self::made_at(plan).is_some_and(|place| *place != here) {
+        if self.made(plan).is_some_and(|(place, _)| place != here) {
             if let Some((message, failure)) = self.take_down(plan).await? {
                 let status = WorkloadPlanStatus {
                     phase: Phase::Provisioning,
@@ -142,16 +150,16 @@ impl PlanController {
         }
         let target = target(plan);
         let wanted = runtime.inventory(&target);
+        let mut written = plan.status.clone();
         let noted = union(&before.inventory, &wanted);
-        if noted != before.inventory || before.placement.as_ref() != Some(&here) {
-            self.say(plan, said(Phase::Provisioning, Reason::RuntimeProvisioning, None, noted.clone()))
-                .await?;
+        let is_noted = noted == before.inventory && before.placement.as_ref() == Some(&here);
+        if plan.status.is_some() && !is_noted {
+            let status = said(Phase::Provisioning, Reason::RuntimeProvisioning, None, noted.clone());
             // Nothing is made that is not written down: the plan may be gone, although it was held.
-            let name = (plan.namespace().unwrap_or_default(), plan.name_any());
-            let known = self.world.plans.get(&name.0, &name.1).filter(|known| known.uid() == plan.uid());
-            if known.and_then(|known| known.status).is_none_or(|status| status.inventory != noted) {
+            if !self.writer.status(&self.world.plans, plan, &status).await? {
                 return Err(Failure::Conflict("what will be made could not be written down".to_owned()));
             }
+            written = Some(status);
         }
         let secrets = self.secrets.of(&target.namespace);
         let observed = match in_time(runtime.apply(&target, &secrets)).await {
@@ -184,16 +192,22 @@ impl PlanController {
         if let Some(exposures) = exposures {
             self.publish(plan, exposures, status.phase).await?;
         }
-        self.say(plan, status).await?;
+        let is_only_begun = written.is_none() && failure.is_none() && is_under_way(Some(&status));
+        if let Some(rest) = self.patience.rest(&Key::of(plan), is_only_begun) {
+            return Ok(Next::After(rest));
+        }
+        if written.as_ref() != Some(&status) {
+            self.writer.status(&self.world.plans, plan, &status).await?;
+        }
         failure.map_or(Ok(next), Err)
     }
 
+    /// Says how it fares, unless just that was said before.
     async fn say(&self, plan: &WorkloadPlan, status: WorkloadPlanStatus) -> Result<(), Failure> {
-        let known = self.world.plans.get(&plan.namespace().unwrap_or_default(), &plan.name_any());
-        if known.is_some_and(|known| known.status.as_ref() == Some(&status)) {
-            return Ok(());
+        if plan.status.as_ref() != Some(&status) {
+            self.writer.status(&self.world.plans, plan, &status).await?;
         }
-        self.writer.status(&self.world.plans, plan, &status).await
+        Ok(())
     }
 
     /// Publishes addresses on the exposure of the same Workload. What is only just being started has none, and none to
@@ -236,7 +250,8 @@ impl PlanController {
         if exposure.status.as_ref() == Some(&status) {
             return Ok(());
         }
-        self.writer.status(&self.world.exposures, exposure, &status).await
+        self.writer.status(&self.world.exposures, exposure, &status).await?;
+        Ok(())
     }
 }
 
@@ -251,6 +266,7 @@ impl Reconcile for PlanController {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(plan) = self.world.plans.get(&key.namespace, &key.name) else {
+            self.patience.rest(key, false);
             return Ok(Next::AwaitChange);
         };
         if plan.metadata.deletion_timestamp.is_some() {
@@ -269,11 +285,12 @@ impl Reconcile for PlanController {
 impl PlanController {
     /// The plan is another runtime's now: what we made for it goes, and then it is theirs.
     async fn hand_over(&self, plan: &WorkloadPlan) -> Result<Next, Failure> {
+        let made = self.made(plan);
         let made_here =
-            Self::made_at(plan).is_some_and(|place| self.runtimes.contains_key(&place.runtime_class));
+            made.as_ref().is_some_and(|(place, _)| self.runtimes.contains_key(&place.runtime_class));
         let is_held = plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME);
         // What a runtime of ours has made that is not at hand now, is held until the runtime is back.
-        let made_by_absent = !made_here && Self::made_at(plan).is_some();
+        let made_by_absent = !made_here && made.is_some();
         if made_by_absent || (!made_here && !is_held) {
             return Ok(Next::AwaitChange);
         }
@@ -289,6 +306,14 @@ impl PlanController {
         self.writer.take_off(&self.world.plans, plan, finalizer::RUNTIME).await?;
         Ok(Next::AwaitChange)
     }
+}
+
+/// Whether a plan is being carried out, and nothing is in its way.
+pub(crate) fn is_under_way(status: Option<&WorkloadPlanStatus>) -> bool {
+    status.is_none_or(|status| {
+        matches!(status.phase, Phase::Pending | Phase::Provisioning)
+            && status.reason.is_none_or(|reason| reason == Reason::RuntimeProvisioning)
+    })
 }
 
 fn target(plan: &WorkloadPlan) -> Target {

@@ -22,10 +22,7 @@ use std::{
 use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{Api, Client, Resource, ResourceExt};
-use orchestra_api::{
-    PlatformPolicy, Reason, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan,
-    plan::{Phase, WorkloadPlanStatus},
-};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
 use orchestra_core::{config::Ground, provision::neighbour};
 use orchestra_drivers::{Provisioner, Runtime};
 use tokio::task::JoinHandle;
@@ -37,7 +34,8 @@ use crate::{
     key::Key,
     legible::Legible,
     metrics::Metrics,
-    plan::PlanController,
+    patience::MOMENT,
+    plan::{PlanController, is_under_way},
     policy::{AllPolicies, PolicyController},
     record::Recorder,
     secrets::NamespaceSecrets,
@@ -45,7 +43,7 @@ use crate::{
     stop::{self, Stop, Stopper},
     tally::Tally,
     work::{self, Handle, Worker},
-    workload::{MOMENT, WorkloadController},
+    workload::WorkloadController,
     world::{World, about_workloads, by_workload},
     write::Writer,
 };
@@ -355,7 +353,7 @@ impl Waker {
                 handles.wake_instance(&claim);
             }
         }
-        if is_own_report(change) && is_under_way(&change.object) {
+        if is_own_report(change) && is_under_way(change.object.status.as_ref()) {
             handles.workloads.pursue_in(key.clone(), MOMENT);
         } else if !is_own_making(change) {
             handles.workloads.pursue(key.clone());
@@ -402,16 +400,6 @@ impl Waker {
             }
         }
     }
-}
-
-/// Whether a plan is being carried out, and nothing is in its way.
-fn is_under_way(plan: &WorkloadPlan) -> bool {
-    let status = plan.status.as_ref();
-    let is_well = |status: &WorkloadPlanStatus| {
-        matches!(status.phase, Phase::Pending | Phase::Provisioning)
-            && status.reason.is_none_or(|reason| reason == Reason::RuntimeProvisioning)
-    };
-    status.is_none_or(is_well)
 }
 
 /// Whether this is only what our own controllers have reported.

@@ -2,11 +2,7 @@
 //!
 //! It gathers, decides, carries out, and then says what came of it. It alone writes the status of Workloads.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, ResourceExt};
@@ -17,18 +13,15 @@ use orchestra_core::{
     plan, status,
 };
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::{
     key::Key,
+    patience::Patience,
     record::{Recorder, Report, Severity},
     work::{Failure, Next, Reconcile},
     world::World,
     write::Writer,
 };
-
-/// How long something may be on its way before the Workload says so: most often it has arrived by then.
-pub(crate) const MOMENT: Duration = Duration::from_millis(500);
 
 /// The workload controller.
 #[derive(Debug)]
@@ -38,14 +31,13 @@ pub struct WorkloadController {
     recorder: Recorder,
     /// The classes that have a runtime of ours.
     classes: BTreeSet<String>,
-    /// Since when those are on their way of which nothing was said yet.
-    begun: Mutex<BTreeMap<Key, Instant>>,
+    patience: Patience,
 }
 
 impl WorkloadController {
     /// A controller of this world, with runtimes of these classes at hand.
     pub fn new(world: World, writer: Writer, recorder: Recorder, classes: BTreeSet<String>) -> Self {
-        Self { world, writer, recorder, classes, begun: Mutex::default() }
+        Self { world, writer, recorder, classes, patience: Patience::default() }
     }
 
     /// A plan as it is written. One for a runtime of ours is held by it from the beginning, which saves the runtime a write;
@@ -58,6 +50,13 @@ impl WorkloadController {
             plan.metadata.finalizers = Some(vec![finalizer::RUNTIME.to_owned()]);
         }
         plan
+    }
+
+    /// Whether there is a plan of which a runtime of ours has said nothing yet. What it may have made is told by the plan alone
+    /// until then, which therefore stays as it is. It says something in a moment, and that wakes.
+    fn is_silent(&self, inputs: &Inputs) -> bool {
+        let is_ours = |plan: &&WorkloadPlan| self.classes.contains(&plan.spec.runtime_class);
+        inputs.plan.as_ref().filter(is_ours).is_some_and(|plan| plan.status.is_none())
     }
 
     /// Carries out a decision, in the order in which nothing is lost if it ends half-way.
@@ -82,11 +81,12 @@ impl WorkloadController {
         if let Some(exposure) = exposure.as_ref().filter(|_| is_new) {
             applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
         }
-        if let Some(plan) = plan {
+        let is_silent = self.is_silent(inputs);
+        if let Some(plan) = plan.as_ref().filter(|_| !is_silent) {
             let plan = self.held(plan, inputs.plan.as_ref());
             applied.plan = Some(self.writer.apply(plans, &plan).await?);
         }
-        if let Some(exposure) = exposure.as_ref().filter(|_| !is_new) {
+        if let Some(exposure) = exposure.as_ref().filter(|_| !is_new && !is_silent) {
             applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
         }
         for Doomed { kind, name, uid } in delete {
@@ -110,21 +110,6 @@ impl WorkloadController {
         let said = inputs.workload.status.as_ref().filter(|said| said.endpoint.is_none());
         inputs.plan.as_ref().is_some_and(is_starting)
             && said.is_some_and(|said| *said == WorkloadStatus { endpoint: None, ..status.clone() })
-    }
-
-    /// How long it is still worth waiting before anything is said.
-    fn patience(&self, key: &Key, is_only_begun: bool) -> Option<Duration> {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let rest = is_only_begun.then(|| {
-            let since = *begun.entry(key.clone()).or_insert(now);
-            MOMENT.saturating_sub(now.duration_since(since))
-        });
-        let rest = rest.filter(|rest| !rest.is_zero());
-        if rest.is_none() {
-            begun.remove(key);
-        }
-        rest
     }
 
     async fn report(
@@ -162,7 +147,7 @@ impl Reconcile for WorkloadController {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Failure> {
         let Some(workload) = self.world.workloads.get(&key.namespace, &key.name) else {
-            self.patience(key, false);
+            self.patience.rest(key, false);
             return Ok(Next::AwaitChange);
         };
         // Which policies hold depends on the namespace: before it is known, nothing is decided. It wakes when it is.
@@ -195,7 +180,7 @@ impl Reconcile for WorkloadController {
         let is_ours = plan.is_some_and(|plan| self.classes.contains(&plan.spec.runtime_class));
         let is_only_begun =
             carried_out.is_ok() && is_ours && status::is_only_begun(inputs.workload.status.as_ref(), &status);
-        if let Some(rest) = self.patience(key, is_only_begun) {
+        if let Some(rest) = self.patience.rest(key, is_only_begun) {
             return Ok(Next::After(rest));
         }
         self.report(&inputs, &decision, &status).await?;

@@ -75,13 +75,13 @@ impl Writer {
         }
     }
 
-    /// Writes the status of an object that there is.
+    /// Writes the status of an object that there is. Answers whether there is one.
     pub async fn status<K: Kind + Resource<Scope = NamespaceResourceScope>>(
         &self,
         cache: &Cache<K>,
         object: &K,
         status: &impl Serialize,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let namespace = object.namespace().unwrap_or_default();
         let patch = Patch::Apply(Self::of::<K>(object, json!({"status": status})));
         let answer =
@@ -104,7 +104,7 @@ impl Writer {
                 cache.removed(&namespace, &object.name_any(), &object.uid().unwrap_or_default());
                 Err(Failure::Conflict("it is gone".to_owned()))
             }
-            answer => Self::settle(cache, answer),
+            answer => Self::settle(cache, answer).map(drop),
         }
     }
 
@@ -115,7 +115,7 @@ impl Writer {
         object: &K,
     ) -> Result<(), Failure> {
         let answer = self.set_holders(object, &[], &json!({})).await;
-        Self::settle(cache, answer)
+        Self::settle(cache, answer).map(drop)
     }
 
     /// Lets an object go by taking a finalizer off it, whichever controller has put it on. What others hold it by stays: the
@@ -136,7 +136,7 @@ impl Writer {
         }}));
         let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
         let answer = self.guarded::<K>(&namespace).patch(&object.name_any(), &params, &patch).await;
-        Self::settle(cache, read(answer))
+        Self::settle(cache, read(answer)).map(drop)
     }
 
     /// Sets the finalizers and annotations that are ours.
@@ -221,14 +221,15 @@ impl Writer {
         body
     }
 
-    fn settle<K: Kind>(cache: &Cache<K>, answer: kube::Result<K>) -> Result<(), Failure> {
+    /// Takes the answer to a write in. Answers whether there was anything to write to.
+    fn settle<K: Kind>(cache: &Cache<K>, answer: kube::Result<K>) -> Result<bool, Failure> {
         match answer {
             Ok(written) => {
                 cache.wrote(&written);
-                Ok(())
+                Ok(true)
             }
             // Gone, or another one by now: there is nobody left to tell.
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
             Err(error) => Err(denial::failure(&error)),
         }
     }

@@ -18,7 +18,8 @@ use crate::{DriverError, Secrets};
 /// Runs the plans of one class.
 ///
 /// The controller calls in this order, and after a crash again from the start: `lacks`, `inventory` (which is then
-/// written down), `apply`, `observe`; on deletion `remove`, with what was written down. Everything is idempotent.
+/// written down, unless the plan is new and tells it by itself), `apply`, `observe`; on deletion `remove`, with what was
+/// written down. Everything is idempotent.
 pub trait Runtime: Send + Sync + 'static {
     /// The class of the plans it runs.
     fn class(&self) -> &str;
@@ -27,7 +28,8 @@ pub trait Runtime: Send + Sync + 'static {
     /// happens.
     fn lacks(&self, plan: &WorkloadPlanSpec) -> Vec<String>;
 
-    /// Everything that will be made for a plan.
+    /// Everything that will be made for a plan: always the same for the same plan, since of a new one it is not written
+    /// down.
     fn inventory(&self, target: &Target) -> Vec<InventoryItem>;
 
     /// Makes what runs be what the plan says. Needs not wait until it runs.

@@ -24,7 +24,7 @@ use kube::{
 use orchestra_api::{ConditionStatus, ConditionType, SYSTEM_NAMESPACE, Workload, config, crd};
 use serde_json::{Value as Json, json};
 
-use super::Failure;
+use super::{Failure, predecessor};
 
 /// By this name the server knows this process.
 pub(super) const AGENT: &str = "orchestra-bench";
@@ -33,7 +33,7 @@ const NAMESPACE: &str = "bench";
 const WARM: &str = "bench-warm";
 const FLOOR: &str = "bench-floor";
 /// Requests at a time.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_mins(30);
 
@@ -76,7 +76,7 @@ impl Cluster {
             definitions.patch(&name, &apply, &Patch::Apply(definition)).await?;
         }
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM, FLOOR] {
+        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM, FLOOR, predecessor::NAMESPACE] {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             namespaces.patch(name, &apply, &Patch::Apply(namespace)).await?;
         }
@@ -111,7 +111,10 @@ impl Cluster {
     pub(super) async fn apply(&self, count: usize) -> Result<(), Failure> {
         let workloads = self.workloads(NAMESPACE);
         stream::iter((0..count).map(Ok::<_, Failure>))
-            .try_for_each_concurrent(AT_ONCE, async |index| put(&workloads, &format!("app-{index}")).await)
+            .try_for_each_concurrent(AT_ONCE, async |index| {
+                put(&workloads, &format!("app-{index}")).await?;
+                Ok(())
+            })
             .await
     }
 
@@ -146,7 +149,8 @@ impl Cluster {
 
     /// Applies one more.
     pub(super) async fn apply_one(&self, name: &str) -> Result<(), Failure> {
-        put(&self.workloads(NAMESPACE), name).await
+        put(&self.workloads(NAMESPACE), name).await?;
+        Ok(())
     }
 
     /// Waits until so many Workloads are ready.
@@ -171,7 +175,7 @@ impl Cluster {
 }
 
 /// The least that runs what the Workload says: a Deployment and a Service.
-fn bare(name: &str) -> (Json, Json) {
+pub(super) fn bare(name: &str) -> (Json, Json) {
     let labels = json!({"app": name});
     let pod = json!({"containers": [{"name": "main", "image": "nginx:1.27", "env": [{"name": "NAME", "value": name}]}]});
     let deployment = json!({
@@ -182,7 +186,8 @@ fn bare(name: &str) -> (Json, Json) {
     (deployment, service)
 }
 
-async fn put(workloads: &Api<Workload>, name: &str) -> Result<(), Failure> {
+/// Stores a Workload.
+pub(super) async fn put(workloads: &Api<Workload>, name: &str) -> Result<Workload, Failure> {
     let workload = json!({
         "apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": name},
         "spec": {
@@ -190,8 +195,7 @@ async fn put(workloads: &Api<Workload>, name: &str) -> Result<(), Failure> {
             "service": {"ports": {"web": {"port": 80}}},
         },
     });
-    workloads.patch(name, &PatchParams::apply(AGENT), &Patch::Apply(workload)).await?;
-    Ok(())
+    Ok(workloads.patch(name, &PatchParams::apply(AGENT), &Patch::Apply(workload)).await?)
 }
 
 async fn until_ready(workloads: &Api<Workload>, count: usize) -> Result<(), Failure> {

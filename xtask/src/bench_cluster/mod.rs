@@ -8,6 +8,9 @@
 //! The same Workloads are also stored with nobody to look at them, and a bare Deployment and Service made for each: what that
 //! takes is the floor, below which no control plane can come on this machine.
 //!
+//! And they are stored once more with the writes that the predecessor made for each ([`predecessor`]), which cannot be had here
+//! itself: the ratio to it is one of the same run on the same machine.
+//!
 //! It is for a cluster that is thrown away: what it made is left behind.
 
 #![allow(clippy::cast_precision_loss, reason = "figures are printed with one digit")]
@@ -15,6 +18,7 @@
 mod audit;
 mod load;
 mod player;
+mod predecessor;
 mod process;
 
 use std::{
@@ -111,6 +115,13 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
     let failover = began.elapsed();
     third.end()?;
 
+    eprintln!("{} Workloads with the writes of the predecessor…", wish.workloads);
+    let played_before = server.map(process::usage).transpose()?;
+    let began = Instant::now();
+    predecessor::play(cluster.client(), wish.workloads).await?;
+    let played = began.elapsed();
+    let played_after = server.map(process::usage).transpose()?;
+
     eprintln!("{} Workloads with nobody to look at them…", wish.workloads);
     let bare_before = server.map(process::usage).transpose()?;
     let began = Instant::now();
@@ -135,6 +146,11 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
         "floor": {
             "seconds": rounded(floor.as_secs_f64()), "apiServerCpuSeconds": spent(bare_before, bare_after),
             "timesAllReady": rounded(ready.as_secs_f64() / floor.as_secs_f64()),
+        },
+        "predecessorsWrites": {
+            "seconds": rounded(played.as_secs_f64()),
+            "apiServerCpuSeconds": spent(played_before, played_after),
+            "timesOurs": rounded(played.as_secs_f64() / ready.as_secs_f64()),
         },
         "writesPerWorkload": rounded(own(&written) as f64 / count),
         "eventsPerWorkload": rounded(events as f64 / count),

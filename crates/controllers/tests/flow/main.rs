@@ -20,6 +20,7 @@ mod placement;
 mod policy;
 mod secrecy;
 mod sharing;
+mod silence;
 mod tutorial;
 
 pub(crate) use common::platform;

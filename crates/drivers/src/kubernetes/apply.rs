@@ -15,7 +15,7 @@ use orchestra_api::{Reason, reference::SecretKeyRef};
 use orchestra_core::{
     observe::{
         kubernetes::{Cause, Maker},
-        owned,
+        owned::{self, Mark},
     },
     render::kubernetes as render,
 };
@@ -25,7 +25,7 @@ use super::{
     Kubernetes, MANAGER,
     held::{Facts, Held, Passing},
     kind::Kind,
-    memory::Id,
+    memory::{Id, Rendered},
     refusal::{foreign, is_about_object, leaving, refusal},
 };
 use crate::{DriverError, SecretText, Secrets, Target};
@@ -40,26 +40,63 @@ impl Kubernetes {
     pub(super) async fn settle(&self, target: &Target, secrets: &dyn Secrets) -> Result<(), DriverError> {
         self.informed().await;
         let id = (target.namespace.clone(), target.name.clone());
+        if self.is_settled(&id, target) {
+            self.memory.refused(&id, false);
+            return self.unstick(&id, target).await;
+        }
         let subject = subject(target);
         let composed = render::composed(&target.plan);
         let is_kept = !composed.is_empty() && self.keeps_secrets(&id, target);
         let values = if is_kept { BTreeMap::new() } else { read(composed, secrets).await? };
         let value =
             |at: &SecretKeyRef| values.get(at).map(|value| value.expose().to_vec()).unwrap_or_default();
+        let mut objects = Vec::new();
         for object in render::render(&subject, &value) {
             let kind = Kind::of(&object).ok_or_else(|| DriverError::Refused {
                 reason: Reason::ProjectionError,
                 message: "The platform does not know how to make something of this.".to_owned(),
             })?;
+            objects.push((kind, owned::wanted(&object), object));
+        }
+        let noted = objects.iter().map(|(kind, wanted, object)| (*kind, name_of(object).into(), *wanted));
+        let rendered = Rendered { revision: target.plan.revision.as_str().into(), objects: noted.collect() };
+        self.memory.render(&id, rendered);
+        for (kind, wanted, object) in objects {
             // What is put together with secrets changes only with the revision.
             if kind == Kind::Secret && is_kept {
                 continue;
             }
-            let settled = self.settle_one(&id, target, kind, &object).await;
+            let settled = self.settle_one(&id, target, kind, &object, wanted).await;
             self.memory.refused(&id, matches!(settled, Err(DriverError::Refused { .. })));
             settled?;
         }
         self.unstick(&id, target).await
+    }
+
+    /// Whether the cluster is known to hold everything as it is wanted. Secrets are not watched, and so never known.
+    fn is_settled(&self, id: &Id, target: &Target) -> bool {
+        let Some(rendered) = self.memory.rendered(id, &target.plan.revision) else { return false };
+        let uid = target.plan.workload_ref.uid.as_str();
+        let is_held = |kind, name: &str, wanted| {
+            let held = self.memory.held(id, kind, name).filter(|_| self.is_known(id, kind));
+            held.is_some_and(|held| {
+                held.owner.as_deref() == Some(uid) && !held.is_leaving && self.is_as_wanted(id, &held, wanted)
+            })
+        };
+        rendered.objects.iter().all(|(kind, name, wanted)| is_held(*kind, name, *wanted))
+    }
+
+    /// Whether what is remembered of objects of a kind is how they are: what is not watched may have changed since.
+    fn is_known(&self, id: &Id, kind: Kind) -> bool {
+        match kind {
+            Kind::Secret => false,
+            Kind::ConfigMap => !self.misses_something(id),
+            _ => true,
+        }
+    }
+
+    fn is_as_wanted(&self, id: &Id, held: &Held, wanted: Mark) -> bool {
+        held.mark == Some(wanted) || self.memory.is_agreed(id, held, wanted)
     }
 
     /// Whether the secrets that were put together for this revision are there.
@@ -87,17 +124,11 @@ impl Kubernetes {
         target: &Target,
         kind: Kind,
         object: &Json,
+        wanted: Mark,
     ) -> Result<(), DriverError> {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let wanted = owned::wanted(object);
+        let name = name_of(object);
         let uid = target.plan.workload_ref.uid.as_str();
-        // What is not watched may have changed since it was remembered.
-        let is_known = match kind {
-            Kind::Secret => false,
-            Kind::ConfigMap => !self.misses_something(id),
-            _ => true,
-        };
-        let mut held = self.memory.held(id, kind, name).filter(|_| is_known);
+        let mut held = self.memory.held(id, kind, name).filter(|_| self.is_known(id, kind));
         if held.is_none() && !self.has_seen(kind) {
             held = self.look_up(id, kind, name).await?;
         }
@@ -106,9 +137,7 @@ impl Kubernetes {
                 None => self.send(target, kind, object, None).await,
                 Some(held) if held.owner.as_deref() != Some(uid) => return Err(foreign(kind, name)),
                 Some(held) if held.is_leaving => return Err(leaving()),
-                Some(held) if held.mark == Some(wanted) || self.memory.is_agreed(id, held, wanted) => {
-                    return Ok(());
-                }
+                Some(held) if self.is_as_wanted(id, held, wanted) => return Ok(()),
                 Some(held) if is_replaced(held, kind, &target.plan.revision) => {
                     if self.delete(id, held).await? {
                         return Err(leaving());
@@ -152,7 +181,7 @@ impl Kubernetes {
         object: &Json,
         uid: Option<&str>,
     ) -> kube::Result<DynamicObject> {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let name = name_of(object);
         // An apply refuses fields that are not known in any case. To warn of repeated ones, a server would read it twice.
         let mut params = PatchParams::apply(MANAGER).validation_ignore();
         params.force = uid.is_some();
@@ -233,6 +262,10 @@ impl Kubernetes {
     pub(super) fn api(&self, kind: Kind, namespace: &str) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), namespace, &kind.resource())
     }
+}
+
+fn name_of(object: &Json) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
 /// Whether an object can only be replaced as a whole, and has to be.

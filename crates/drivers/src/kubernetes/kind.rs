@@ -43,24 +43,44 @@ impl Kind {
     pub(super) const WATCHED: [Self; 6] =
         [Self::Pod, Self::Deployment, Self::StatefulSet, Self::Job, Self::Service, Self::Ingress];
 
+    /// Its name, and its group; the core has none.
+    const fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Ingress => ("Ingress", "networking.k8s.io"),
+            Self::HttpRoute => ("HTTPRoute", "gateway.networking.k8s.io"),
+            Self::Service => ("Service", ""),
+            Self::Deployment => ("Deployment", "apps"),
+            Self::StatefulSet => ("StatefulSet", "apps"),
+            Self::Job => ("Job", "batch"),
+            Self::Secret => ("Secret", ""),
+            Self::ConfigMap => ("ConfigMap", ""),
+            Self::Pod => ("Pod", ""),
+        }
+    }
+
+    fn find(kind: &str, group: &str) -> Option<Self> {
+        Self::MADE.into_iter().find(|made| made.named() == (kind, group))
+    }
+
     /// As the inventory writes it: `Deployment.apps`, `Service`.
-    fn written(self) -> String {
-        let ApiResource { kind, group, .. } = self.resource();
-        if group.is_empty() { kind } else { format!("{kind}.{group}") }
+    pub(super) fn written(self) -> String {
+        match self.named() {
+            (kind, "") => kind.to_owned(),
+            (kind, group) => format!("{kind}.{group}"),
+        }
     }
 
     /// The kind that the inventory means.
     pub(super) fn of_inventory(written: &str) -> Option<Self> {
-        Self::MADE.into_iter().find(|kind| kind.written() == written)
+        let (kind, group) = written.split_once('.').unwrap_or((written, ""));
+        Self::find(kind, group)
     }
 
-    /// The kind of a rendered object.
+    /// The kind of a rendered object. Each is rendered in one version.
     pub(super) fn of(object: &Json) -> Option<Self> {
         let (version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
-        Self::MADE.into_iter().find(|made| {
-            let resource = made.resource();
-            resource.kind == kind && resource.api_version == version
-        })
+        let (group, _) = version.split_once('/').unwrap_or(("", version));
+        Self::find(kind, group)
     }
 
     /// How the API names it.
@@ -120,6 +140,10 @@ mod tests {
             assert_eq!(Kind::of_inventory(written), Some(kind), "{written}");
         }
         assert_eq!(Kind::of_inventory("Pod"), None);
+        for kind in Kind::MADE {
+            let ApiResource { kind: name, group, .. } = kind.resource();
+            assert_eq!(kind.named(), (&*name, &*group));
+        }
         assert_eq!(Kind::of(&json!({"apiVersion": "apps/v1", "kind": "Deployment"})), Some(Kind::Deployment));
         assert_eq!(Kind::of(&json!({"apiVersion": "v1", "kind": "Node"})), None);
     }

@@ -47,9 +47,19 @@ struct Entry {
     pods: Vec<Noted<Pod>>,
     /// What was wanted of an object and what the cluster made of it, where it is not the same.
     agreed: Vec<(Kind, Box<str>, Mark, Mark)>,
+    /// What its plan was rendered to last.
+    rendered: Option<Arc<Rendered>>,
     was_published: bool,
     /// Whether it waits for something of others to go away.
     is_refused: bool,
+}
+
+/// What a revision of a plan is rendered to, in a few words.
+#[derive(Debug)]
+pub(super) struct Rendered {
+    pub(super) revision: Box<str>,
+    /// Each object by kind and name, with the mark of what is wanted of it.
+    pub(super) objects: Box<[(Kind, Box<str>, Mark)]>,
 }
 
 #[derive(Debug)]
@@ -206,6 +216,17 @@ impl Memory {
         if let Some(got) = held.mark.filter(|got| *got != wanted) {
             entry.agreed.push((held.kind, held.name.clone(), wanted, got));
         }
+    }
+
+    /// What this revision is rendered to, if it was rendered before.
+    pub(super) fn rendered(&self, id: &Id, revision: &str) -> Option<Arc<Rendered>> {
+        let known = self.known();
+        known.workloads.get(id)?.rendered.clone().filter(|rendered| *rendered.revision == *revision)
+    }
+
+    /// Notes what a plan is rendered to.
+    pub(super) fn render(&self, id: &Id, rendered: Rendered) {
+        self.known().workloads.entry(id.clone()).or_default().rendered = Some(Arc::new(rendered));
     }
 
     /// What is known of a Workload.

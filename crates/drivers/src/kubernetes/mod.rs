@@ -135,7 +135,18 @@ impl Runtime for Kubernetes {
     }
 
     fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
-        render::inventory(&subject(target))
+        let id = (target.namespace.clone(), target.name.clone());
+        let Some(rendered) = self.memory.rendered(&id, &target.plan.revision) else {
+            return render::inventory(&subject(target));
+        };
+        let item = |(kind, name, _): &(Kind, Box<str>, _)| InventoryItem {
+            kind: kind.written(),
+            name: name.to_string(),
+            id: None,
+        };
+        let mut all: Vec<_> = rendered.objects.iter().map(item).collect();
+        all.sort();
+        all
     }
 
     fn apply<'a>(
