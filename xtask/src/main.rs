@@ -80,6 +80,9 @@ enum Command {
         /// How many Workloads are brought up
         #[arg(long, default_value_t = 1_000)]
         workloads: usize,
+        /// Measure only the program, and nothing to compare it with
+        #[arg(long)]
+        alone: bool,
         /// Print the figures as JSON
         #[arg(long)]
         json: bool,
@@ -108,8 +111,8 @@ fn main() -> ExitCode {
         }
         Command::BenchControllers { server, held } => bench_controllers::run(server.as_deref(), held),
         Command::HoldControllers { server } => bench_controllers::hold(&server),
-        Command::BenchCluster { program, kubeconfig, audit, workloads, json } => {
-            bench_cluster::run(&bench_cluster::Wish { program, kubeconfig, audit, workloads, json })
+        Command::BenchCluster { program, kubeconfig, audit, workloads, alone, json } => {
+            bench_cluster::run(&bench_cluster::Wish { program, kubeconfig, audit, workloads, alone, json })
         }
         Command::BenchLaptop { program } => laptop::bench(&program),
         Command::Picture { program } => laptop::picture(&program),

@@ -60,12 +60,11 @@ impl PlanController {
 
     /// What was made for a plan, and where; or may have been made, where nothing was said of it yet.
     fn made(&self, plan: &WorkloadPlan) -> Option<(Placement, Vec<InventoryItem>)> {
-        let (place, inventory) = match &plan.status {
-            Some(status) => (status.placement.clone()?, status.inventory.clone()),
-            None => {
-                let runtime = self.runtimes.get(&plan.spec.runtime_class)?;
-                (plan.spec.placement(), runtime.inventory(&target(plan)))
-            }
+        let (place, inventory) = if let Some(status) = &plan.status {
+            (status.placement.clone()?, status.inventory.clone())
+        } else {
+            let runtime = self.runtimes.get(&plan.spec.runtime_class)?;
+            (plan.spec.placement(), runtime.inventory(&target(plan)))
         };
         (!inventory.is_empty()).then_some((place, inventory))
     }

@@ -40,6 +40,10 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// How long nothing may be written before it counts as over.
 const QUIET: Duration = Duration::from_secs(3);
 
+/// What is measured beside the program, and in which words.
+const COMPARED: [(&str, &str); 2] =
+    [("predecessorsWrites", "the writes of the predecessor"), ("floor", "nobody to look at them")];
+
 /// What to measure.
 #[derive(Debug)]
 pub(crate) struct Wish {
@@ -51,6 +55,8 @@ pub(crate) struct Wish {
     pub(crate) audit: Option<PathBuf>,
     /// How many Workloads.
     pub(crate) workloads: usize,
+    /// Whether only the program is measured, and nothing to compare it with.
+    pub(crate) alone: bool,
     /// Whether the figures are printed as JSON.
     pub(crate) json: bool,
 }
@@ -115,19 +121,17 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
     let failover = began.elapsed();
     third.end()?;
 
-    eprintln!("{} Workloads with the writes of the predecessor…", wish.workloads);
-    let played_before = server.map(process::usage).transpose()?;
-    let began = Instant::now();
-    predecessor::play(cluster.client(), wish.workloads).await?;
-    let played = began.elapsed();
-    let played_after = server.map(process::usage).transpose()?;
-
-    eprintln!("{} Workloads with nobody to look at them…", wish.workloads);
-    let bare_before = server.map(process::usage).transpose()?;
-    let began = Instant::now();
-    cluster.floor(wish.workloads).await?;
-    let floor = began.elapsed();
-    let bare_after = server.map(process::usage).transpose()?;
+    let mut compared = Vec::new();
+    for (name, what) in COMPARED.into_iter().filter(|_| !wish.alone) {
+        eprintln!("{} Workloads with {what}…", wish.workloads);
+        let before = server.map(process::usage).transpose()?;
+        let began = Instant::now();
+        match name {
+            "floor" => cluster.floor(wish.workloads).await?,
+            _ => predecessor::play(cluster.client(), wish.workloads).await?,
+        }
+        compared.push((name, began.elapsed(), before, server.map(process::usage).transpose()?));
+    }
     playing.abort();
 
     let count = wish.workloads as f64;
@@ -139,19 +143,10 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
     let spent = |before: Option<Usage>, after: Option<Usage>| {
         before.zip(after).map(|(before, after)| rounded(after.cpu - before.cpu))
     };
-    Ok(json!({
+    let mut figures = json!({
         "workloads": wish.workloads,
         "secondsToApply": rounded(applied.as_secs_f64()),
         "secondsToAllReady": rounded(ready.as_secs_f64()),
-        "floor": {
-            "seconds": rounded(floor.as_secs_f64()), "apiServerCpuSeconds": spent(bare_before, bare_after),
-            "timesAllReady": rounded(ready.as_secs_f64() / floor.as_secs_f64()),
-        },
-        "predecessorsWrites": {
-            "seconds": rounded(played.as_secs_f64()),
-            "apiServerCpuSeconds": spent(played_before, played_after),
-            "timesOurs": rounded(played.as_secs_f64() / ready.as_secs_f64()),
-        },
         "writesPerWorkload": rounded(own(&written) as f64 / count),
         "eventsPerWorkload": rounded(events as f64 / count),
         "writes": written,
@@ -166,7 +161,14 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
         },
         "secondPass": {"writes": own(&again), "byKind": again, "cpuSeconds": rounded(restarted.cpu)},
         "failoverSeconds": {"led": rounded(led.as_secs_f64()), "ready": rounded(failover.as_secs_f64())},
-    }))
+    });
+    for (name, took, before, after) in compared {
+        figures[name] = json!({
+            "seconds": rounded(took.as_secs_f64()), "apiServerCpuSeconds": spent(before, after),
+            "oursIsTimes": rounded(ready.as_secs_f64() / took.as_secs_f64()),
+        });
+    }
+    Ok(figures)
 }
 
 /// What is not counted with the writes about a Workload.

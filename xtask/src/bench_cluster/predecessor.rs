@@ -1,21 +1,31 @@
 //! The writes of the predecessor, by a client that does nothing else.
 //!
 //! The predecessor (two processes in Go) was measured to make 16 writes and 6 Events for each Workload. Here as many are made, of
-//! the kinds and in the order in which its controllers make them, each controller one at a time, as they are set up. What
-//! it reads, watches and thinks is left out, and nothing waits for readiness: so it takes at least as long as this.
+//! the kinds and in the order in which its controllers make them, each controller one at a time, as they are set up; and what its
+//! processes watch is watched. What it reads and thinks is left out, and nothing waits for readiness: so it takes at least as long
+//! as this.
+
+use std::pin::pin;
 
 use futures_util::{TryStreamExt as _, stream};
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+    api::{
+        ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams, WatchParams,
+    },
 };
 use serde_json::{Value as Json, json};
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{Failure, load};
 
 /// Where it is played.
 pub(super) const NAMESPACE: &str = "bench-predecessor";
+/// What its two processes watch.
+const WATCHED: [&[&str]; 2] = [
+    &["Workload", "ResourceClaim", "WorkloadPlan", "WorkloadExposure"],
+    &["Workload", "WorkloadPlan", "WorkloadExposure", "Deployment", "Service"],
+];
 /// What it says of a Workload.
 const STAGES: [&str; 3] = ["A place is looked for.", "It is being started.", "It runs."];
 
@@ -34,6 +44,11 @@ struct Predecessor {
 
 /// Stores so many Workloads and makes all its writes for each.
 pub(super) async fn play(client: Client, count: usize) -> Result<(), Failure> {
+    // They end with this.
+    let mut watches = JoinSet::new();
+    for kind in WATCHED.into_iter().flatten() {
+        watches.spawn(watch(Api::all_with(client.clone(), &resource(kind))));
+    }
     let one = || Semaphore::new(1);
     let played = Predecessor {
         client,
@@ -167,6 +182,16 @@ impl Predecessor {
         });
         self.make("Event", event).await?;
         Ok(())
+    }
+}
+
+/// Watches a kind, and makes nothing of it.
+async fn watch(api: Api<DynamicObject>) -> kube::Result<()> {
+    loop {
+        let now = api.list_metadata(&ListParams::default().limit(1)).await?;
+        let version = now.metadata.resource_version.unwrap_or_default();
+        let mut events = pin!(api.watch(&WatchParams::default().timeout(290), &version).await?);
+        while events.try_next().await?.is_some() {}
     }
 }
 
