@@ -58,15 +58,26 @@ impl PlanController {
         Self { world, writer, secrets, runtimes, patience: Patience::default() }
     }
 
-    /// What was made for a plan, and where; or may have been made, where nothing was said of it yet.
+    /// What was made for a plan, and where; or may have been made, where nothing was said of it yet. What that is, only its
+    /// runtime knows: where that is not at hand, the list is empty.
     fn made(&self, plan: &WorkloadPlan) -> Option<(Placement, Vec<InventoryItem>)> {
-        let (place, inventory) = if let Some(status) = &plan.status {
-            (status.placement.clone()?, status.inventory.clone())
-        } else {
-            let runtime = self.runtimes.get(&plan.spec.runtime_class)?;
-            (plan.spec.placement(), runtime.inventory(&target(plan)))
+        let Some(status) = &plan.status else {
+            let runtime = self.runtimes.get(&plan.spec.runtime_class);
+            let inventory = runtime.map(|runtime| runtime.inventory(&target(plan)));
+            return is_held(plan).then(|| (plan.spec.placement(), inventory.unwrap_or_default()));
         };
-        (!inventory.is_empty()).then_some((place, inventory))
+        let place = status.placement.clone().filter(|_| !status.inventory.is_empty())?;
+        Some((place, status.inventory.clone()))
+    }
+
+    /// The status of a plan. One of which nothing was said yet has what may have been made, so that it is noted with whatever is
+    /// said first.
+    fn noted(&self, plan: &WorkloadPlan) -> WorkloadPlanStatus {
+        plan.status.clone().unwrap_or_else(|| {
+            let (place, inventory) = self.made(plan).unzip();
+            let inventory = inventory.unwrap_or_default();
+            WorkloadPlanStatus { placement: place, inventory, ..WorkloadPlanStatus::default() }
+        })
     }
 
     /// Takes down what was written down; `None` if nothing is left.
@@ -91,21 +102,23 @@ impl PlanController {
     }
 
     async fn delete(&self, plan: &WorkloadPlan) -> Result<Next, Failure> {
-        if !plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME) {
+        // What a runtime that is not at hand may have made, it has to say itself.
+        let is_unknown = plan.status.is_none() && !self.runtimes.contains_key(&plan.spec.runtime_class);
+        if is_unknown || !is_held(plan) {
             return Ok(Next::AwaitChange);
         }
         let Some((message, failure)) = self.take_down(plan).await? else {
             self.writer.take_off(&self.world.plans, plan, finalizer::RUNTIME).await?;
             return Ok(Next::AwaitChange);
         };
-        let before = plan.status.clone().unwrap_or_default();
+        let before = self.noted(plan);
         self.say(plan, WorkloadPlanStatus { message: Some(message), ..before }).await?;
         failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err)
     }
 
     async fn run(&self, plan: &WorkloadPlan, runtime: &dyn Runtime) -> Result<Next, Failure> {
         let revision = plan.spec.revision.clone();
-        let before = plan.status.clone().unwrap_or_default();
+        let before = self.noted(plan);
         let here = plan.spec.placement();
         let said = |phase, reason, message: Option<String>, inventory| WorkloadPlanStatus {
             phase,
@@ -127,7 +140,7 @@ impl PlanController {
             self.say(plan, WorkloadPlanStatus { placement: before.placement, ..status }).await?;
             return Ok(Next::AwaitChange);
         }
-        if !plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME) {
+        if !is_held(plan) {
             self.writer.hold(&self.world.plans, plan, finalizer::RUNTIME, &json!({})).await?;
         }
         if self.made(plan).is_some_and(|(place, _)| place != here) {
@@ -152,7 +165,7 @@ impl PlanController {
         let mut written = plan.status.clone();
         let noted = union(&before.inventory, &wanted);
         let is_noted = noted == before.inventory && before.placement.as_ref() == Some(&here);
-        if plan.status.is_some() && !is_noted {
+        if !is_noted {
             let status = said(Phase::Provisioning, Reason::RuntimeProvisioning, None, noted.clone());
             // Nothing is made that is not written down: the plan may be gone, although it was held.
             if !self.writer.status(&self.world.plans, plan, &status).await? {
@@ -287,14 +300,13 @@ impl PlanController {
         let made = self.made(plan);
         let made_here =
             made.as_ref().is_some_and(|(place, _)| self.runtimes.contains_key(&place.runtime_class));
-        let is_held = plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME);
         // What a runtime of ours has made that is not at hand now, is held until the runtime is back.
         let made_by_absent = !made_here && made.is_some();
-        if made_by_absent || (!made_here && !is_held) {
+        if made_by_absent || (!made_here && !is_held(plan)) {
             return Ok(Next::AwaitChange);
         }
         if made_here {
-            let before = plan.status.clone().unwrap_or_default();
+            let before = self.noted(plan);
             if let Some((message, failure)) = self.take_down(plan).await? {
                 self.say(plan, WorkloadPlanStatus { message: Some(message), ..before }).await?;
                 return failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err);
@@ -305,6 +317,11 @@ impl PlanController {
         self.writer.take_off(&self.world.plans, plan, finalizer::RUNTIME).await?;
         Ok(Next::AwaitChange)
     }
+}
+
+/// Whether a runtime of ours holds a plan, as it does from before it makes anything until everything is gone.
+pub(crate) fn is_held(plan: &WorkloadPlan) -> bool {
+    plan.finalizers().iter().any(|holder| holder == finalizer::RUNTIME)
 }
 
 /// Whether a plan is being carried out, and nothing is in its way.

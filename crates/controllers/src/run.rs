@@ -23,7 +23,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{Api, Client, Resource, ResourceExt};
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
-use orchestra_core::{config::Ground, provision::neighbour};
+use orchestra_core::{config::Ground, endpoint, provision::neighbour};
 use orchestra_drivers::{Provisioner, Runtime};
 use tokio::task::JoinHandle;
 
@@ -371,17 +371,28 @@ impl Waker {
         let key = Key::of(&change.object);
         if is_own_report(change) && !self.runs(&key) {
             handles.workloads.pursue_in(key.clone(), PUBLISHING);
-        } else if !is_own_making(change) {
+        } else if !(is_own_making(change) || is_own_report(change) && self.is_mirrored(&change.object)) {
             handles.workloads.pursue(key.clone());
         }
         if is_other(change) {
             self.count_policies(handles);
             // Most often it is made before its plan, which wakes in its turn.
-            let is_early = || self.world.plans.get(&key.namespace, &key.name).is_none();
+            let plan = || self.world.plans.get(&key.namespace, &key.name);
+            let is_early = || plan().is_none_or(|plan| plan.status.is_none());
             if !is_own_making(change) || !is_early() {
                 handles.plans.wake(key);
             }
         }
+    }
+
+    /// Whether a Workload has said already where it is reached.
+    fn is_mirrored(&self, exposure: &WorkloadExposure) -> bool {
+        let published = exposure.status.as_ref().map(|status| status.exposures.as_slice());
+        let workload =
+            self.world.workloads.get(&exposure.namespace().unwrap_or_default(), &exposure.name_any());
+        workload
+            .and_then(|workload| workload.status)
+            .is_some_and(|said| said.endpoint == endpoint::mirror(published, said.endpoint.as_deref()))
     }
 
     /// Whether it was said that a plan is in force and runs.

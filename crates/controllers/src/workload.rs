@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::{
     key::Key,
     patience::Patience,
+    plan::is_held,
     record::{Recorder, Report, Severity},
     work::{Failure, Next, Reconcile},
     world::World,
@@ -43,20 +44,11 @@ impl WorkloadController {
     /// A plan as it is written. One for a runtime of ours is held by it from the beginning, which saves the runtime a write;
     /// one that is held stays so until its runtime lets it go, also when it is another's from now on.
     fn held(&self, plan: &WorkloadPlan, live: Option<&WorkloadPlan>) -> WorkloadPlan {
-        let is_held =
-            live.is_some_and(|live| live.finalizers().iter().any(|held| held == finalizer::RUNTIME));
         let mut plan = plan.clone();
-        if is_held || self.classes.contains(&plan.spec.runtime_class) {
+        if live.is_some_and(is_held) || self.classes.contains(&plan.spec.runtime_class) {
             plan.metadata.finalizers = Some(vec![finalizer::RUNTIME.to_owned()]);
         }
         plan
-    }
-
-    /// Whether there is a plan of which a runtime of ours has said nothing yet. What it may have made is told by the plan alone
-    /// until then, which therefore stays as it is. It says something in a moment, and that wakes.
-    fn is_silent(&self, inputs: &Inputs) -> bool {
-        let is_ours = |plan: &&WorkloadPlan| self.classes.contains(&plan.spec.runtime_class);
-        inputs.plan.as_ref().filter(is_ours).is_some_and(|plan| plan.status.is_none())
     }
 
     /// Carries out a decision, in the order in which nothing is lost if it ends half-way.
@@ -81,7 +73,7 @@ impl WorkloadController {
         if let Some(exposure) = exposure.as_ref().filter(|_| is_new) {
             applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
         }
-        let is_silent = self.is_silent(inputs);
+        let is_silent = inputs.plan.as_ref().is_some_and(is_silent);
         if let Some(plan) = plan.as_ref().filter(|_| !is_silent) {
             let plan = self.held(plan, inputs.plan.as_ref());
             applied.plan = Some(self.writer.apply(plans, &plan).await?);
@@ -191,6 +183,12 @@ impl Reconcile for WorkloadController {
             None => Ok(Next::AwaitChange),
         }
     }
+}
+
+/// Whether a runtime of ours has said nothing yet of a plan. What it may have made is told by the plan alone until then, which
+/// therefore stays as it is. It says something in a moment, and that wakes.
+fn is_silent(plan: &WorkloadPlan) -> bool {
+    plan.status.is_none() && is_held(plan)
 }
 
 fn reference(workload: &Workload) -> ObjectReference {
