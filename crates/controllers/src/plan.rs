@@ -61,22 +61,9 @@ impl PlanController {
     /// What was made for a plan, and where; or may have been made, where nothing was said of it yet. What that is, only its
     /// runtime knows: where that is not at hand, the list is empty.
     fn made(&self, plan: &WorkloadPlan) -> Option<(Placement, Vec<InventoryItem>)> {
-        let Some(status) = &plan.status else {
+        made(plan, || {
             let runtime = self.runtimes.get(&plan.spec.runtime_class);
-            let inventory = runtime.map(|runtime| runtime.inventory(&target(plan)));
-            return is_held(plan).then(|| (plan.spec.placement(), inventory.unwrap_or_default()));
-        };
-        let place = status.placement.clone().filter(|_| !status.inventory.is_empty())?;
-        Some((place, status.inventory.clone()))
-    }
-
-    /// The status of a plan. One of which nothing was said yet has what may have been made, so that it is noted with whatever is
-    /// said first.
-    fn noted(&self, plan: &WorkloadPlan) -> WorkloadPlanStatus {
-        plan.status.clone().unwrap_or_else(|| {
-            let (place, inventory) = self.made(plan).unzip();
-            let inventory = inventory.unwrap_or_default();
-            WorkloadPlanStatus { placement: place, inventory, ..WorkloadPlanStatus::default() }
+            runtime.map(|runtime| runtime.inventory(&target(plan))).unwrap_or_default()
         })
     }
 
@@ -111,15 +98,19 @@ impl PlanController {
             self.writer.take_off(&self.world.plans, plan, finalizer::RUNTIME).await?;
             return Ok(Next::AwaitChange);
         };
-        let before = self.noted(plan);
+        let before = noted(plan, self.made(plan));
         self.say(plan, WorkloadPlanStatus { message: Some(message), ..before }).await?;
         failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err)
     }
 
     async fn run(&self, plan: &WorkloadPlan, runtime: &dyn Runtime) -> Result<Next, Failure> {
         let revision = plan.spec.revision.clone();
-        let before = self.noted(plan);
+        let target = target(plan);
+        let wanted = runtime.inventory(&target);
         let here = plan.spec.placement();
+        let made = made(plan, || wanted.clone());
+        let is_elsewhere = made.as_ref().is_some_and(|(place, _)| *place != here);
+        let before = noted(plan, made);
         let said = |phase, reason, message: Option<String>, inventory| WorkloadPlanStatus {
             phase,
             reason: Some(reason),
@@ -143,7 +134,7 @@ impl PlanController {
         if !is_held(plan) {
             self.writer.hold(&self.world.plans, plan, finalizer::RUNTIME, &json!({})).await?;
         }
-        if self.made(plan).is_some_and(|(place, _)| place != here) {
+        if is_elsewhere {
             if let Some((message, failure)) = self.take_down(plan).await? {
                 let status = WorkloadPlanStatus {
                     phase: Phase::Provisioning,
@@ -160,8 +151,6 @@ impl PlanController {
                 .await?;
             return Err(Failure::Conflict("moved; now it is started at the new place".to_owned()));
         }
-        let target = target(plan);
-        let wanted = runtime.inventory(&target);
         let mut written = plan.status.clone();
         let noted = union(&before.inventory, &wanted);
         let is_noted = noted == before.inventory && before.placement.as_ref() == Some(&here);
@@ -306,7 +295,7 @@ impl PlanController {
             return Ok(Next::AwaitChange);
         }
         if made_here {
-            let before = self.noted(plan);
+            let before = noted(plan, made);
             if let Some((message, failure)) = self.take_down(plan).await? {
                 self.say(plan, WorkloadPlanStatus { message: Some(message), ..before }).await?;
                 return failure.map_or(Ok(Next::After(LOOK_AGAIN)), Err);
@@ -329,6 +318,31 @@ pub(crate) fn is_under_way(status: Option<&WorkloadPlanStatus>) -> bool {
     status.is_none_or(|status| {
         matches!(status.phase, Phase::Pending | Phase::Provisioning)
             && status.reason.is_none_or(|reason| reason == Reason::RuntimeProvisioning)
+    })
+}
+
+/// What was made for a plan, and where; or may have been made, where nothing was said of it yet.
+fn made(
+    plan: &WorkloadPlan,
+    may_be: impl FnOnce() -> Vec<InventoryItem>,
+) -> Option<(Placement, Vec<InventoryItem>)> {
+    let Some(status) = &plan.status else {
+        return is_held(plan).then(|| (plan.spec.placement(), may_be()));
+    };
+    let place = status.placement.clone().filter(|_| !status.inventory.is_empty())?;
+    Some((place, status.inventory.clone()))
+}
+
+/// The status of a plan. One of which nothing was said yet has what may have been made, so that it is noted with whatever is
+/// said first.
+fn noted(plan: &WorkloadPlan, made: Option<(Placement, Vec<InventoryItem>)>) -> WorkloadPlanStatus {
+    plan.status.clone().unwrap_or_else(|| {
+        let (placement, inventory) = made.unzip();
+        WorkloadPlanStatus {
+            placement,
+            inventory: inventory.unwrap_or_default(),
+            ..WorkloadPlanStatus::default()
+        }
     })
 }
 

@@ -54,9 +54,6 @@ use crate::{
 /// Under this name the platform's own objects are kept.
 const MANAGER: &str = "orchestra-serve";
 
-/// How many threads work at most for a cluster.
-const THREADS: usize = 4;
-
 /// Runs the command.
 pub(crate) fn run(args: &Serve) -> Exit {
     let document = match args.config.as_deref().map(read_document).transpose() {
@@ -67,12 +64,12 @@ pub(crate) fn run(args: &Serve) -> Exit {
     if args.background {
         idle::leave_terminal();
     }
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    if args.cluster {
-        // A machine of a cluster has more cores than this work needs, and each thread costs memory.
-        let cores = std::thread::available_parallelism().map_or(THREADS, usize::from);
-        runtime.worker_threads(cores.min(THREADS));
-    }
+    let mut runtime = if args.cluster {
+        // One thread is far ahead of any API server, and several would only wake each other.
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+    };
     let runtime = runtime.enable_all().build();
     let served = match runtime {
         Ok(runtime) if args.cluster => runtime.block_on(cluster::serve(args, document)),
