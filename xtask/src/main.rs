@@ -71,6 +71,12 @@ enum Command {
         /// The program, built for release
         #[arg(long, value_name = "FILE", default_value = "target/release/orchestra")]
         program: PathBuf,
+        /// Another control plane to measure in its place: a program that sets it up and runs it until it is told to end
+        #[arg(long, value_name = "FILE", requires = "workload")]
+        peer: Option<PathBuf>,
+        /// What Workloads look like for that one; NAME stands for the name
+        #[arg(long, value_name = "FILE", requires = "peer")]
+        workload: Option<PathBuf>,
         /// The cluster
         #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
         kubeconfig: PathBuf,
@@ -111,8 +117,10 @@ fn main() -> ExitCode {
         }
         Command::BenchControllers { server, held } => bench_controllers::run(server.as_deref(), held),
         Command::HoldControllers { server } => bench_controllers::hold(&server),
-        Command::BenchCluster { program, kubeconfig, audit, workloads, alone, json } => {
-            bench_cluster::run(&bench_cluster::Wish { program, kubeconfig, audit, workloads, alone, json })
+        Command::BenchCluster { program, peer, workload, kubeconfig, audit, workloads, alone, json } => {
+            let peer = peer.zip(workload);
+            let wish = bench_cluster::Wish { program, peer, kubeconfig, audit, workloads, alone, json };
+            bench_cluster::run(&wish)
         }
         Command::BenchLaptop { program } => laptop::bench(&program),
         Command::Picture { program } => laptop::picture(&program),

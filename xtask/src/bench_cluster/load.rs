@@ -18,13 +18,13 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, Config, ResourceExt,
-    api::{ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
+    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use orchestra_api::{ConditionStatus, ConditionType, SYSTEM_NAMESPACE, Workload, config, crd};
+use orchestra_api::{SYSTEM_NAMESPACE, Workload, config, crd};
 use serde_json::{Value as Json, json};
 
-use super::{Failure, predecessor};
+use super::Failure;
 
 /// By this name the server knows this process.
 pub(super) const AGENT: &str = "orchestra-bench";
@@ -33,7 +33,9 @@ const NAMESPACE: &str = "bench";
 const WARM: &str = "bench-warm";
 const FLOOR: &str = "bench-floor";
 /// Requests at a time.
-pub(super) const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 16;
+/// What stands for the name of a Workload where one is described.
+const NAME: &str = "NAME";
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_mins(30);
 
@@ -44,41 +46,69 @@ spec:
   profiles: [{name: web-service, backends: [{backendId: cluster, runtimeClass: kubernetes}]}]
 ";
 
+/// What is measured: one container, one port, no claim.
+const WORKLOAD: &str = "
+apiVersion: score.dev/v1b1
+kind: Workload
+metadata: {name: NAME}
+spec:
+  containers: {main: {image: 'nginx:1.27', variables: {WHO: '${metadata.name}'}}}
+  service: {ports: {web: {port: 80}}}
+";
+
 /// A cluster.
 #[derive(Clone)]
 pub(super) struct Cluster {
     client: Client,
+    /// What Workloads look like.
+    workload: String,
 }
 
 impl Cluster {
-    pub(super) async fn reach(kubeconfig: &Path) -> Result<Self, Failure> {
+    /// The cluster behind a kubeconfig. Workloads look as a file says, if there is one.
+    pub(super) async fn reach(kubeconfig: &Path, workload: Option<&Path>) -> Result<Self, Failure> {
         let read = Kubeconfig::read_from(kubeconfig)?;
         let mut config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
         let agent = (axum::http::header::USER_AGENT, axum::http::HeaderValue::from_static(AGENT));
         config.headers.push(agent);
-        Ok(Self { client: Client::try_from(config)? })
+        let workload = workload.map(std::fs::read_to_string).transpose()?;
+        let workload = workload.unwrap_or_else(|| WORKLOAD.to_owned());
+        Ok(Self { client: Client::try_from(config)?, workload })
     }
 
     pub(super) fn client(&self) -> Client {
         self.client.clone()
     }
 
-    fn workloads(&self, namespace: &str) -> Api<Workload> {
-        Api::namespaced(self.client.clone(), namespace)
+    fn workloads(&self, namespace: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), namespace, &ApiResource::erase::<Workload>(&()))
     }
 
-    /// Makes everything that there must be before the program begins.
+    /// Stores a Workload.
+    async fn put(&self, namespace: &str, name: &str) -> Result<(), Failure> {
+        let workload: Json = serde_saphyr::from_str(&self.workload.replace(NAME, name))?;
+        self.workloads(namespace).patch(name, &PatchParams::apply(AGENT), &Patch::Apply(workload)).await?;
+        Ok(())
+    }
+
+    /// Makes the namespaces that everything is in.
     pub(super) async fn prepare(&self) -> Result<(), Failure> {
+        let apply = PatchParams::apply(AGENT).force();
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM, FLOOR] {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            namespaces.patch(name, &apply, &Patch::Apply(namespace)).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes what there must be before our program begins.
+    pub(super) async fn install(&self) -> Result<(), Failure> {
         let apply = PatchParams::apply(AGENT).force();
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for definition in crd::all() {
             let name = definition.metadata.name.clone().unwrap_or_default();
             definitions.patch(&name, &apply, &Patch::Apply(definition)).await?;
-        }
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM, FLOOR, predecessor::NAMESPACE] {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            namespaces.patch(name, &apply, &Patch::Apply(namespace)).await?;
         }
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
         let map = json!({
@@ -86,14 +116,19 @@ impl Cluster {
             "data": {config::CONFIG_KEY: DOCUMENT},
         });
         maps.patch(config::CONFIG_MAP, &apply, &Patch::Apply(map)).await?;
+        Ok(())
+    }
+
+    /// Waits until Workloads can be stored. There must be none.
+    pub(super) async fn until_served(&self) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = self.workloads(NAMESPACE).list(&ListParams::default().limit(1)).await {
-            if Instant::now() > deadline {
-                return Err(error.into());
+        let there = loop {
+            match self.workloads(NAMESPACE).list(&ListParams::default().limit(1)).await {
+                Ok(there) => break there,
+                Err(error) if Instant::now() > deadline => return Err(error.into()),
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        let there = self.workloads(NAMESPACE).list_metadata(&ListParams::default().limit(1)).await?;
+        };
         if there.items.is_empty() {
             Ok(())
         } else {
@@ -103,17 +138,15 @@ impl Cluster {
 
     /// Brings one Workload up, somewhere else: whatever is only done once is done then.
     pub(super) async fn warm_up(&self) -> Result<(), Failure> {
-        put(&self.workloads(WARM), "warm").await?;
+        self.put(WARM, "warm").await?;
         until_ready(&self.workloads(WARM), 1).await
     }
 
     /// Applies so many Workloads.
     pub(super) async fn apply(&self, count: usize) -> Result<(), Failure> {
-        let workloads = self.workloads(NAMESPACE);
         stream::iter((0..count).map(Ok::<_, Failure>))
-            .try_for_each_concurrent(AT_ONCE, async |index| {
-                put(&workloads, &format!("app-{index}")).await?;
-                Ok(())
+            .try_for_each_concurrent(AT_ONCE, |index| async move {
+                self.put(NAMESPACE, &format!("app-{index}")).await
             })
             .await
     }
@@ -121,13 +154,12 @@ impl Cluster {
     /// Does what cannot be done without, whoever does it: stores Workloads, makes a Deployment and a Service for each, and waits
     /// until all Deployments are ready. No program is at work.
     pub(super) async fn floor(&self, count: usize) -> Result<(), Failure> {
-        let workloads = self.workloads(FLOOR);
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), FLOOR);
         let services: Api<Service> = Api::namespaced(self.client.clone(), FLOOR);
         stream::iter((0..count).map(Ok::<_, Failure>))
             .try_for_each_concurrent(AT_ONCE, async |index| {
                 let name = format!("app-{index}");
-                put(&workloads, &name).await?;
+                self.put(FLOOR, &name).await?;
                 let (deployment, service) = bare(&name);
                 deployments.create(&PostParams::default(), &serde_json::from_value(deployment)?).await?;
                 services.create(&PostParams::default(), &serde_json::from_value(service)?).await?;
@@ -149,8 +181,7 @@ impl Cluster {
 
     /// Applies one more.
     pub(super) async fn apply_one(&self, name: &str) -> Result<(), Failure> {
-        put(&self.workloads(NAMESPACE), name).await?;
-        Ok(())
+        self.put(NAMESPACE, name).await
     }
 
     /// Waits until so many Workloads are ready.
@@ -175,7 +206,7 @@ impl Cluster {
 }
 
 /// The least that runs what the Workload says: a Deployment and a Service.
-pub(super) fn bare(name: &str) -> (Json, Json) {
+fn bare(name: &str) -> (Json, Json) {
     let labels = json!({"app": name});
     let pod = json!({"containers": [{"name": "main", "image": "nginx:1.27", "env": [{"name": "NAME", "value": name}]}]});
     let deployment = json!({
@@ -186,19 +217,7 @@ pub(super) fn bare(name: &str) -> (Json, Json) {
     (deployment, service)
 }
 
-/// Stores a Workload.
-pub(super) async fn put(workloads: &Api<Workload>, name: &str) -> Result<Workload, Failure> {
-    let workload = json!({
-        "apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": name},
-        "spec": {
-            "containers": {"main": {"image": "nginx:1.27", "variables": {"NAME": "${metadata.name}"}}},
-            "service": {"ports": {"web": {"port": 80}}},
-        },
-    });
-    Ok(workloads.patch(name, &PatchParams::apply(AGENT), &Patch::Apply(workload)).await?)
-}
-
-async fn until_ready(workloads: &Api<Workload>, count: usize) -> Result<(), Failure> {
+async fn until_ready(workloads: &Api<DynamicObject>, count: usize) -> Result<(), Failure> {
     let waiting = async {
         loop {
             let listed = workloads.list(&ListParams::default()).await?;
@@ -232,9 +251,8 @@ async fn until_ready(workloads: &Api<Workload>, count: usize) -> Result<(), Fail
     }
 }
 
-fn is_ready(workload: &Workload) -> bool {
-    let conditions = workload.status.iter().flat_map(|status| &status.conditions);
-    conditions
-        .filter(|condition| condition.type_ == ConditionType::Ready)
-        .any(|condition| condition.status == ConditionStatus::True)
+fn is_ready(workload: &DynamicObject) -> bool {
+    let conditions = workload.data.pointer("/status/conditions").and_then(Json::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }

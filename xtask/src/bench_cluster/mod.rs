@@ -8,8 +8,8 @@
 //! The same Workloads are also stored with nobody to look at them, and a bare Deployment and Service made for each: what that
 //! takes is the floor, below which no control plane can come on this machine.
 //!
-//! And they are stored once more with the writes that the predecessor made for each ([`predecessor`]), which cannot be had here
-//! itself: the ratio to it is one of the same run on the same machine.
+//! With `--peer` another control plane is measured in place of the program, with the same load, player and figures. It has
+//! definitions of its own, and so needs a cluster of its own; two runs, one after the other, compare the two.
 //!
 //! It is for a cluster that is thrown away: what it made is left behind.
 
@@ -18,12 +18,11 @@
 mod audit;
 mod load;
 mod player;
-mod predecessor;
 mod process;
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -40,15 +39,13 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// How long nothing may be written before it counts as over.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// What is measured beside the program, and in which words.
-const COMPARED: [(&str, &str); 2] =
-    [("predecessorsWrites", "the writes of the predecessor"), ("floor", "nobody to look at them")];
-
 /// What to measure.
 #[derive(Debug)]
 pub(crate) struct Wish {
     /// The program, built for release.
     pub(crate) program: PathBuf,
+    /// What runs another control plane, to measure that one, and what Workloads look like for it.
+    pub(crate) peer: Option<(PathBuf, PathBuf)>,
     /// How to reach the cluster.
     pub(crate) kubeconfig: PathBuf,
     /// The log of what was written [default: `audit.log` beside the kubeconfig].
@@ -78,97 +75,135 @@ pub(crate) fn run(wish: &Wish) -> Result<(), String> {
 async fn measure(wish: &Wish) -> Result<Json, Failure> {
     let beside = wish.kubeconfig.with_file_name("audit.log");
     let audit = Audit::open(wish.audit.as_deref().unwrap_or(&beside))?;
-    let server = process::server_beside(&wish.kubeconfig);
-    let cluster = Cluster::reach(&wish.kubeconfig).await?;
+    let looks = wish.peer.as_ref().map(|(_, workload)| workload.as_path());
+    let cluster = Cluster::reach(&wish.kubeconfig, looks).await?;
     cluster.prepare().await?;
     let playing = tokio::spawn(player::play(cluster.client()));
-
-    let first = Program::start(&wish.program, &wish.kubeconfig)?;
-    cluster.warm_up().await?;
-    let idle = settled(&first, &audit).await?;
-    let server_before = server.map(process::usage).transpose()?;
-
-    eprintln!("{} Workloads…", wish.workloads);
-    let mark = audit.mark()?;
-    let began = Instant::now();
-    cluster.apply(wish.workloads).await?;
-    let applied = began.elapsed();
-    cluster.until_ready(wish.workloads).await?;
-    let ready = began.elapsed();
-    let busy = first.usage()?;
-    let server_after = server.map(process::usage).transpose()?;
-    let held = settled(&first, &audit).await?;
-    let written = audit.since(&mark)?;
-
-    eprintln!("the same again, by a process that begins on what is there…");
-    first.end()?;
-    let mark = audit.mark()?;
-    let second = Program::start(&wish.program, &wish.kubeconfig)?;
-    cluster.until_led(None).await?;
-    let restarted = settled(&second, &audit).await?;
-    let again = audit.since(&mark)?;
-
-    eprintln!("a leader that is killed…");
-    let leader = cluster.until_led(None).await?;
-    let third = Program::start(&wish.program, &wish.kubeconfig)?;
-    settled(&third, &audit).await?;
-    let began = Instant::now();
-    second.kill()?;
-    cluster.apply_one("after").await?;
-    cluster.until_led(Some(&leader)).await?;
-    let led = began.elapsed();
-    cluster.until_ready(wish.workloads + 1).await?;
-    let failover = began.elapsed();
-    third.end()?;
-
-    let mut compared = Vec::new();
-    for (name, what) in COMPARED.into_iter().filter(|_| !wish.alone) {
-        eprintln!("{} Workloads with {what}…", wish.workloads);
-        let before = server.map(process::usage).transpose()?;
-        let began = Instant::now();
-        match name {
-            "floor" => cluster.floor(wish.workloads).await?,
-            _ => predecessor::play(cluster.client(), wish.workloads).await?,
-        }
-        compared.push((name, began.elapsed(), before, server.map(process::usage).transpose()?));
-    }
+    let server = process::server_beside(&wish.kubeconfig);
+    let bench = Bench { wish, audit, server, cluster };
+    let figures = match &wish.peer {
+        Some((peer, _)) => bench.peer(peer).await?,
+        None => bench.ours().await?,
+    };
     playing.abort();
-
-    let count = wish.workloads as f64;
-    let own = |writes: &BTreeMap<String, usize>| -> usize {
-        writes.iter().filter(|(what, _)| !is_apart(what)).map(|(_, count)| count).sum()
-    };
-    let events: usize =
-        written.iter().filter(|(what, _)| what.contains(" events")).map(|(_, count)| count).sum();
-    let spent = |before: Option<Usage>, after: Option<Usage>| {
-        before.zip(after).map(|(before, after)| rounded(after.cpu - before.cpu))
-    };
-    let mut figures = json!({
-        "workloads": wish.workloads,
-        "secondsToApply": rounded(applied.as_secs_f64()),
-        "secondsToAllReady": rounded(ready.as_secs_f64()),
-        "writesPerWorkload": rounded(own(&written) as f64 / count),
-        "eventsPerWorkload": rounded(events as f64 / count),
-        "writes": written,
-        "cpuSeconds": rounded(busy.cpu - idle.cpu),
-        "apiServerCpuSeconds": spent(server_before, server_after),
-        "rssMiB": {
-            "idle": rounded(idle.rss), "all": rounded(held.rss), "restarted": rounded(restarted.rss),
-        },
-        "kibEach": {
-            "all": rounded((held.rss - idle.rss) * 1024.0 / count),
-            "restarted": rounded((restarted.rss - idle.rss) * 1024.0 / count),
-        },
-        "secondPass": {"writes": own(&again), "byKind": again, "cpuSeconds": rounded(restarted.cpu)},
-        "failoverSeconds": {"led": rounded(led.as_secs_f64()), "ready": rounded(failover.as_secs_f64())},
-    });
-    for (name, took, before, after) in compared {
-        figures[name] = json!({
-            "seconds": rounded(took.as_secs_f64()), "apiServerCpuSeconds": spent(before, after),
-            "oursIsTimes": rounded(ready.as_secs_f64() / took.as_secs_f64()),
-        });
-    }
     Ok(figures)
+}
+
+struct Bench<'a> {
+    wish: &'a Wish,
+    audit: Audit,
+    /// The process of the API server, where it is on this machine.
+    server: Option<u32>,
+    cluster: Cluster,
+}
+
+impl Bench<'_> {
+    /// Measures another control plane.
+    async fn peer(&self, peer: &Path) -> Result<Json, Failure> {
+        let program = Program::peer(peer, &self.wish.kubeconfig)?;
+        self.cluster.until_served().await?;
+        let figures = self.bring_up(&program).await?;
+        program.end()?;
+        Ok(figures)
+    }
+
+    /// Measures our program.
+    async fn ours(&self) -> Result<Json, Failure> {
+        let Self { wish, audit, cluster, .. } = self;
+        cluster.install().await?;
+        cluster.until_served().await?;
+        let first = Program::start(&wish.program, &wish.kubeconfig)?;
+        let mut figures = self.bring_up(&first).await?;
+
+        eprintln!("the same again, by a process that begins on what is there…");
+        first.end()?;
+        let mark = audit.mark()?;
+        let second = Program::start(&wish.program, &wish.kubeconfig)?;
+        cluster.until_led(None).await?;
+        let restarted = settled(&second, audit).await?;
+        let again = audit.since(&mark)?;
+        figures["rssMiB"]["restarted"] = json!(rounded(restarted.rss));
+        figures["secondPass"] =
+            json!({"writes": own(&again), "byKind": again, "cpuSeconds": rounded(restarted.cpu)});
+
+        eprintln!("a leader that is killed…");
+        let leader = cluster.until_led(None).await?;
+        let third = Program::start(&wish.program, &wish.kubeconfig)?;
+        settled(&third, audit).await?;
+        let began = Instant::now();
+        second.kill()?;
+        cluster.apply_one("after").await?;
+        cluster.until_led(Some(&leader)).await?;
+        let led = rounded(began.elapsed().as_secs_f64());
+        cluster.until_ready(wish.workloads + 1).await?;
+        figures["failoverSeconds"] = json!({"led": led, "ready": rounded(began.elapsed().as_secs_f64())});
+        third.end()?;
+
+        if !wish.alone {
+            eprintln!("{} Workloads with nobody to look at them…", wish.workloads);
+            let before = self.server_cpu()?;
+            let began = Instant::now();
+            cluster.floor(wish.workloads).await?;
+            figures["floor"] = json!({
+                "seconds": rounded(began.elapsed().as_secs_f64()),
+                "apiServerCpuSeconds": spent(before, self.server_cpu()?),
+            });
+        }
+        Ok(figures)
+    }
+
+    /// Brings all Workloads up with a control plane that has just been started.
+    async fn bring_up(&self, program: &Program) -> Result<Json, Failure> {
+        let Self { wish, audit, cluster, .. } = self;
+        tokio::select! {
+            ready = cluster.warm_up() => ready?,
+            why = program.until_ended() => return Err(why),
+        }
+        let idle = settled(program, audit).await?;
+        let server = self.server_cpu()?;
+
+        eprintln!("{} Workloads…", wish.workloads);
+        let mark = audit.mark()?;
+        let began = Instant::now();
+        cluster.apply(wish.workloads).await?;
+        let applied = began.elapsed();
+        cluster.until_ready(wish.workloads).await?;
+        let ready = began.elapsed();
+        let busy = program.usage()?;
+        let server = spent(server, self.server_cpu()?);
+        let held = settled(program, audit).await?;
+        let written = audit.since(&mark)?;
+
+        let count = wish.workloads as f64;
+        let events = written.iter().filter(|(what, _)| what.contains(" events"));
+        let events: usize = events.map(|(_, count)| count).sum();
+        Ok(json!({
+            "workloads": wish.workloads,
+            "secondsToApply": rounded(applied.as_secs_f64()),
+            "secondsToAllReady": rounded(ready.as_secs_f64()),
+            "writesPerWorkload": rounded(own(&written) as f64 / count),
+            "eventsPerWorkload": rounded(events as f64 / count),
+            "writes": written,
+            "cpuSeconds": rounded(busy.cpu - idle.cpu),
+            "apiServerCpuSeconds": server,
+            "rssMiB": {"idle": rounded(idle.rss), "all": rounded(held.rss)},
+            "kibEach": rounded((held.rss - idle.rss) * 1024.0 / count),
+        }))
+    }
+
+    /// The processor time that the API server has used.
+    fn server_cpu(&self) -> Result<Option<f64>, Failure> {
+        Ok(self.server.map(process::usage).transpose()?.map(|usage| usage.cpu))
+    }
+}
+
+fn spent(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    before.zip(after).map(|(before, after)| rounded(after - before))
+}
+
+/// How many writes were about Workloads.
+fn own(writes: &BTreeMap<String, usize>) -> usize {
+    writes.iter().filter(|(what, _)| !is_apart(what)).map(|(_, count)| count).sum()
 }
 
 /// What is not counted with the writes about a Workload.

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io,
+    iter::Sum,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Mutex,
@@ -13,6 +14,8 @@ use super::Failure;
 
 /// How long the program may take to end.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it is looked whether it is still there.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What a process has used: memory now, processor so far.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,15 @@ pub(super) struct Usage {
     pub(super) rss: f64,
     /// Seconds of processor.
     pub(super) cpu: f64,
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self { rss: 0.0, cpu: 0.0 }, |sum, one| Self {
+            rss: sum.rss + one.rss,
+            cpu: sum.cpu + one.cpu,
+        })
+    }
 }
 
 /// The program at work. It ends with this.
@@ -34,26 +46,45 @@ pub(super) struct Program {
 impl Program {
     /// Starts it on a cluster, as it is started there.
     pub(super) fn start(program: &Path, kubeconfig: &Path) -> Result<Self, Failure> {
+        Self::run(Command::new(program).args(["serve", "--cluster", "--listen", "127.0.0.1:0"]), kubeconfig)
+    }
+
+    /// Starts what sets another control plane up on a cluster, and runs it.
+    pub(super) fn peer(program: &Path, kubeconfig: &Path) -> Result<Self, Failure> {
+        Self::run(&mut Command::new(program), kubeconfig)
+    }
+
+    fn run(command: &mut Command, kubeconfig: &Path) -> Result<Self, Failure> {
         let log = tempfile::Builder::new().prefix("orchestra-bench-").suffix(".log").tempfile()?;
         let (log, path) = log.keep()?;
-        let child = Command::new(program)
-            .args(["serve", "--cluster", "--listen", "127.0.0.1:0"])
+        let child = command
             .env("KUBECONFIG", kubeconfig)
             .stdin(Stdio::null())
             .stdout(File::try_clone(&log)?)
             .stderr(log)
             .spawn()
-            .map_err(|error| format!("{}: {error}", program.display()))?;
+            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let id = child.id();
         Ok(Self { child: Mutex::new(child), id, log: path })
     }
 
-    /// What it has used. An error tells that it has ended.
+    /// What it has used, with everything that it runs. An error tells that it has ended.
     pub(super) fn usage(&self) -> Result<Usage, Failure> {
-        usage(self.id).map_err(|error| {
+        let all = family(self.id).into_iter().map(usage).sum::<Result<Usage, _>>();
+        all.map_err(|error| {
             let said = fs::read_to_string(&self.log).unwrap_or_default();
             format!("the program is not running ({error}): {said}").into()
         })
+    }
+
+    /// Waits until it has ended by itself, and tells what it said.
+    pub(super) async fn until_ended(&self) -> Failure {
+        loop {
+            if let Err(why) = self.usage() {
+                return why;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Asks it to end, and waits until it has.
@@ -95,6 +126,13 @@ pub(super) fn server_beside(kubeconfig: &Path) -> Option<u32> {
         let is_here = fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == folder);
         (name.trim() == "kube-apiserver" && is_here).then_some(id)
     })
+}
+
+/// A process and those that it runs.
+fn family(id: u32) -> Vec<u32> {
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    [id].into_iter().chain(children.flat_map(family)).collect()
 }
 
 /// What a process has used.
