@@ -2,8 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
+    fs::{self, File},
     io::{BufRead, BufReader, Seek, SeekFrom},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -14,13 +15,17 @@ use super::Failure;
 /// Who writes as well, and is not what is measured: this process, and the parts of Kubernetes.
 const OTHERS: [&str; 3] = [super::load::AGENT, "kube-", "kubectl"];
 
-/// The audit log of an API server.
+/// The audit log of an API server. When it has grown long, the server puts it aside under a name with the time, and begins a
+/// new one.
 #[derive(Debug)]
 pub(super) struct Audit(PathBuf);
 
-/// A place in the log.
+/// A place in the log: in which file, whatever it is called by now, and where in it.
 #[derive(Debug)]
-pub(super) struct Mark(u64);
+pub(super) struct Mark {
+    file: u64,
+    place: u64,
+}
 
 impl Audit {
     /// The log in a file.
@@ -34,24 +39,48 @@ impl Audit {
 
     /// The end of the log as it is now.
     pub(super) fn mark(&self) -> Result<Mark, Failure> {
-        Ok(Mark(self.0.metadata()?.len()))
+        let log = self.0.metadata()?;
+        Ok(Mark { file: log.ino(), place: log.len() })
     }
 
     /// What the program has written since, by verb and kind, where it succeeded.
     pub(super) fn since(&self, mark: &Mark) -> Result<BTreeMap<String, usize>, Failure> {
-        let mut file = File::open(&self.0)?;
-        file.seek(SeekFrom::Start(mark.0))?;
         let mut counts = BTreeMap::new();
-        let mut line = String::new();
-        let mut lines = BufReader::new(file);
-        // A line that is being written is the last, and is read next time.
-        while lines.read_line(&mut line)? > 0 && line.ends_with('\n') {
-            if let Some(what) = ours(&serde_json::from_str(&line)?) {
-                *counts.entry(what).or_default() += 1;
+        let mut place = mark.place;
+        for file in self.files_since(mark)? {
+            let mut file = File::open(file)?;
+            file.seek(SeekFrom::Start(std::mem::take(&mut place)))?;
+            let mut line = String::new();
+            let mut lines = BufReader::new(file);
+            // A line that is being written is the last, and is read next time.
+            while lines.read_line(&mut line)? > 0 && line.ends_with('\n') {
+                if let Some(what) = ours(&serde_json::from_str(&line)?) {
+                    *counts.entry(what).or_default() += 1;
+                }
+                line.clear();
             }
-            line.clear();
         }
         Ok(counts)
+    }
+
+    /// The files of the log from the one on that has the mark, the oldest first.
+    fn files_since(&self, mark: &Mark) -> Result<Vec<PathBuf>, Failure> {
+        let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let (stem, end) = (text(self.0.file_stem()), text(self.0.extension()));
+        let folder = self.0.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder.unwrap_or(Path::new(".")))? {
+            let file = entry?.path();
+            let aside = text(file.file_stem()).strip_prefix(&stem).is_some_and(|rest| rest.starts_with('-'));
+            if aside && text(file.extension()) == end {
+                files.push(file);
+            }
+        }
+        // Their names tell the time.
+        files.sort();
+        files.push(self.0.clone());
+        let from = files.iter().position(|file| file.metadata().is_ok_and(|it| it.ino() == mark.file));
+        Ok(files.split_off(from.ok_or("the audit log was taken away")?))
     }
 }
 
@@ -74,6 +103,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_log_that_was_put_aside_is_read_to_its_end_and_then_the_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("audit.log");
+        let entry = |kind: &str| {
+            let entry = json!({
+                "stage": "ResponseComplete", "verb": "patch", "objectRef": {"resource": kind},
+                "responseStatus": {"code": 200},
+            });
+            format!("{entry}\n")
+        };
+        fs::write(folder.path().join("audit-2026-11-17T12-00-00.000.log"), entry("older")).unwrap();
+        fs::write(folder.path().join("audit.yaml"), "no log").unwrap();
+        fs::write(&log, entry("before")).unwrap();
+        let audit = Audit::open(&log).unwrap();
+        let mark = audit.mark().unwrap();
+        fs::write(&log, entry("before") + &entry("aside")).unwrap();
+        fs::rename(&log, folder.path().join("audit-2026-11-17T13-31-32.095.log")).unwrap();
+        fs::write(&log, entry("now")).unwrap();
+        let since: Vec<_> = audit.since(&mark).unwrap().into_keys().collect();
+        assert_eq!(since, ["patch aside", "patch now"]);
+    }
 
     #[test]
     fn only_what_the_program_has_written_with_success_is_counted() {
