@@ -120,7 +120,7 @@ impl Cluster {
     }
 
     /// Waits until Workloads can be stored. There must be none.
-    pub(super) async fn until_served(&self) -> Result<(), Failure> {
+    async fn until_served(&self) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
         let there = loop {
             match self.workloads(NAMESPACE).list(&ListParams::default().limit(1)).await {
@@ -136,8 +136,9 @@ impl Cluster {
         }
     }
 
-    /// Brings one Workload up, somewhere else: whatever is only done once is done then.
+    /// Brings one Workload up, somewhere else, as soon as Workloads can be stored: whatever is only done once is done then.
     pub(super) async fn warm_up(&self) -> Result<(), Failure> {
+        self.until_served().await?;
         self.put(WARM, "warm").await?;
         until_ready(&self.workloads(WARM), 1).await
     }

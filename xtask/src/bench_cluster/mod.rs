@@ -101,7 +101,6 @@ impl Bench<'_> {
     /// Measures another control plane.
     async fn peer(&self, peer: &Path) -> Result<Json, Failure> {
         let program = Program::peer(peer, &self.wish.kubeconfig)?;
-        self.cluster.until_served().await?;
         let figures = self.bring_up(&program).await?;
         program.end()?;
         Ok(figures)
@@ -111,7 +110,6 @@ impl Bench<'_> {
     async fn ours(&self) -> Result<Json, Failure> {
         let Self { wish, audit, cluster, .. } = self;
         cluster.install().await?;
-        cluster.until_served().await?;
         let first = Program::start(&wish.program, &wish.kubeconfig)?;
         let mut figures = self.bring_up(&first).await?;
 
@@ -156,7 +154,7 @@ impl Bench<'_> {
     async fn bring_up(&self, program: &Program) -> Result<Json, Failure> {
         let Self { wish, audit, cluster, .. } = self;
         tokio::select! {
-            ready = cluster.warm_up() => ready?,
+            warm = cluster.warm_up() => warm?,
             why = program.until_ended() => return Err(why),
         }
         let idle = settled(program, audit).await?;
