@@ -70,11 +70,12 @@ impl Program {
 
     /// What it has used, with everything that it runs. An error tells that it has ended.
     pub(super) fn usage(&self) -> Result<Usage, Failure> {
-        let all = family(self.id).into_iter().map(usage).sum::<Result<Usage, _>>();
-        all.map_err(|error| {
+        let own = usage(self.id).map_err(|error| {
             let said = fs::read_to_string(&self.log).unwrap_or_default();
-            format!("the program is not running ({error}): {said}").into()
-        })
+            format!("the program is not running ({error}): {said}")
+        })?;
+        // What it runs may come and go.
+        Ok(descendants(self.id).into_iter().filter_map(|id| usage(id).ok()).chain([own]).sum())
     }
 
     /// Waits until it has ended by itself, and tells what it said.
@@ -128,11 +129,11 @@ pub(super) fn server_beside(kubeconfig: &Path) -> Option<u32> {
     })
 }
 
-/// A process and those that it runs.
-fn family(id: u32) -> Vec<u32> {
+/// The processes that a process runs, and those that these run.
+fn descendants(id: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
     let children = children.split_whitespace().filter_map(|child| child.parse().ok());
-    [id].into_iter().chain(children.flat_map(family)).collect()
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
 }
 
 /// What a process has used.
