@@ -136,6 +136,8 @@ async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
         }
         platform = Some(begun);
     }
+    // Who reads that it serves may want it to stop at once.
+    let asked_to_stop = asked_to_stop();
     greet(&server, args.api_only);
     let stopping = api.clone();
     let is_resting = Arc::new(AtomicBool::new(false));
@@ -143,7 +145,7 @@ async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
     let served = server
         .run(router, async move {
             tokio::select! {
-                () = asked_to_stop() => {}
+                () = asked_to_stop => {}
                 () = idle.ended() => resting.store(true, Ordering::Relaxed),
             }
             if let Some(platform) = platform {
@@ -278,20 +280,25 @@ async fn introduce(mut request: Request, next: Next) -> axum::response::Response
     next.run(request).await
 }
 
-/// Resolves when the user or the system wants the program to end.
-pub(super) async fn asked_to_stop() {
+/// Hears from this call on whether the user or the system wants the program to end, and resolves when they do. A signal
+/// that comes before it is waited for counts as well.
+pub(super) fn asked_to_stop() -> impl Future<Output = ()> + Send + 'static {
     #[cfg(unix)]
-    {
+    let signals = {
         use tokio::signal::unix::{SignalKind, signal};
-        let signals = (signal(SignalKind::terminate()), signal(SignalKind::hangup()));
-        if let (Ok(mut terminate), Ok(mut hangup)) = signals {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        kinds.map(|kind| signal(kind).ok())
+    };
+    async move {
+        #[cfg(unix)]
+        if let [Some(mut interrupt), Some(mut terminate), Some(mut hangup)] = signals {
             tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
+                _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
                 _ = hangup.recv() => {}
             }
             return;
         }
+        let _ = tokio::signal::ctrl_c().await;
     }
-    let _ = tokio::signal::ctrl_c().await;
 }

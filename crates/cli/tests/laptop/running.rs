@@ -1,6 +1,10 @@
 //! What runs, and how it is shown.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
+    process::Command,
+};
 
 use crate::laptop::{Laptop, Up, eventually, free_port, get};
 
@@ -46,6 +50,22 @@ fn one_command_leads_to_a_page_an_edit_is_served_and_ctrl_c_ends_it_all() {
     fs::write(&file, hello(port, target, "four")).unwrap();
     laptop.must(&["up", "--detach"]);
     assert!(get(port).unwrap().contains("<h1>four</h1>"));
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_what_does_not_get_ready() {
+    let laptop = Laptop::new();
+    let score = hello(free_port(), free_port(), "late")
+        .replace("    variables", "    readinessProbe: {exec: {command: ['false']}}\n    variables");
+    laptop.file("score.yaml", &score);
+    let mut waiting = laptop.command(&["up", "--detach"]).spawn().unwrap();
+    laptop.until("hello", "RuntimeProvisioning");
+    let id = waiting.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let status = waiting.wait().unwrap();
+    assert_eq!(status.signal(), Some(2), "{status}");
+    // What was begun goes on.
+    assert!(laptop.platform().is_some());
 }
 
 #[test]

@@ -13,8 +13,11 @@ use hyper::Method;
 use serde_json::{Value, json};
 use server::{Server, serve};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 /// A config map as a client sends it.
@@ -44,6 +47,43 @@ fn the_first_lines_say_how_to_use_the_server() {
         rest,
         format!("\n    export KUBECONFIG={}\n    kubectl get workloads.score.dev\n", kubeconfig.display())
     );
+}
+
+/// The first line of the next request.
+fn next_request(connection: &mut BufReader<TcpStream>) -> String {
+    let lines = connection.lines().map(Result::unwrap);
+    let request: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    request.first().cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_server_for_a_cluster_ends_when_asked_to_even_while_it_waits_for_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", cluster.local_addr().unwrap());
+    let kubeconfig = folder.path().join("kubeconfig");
+    let config = json!({
+        "clusters": [{"name": "silent", "cluster": {"server": url}}],
+        "users": [{"name": "nobody", "user": {}}],
+        "contexts": [{"name": "silent", "context": {"cluster": "silent", "user": "nobody"}}],
+        "current-context": "silent",
+    });
+    fs::write(&kubeconfig, config.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_orchestra"));
+    let mut child = command.args(["serve", "--cluster", "--kubeconfig"]).arg(kubeconfig).spawn().unwrap();
+    // It is told the version, and never gets an answer to what it asks next.
+    let mut connection = BufReader::new(cluster.accept().unwrap().0);
+    assert!(next_request(&mut connection).starts_with("GET /version "));
+    let version = r#"{"major":"1","minor":"36","gitVersion":"v1.36.4","gitCommit":"","gitTreeState":"",
+        "buildDate":"","goVersion":"","compiler":"","platform":""}"#;
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{version}",
+        version.len()
+    );
+    connection.get_mut().write_all(answer.as_bytes()).unwrap();
+    assert!(next_request(&mut connection).starts_with("GET /api/"));
+    Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

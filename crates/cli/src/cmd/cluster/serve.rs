@@ -53,14 +53,45 @@ type Awaited = watch::Sender<Option<String>>;
 
 /// Serves until it is told to stop.
 pub(crate) async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
+    let mut asked_to_stop = Box::pin(asked_to_stop());
+    let ready = tokio::select! {
+        ready = prepare(args, document) => ready?,
+        () = &mut asked_to_stop => return Ok(()),
+    };
+    let Ready { client, listener } = ready;
+    let drivers = Drivers::in_cluster(&client);
+    let (awaited, is_awaited) = watch::channel(Some("the kinds of the orchestrator".to_owned()));
+    let metrics = Metrics::default();
+    let answers = answers(&client, &drivers, &metrics, is_awaited);
+    let reviews =
+        axum::middleware::from_fn_with_state(Reviews::new(client.clone()), orchestra_server::introduce);
+    let router = orchestra_server::router(answers).layer(reviews);
+    let (stopper, stop) = stop::channel();
+    let working = tokio::spawn(work(client, drivers, metrics, awaited, stop));
+    let served = listener
+        .run(router, async move {
+            asked_to_stop.await;
+            stopper.stop();
+            // One that panicked has ended as well.
+            let _ = working.await;
+        })
+        .await;
+    served.map_err(|error| error.to_string())
+}
+
+/// What is there before a process answers.
+struct Ready {
+    client: Client,
+    listener: Listener,
+}
+
+/// Reaches the cluster, and tells it and the user where this process listens.
+async fn prepare(args: &Serve, document: Option<String>) -> Result<Ready, String> {
     let config = config(args).await?;
     let cluster = config.cluster_url.to_string();
     let client =
         connect::client(config).map_err(|error| format!("failed to connect to the cluster: {error}"))?;
-    tokio::select! {
-        () = reached(&client) => {}
-        () = asked_to_stop() => return Ok(()),
-    }
+    reached(&client).await;
     if let Some(document) = document {
         keep_document(&client, &document)
             .await
@@ -75,26 +106,9 @@ pub(crate) async fn serve(args: &Serve, document: Option<String>) -> Result<(), 
     published::publish(&client, url, trust.as_deref())
         .await
         .map_err(|error| format!("failed to publish where the server is: {error}"))?;
-    let drivers = Drivers::in_cluster(&client);
-    let (awaited, is_awaited) = watch::channel(Some("the kinds of the orchestrator".to_owned()));
-    let metrics = Metrics::default();
-    let answers = answers(&client, &drivers, &metrics, is_awaited);
-    let reviews =
-        axum::middleware::from_fn_with_state(Reviews::new(client.clone()), orchestra_server::introduce);
-    let router = orchestra_server::router(answers).layer(reviews);
     // A reader that went away does not stop the server.
     let _ = writeln!(io::stdout().lock(), "Serving for {cluster} on https://{}.", listener.address());
-    let (stopper, stop) = stop::channel();
-    let working = tokio::spawn(work(client, drivers, metrics, awaited, stop));
-    let served = listener
-        .run(router, async move {
-            asked_to_stop().await;
-            stopper.stop();
-            // One that panicked has ended as well.
-            let _ = working.await;
-        })
-        .await;
-    served.map_err(|error| error.to_string())
+    Ok(Ready { client, listener })
 }
 
 /// How to reach the cluster: as the options say, as the environment of a user says, or from within.

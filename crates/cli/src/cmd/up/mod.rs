@@ -77,13 +77,8 @@ async fn up(args: &Up) -> Result<Exit, Trouble> {
         is_open: !args.open,
         since: Timestamp::now(),
     };
-    // From here on, what was begun is ended in good order.
-    // A task of its own hears them from now on, whatever else is waited for.
-    let mut ending = tokio::spawn(asked_to_stop());
-    tokio::task::yield_now().await;
-    let applied = session.apply(described).await;
     if args.detach {
-        applied?;
+        session.apply(described).await?;
         let names = session.workloads.keys().cloned().collect();
         let goals = Goals { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
         let exit = wait::wait(&session.platform, goals).await?;
@@ -92,7 +87,10 @@ async fn up(args: &Up) -> Result<Exit, Trouble> {
         }
         return Ok(exit);
     }
-    let ended = match applied {
+    // From here on, what was begun is ended in good order.
+    // A task of its own hears them from now on, whatever else is waited for.
+    let mut ending = tokio::spawn(asked_to_stop());
+    let ended = match session.apply(described).await {
         Ok(()) => session.follow(&mut ending).await,
         Err(trouble) => Err(trouble),
     };
