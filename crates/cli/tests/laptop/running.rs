@@ -53,7 +53,7 @@ fn one_command_leads_to_a_page_an_edit_is_served_and_ctrl_c_ends_it_all() {
 }
 
 #[test]
-fn ctrl_c_ends_the_wait_for_what_does_not_get_ready() {
+fn a_signal_ends_the_wait_for_what_does_not_get_ready() {
     let laptop = Laptop::new();
     let score = hello(free_port(), free_port(), "late")
         .replace("    variables", "    readinessProbe: {exec: {command: ['false']}}\n    variables");
@@ -61,9 +61,10 @@ fn ctrl_c_ends_the_wait_for_what_does_not_get_ready() {
     let mut waiting = laptop.command(&["up", "--detach"]).spawn().unwrap();
     laptop.until("hello", "RuntimeProvisioning");
     let id = waiting.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    // Not that of Ctrl-C: whoever runs tests in the background may have it ignored.
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     let status = waiting.wait().unwrap();
-    assert_eq!(status.signal(), Some(2), "{status}");
+    assert_eq!(status.signal(), Some(15), "{status}");
     // What was begun goes on.
     assert!(laptop.platform().is_some());
 }
