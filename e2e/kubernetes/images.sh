@@ -1,26 +1,25 @@
 #!/usr/bin/env bash
 # Makes the images that the suite needs from Debian packages and the built program, as archives that any engine loads.
 #
-#   images.sh ORCHESTRA BEFORE        prints one line for each image: NAME ARCHIVE
+#   images.sh [ORCHESTRA BEFORE]      prints one line for each image: NAME ARCHIVE
 #
+# Without the programs, it makes only what does not depend on them, as a run may do early.
 # What is made is kept outside the checkout under a name that follows from its content, so that a second run makes nothing.
 # Needs a Debian machine (apt-get, dpkg-deb, busybox-static); no engine, no registry. The names are those that the
 # tutorial and the built-in provisioners use: a cluster that can reach a registry pulls the real ones instead.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
-usage="usage: images.sh PATH-OF-ORCHESTRA PATH-OF-THE-VERSION-BEFORE"
-orchestra="${1:?$usage}" before="${2:?$usage}"
+orchestra="${1:-}" before="${2:-}"
 cache="${E2E_IMAGES:-${XDG_CACHE_HOME:-$HOME/.cache}/orchestra-ci/images}"
 mkdir -p "$cache"
 
 # fetch FOLDER PACKAGE…: the packages and the libraries they need, unpacked, not installed.
 fetch() {
-  local into=$1; shift
+  local into=$1 wanted; shift
   [ -f "$into/.complete" ] && return
   rm -rf "$into"; mkdir -p "$into/.deb"
-  local wanted
   wanted="$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "$@" |
-    grep -E '^lib' | grep -vE 'perl|llvm|^libdb|debconf|gcc-1|:i386' | sort -u)"
+    grep -E '^(lib|erlang)' | grep -vE 'perl|llvm|^libdb|debconf|gcc-1|:i386' | sort -u)"
   (cd "$into/.deb" && apt-get download -qq -o APT::Sandbox::User=root "$@" tzdata $wanted >&2)
   for package in "$into"/.deb/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$into" --no-same-owner; done
   rm -r "$into/.deb"; touch "$into/.complete"
@@ -81,11 +80,11 @@ path='"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"'
 
 probe() {
   local root; root="$(mktemp -d)"; base "$root"
-  fetch "$cache/packages-databases" "$@"
-  local from="$cache/packages-databases" bin
+  fetch "$cache/packages-clients-and-databases" "$@"
+  local from="$cache/packages-clients-and-databases" bin
   bin="$(echo "$from"/usr/lib/postgresql/*/bin)"
-  cp "$bin/psql" "$from/usr/bin/redis-cli" "$root/usr/bin/"
-  libraries "$root" "$from" "$root/usr/bin/psql" "$root/usr/bin/redis-cli"
+  cp "$bin/psql" "$from/usr/bin/"{redis-cli,amqp-declare-queue,amqp-publish,amqp-get} "$root/usr/bin/"
+  libraries "$root" "$from" "$root/usr/bin/"{psql,redis-cli,amqp-declare-queue,amqp-publish,amqp-get}
   install -m 0755 "$here/images/hold.sh" "$root/usr/local/bin/hold"
   archive localhost/probe:1 "$root" "{\"Env\":[$path],\"Cmd\":[\"/bin/sh\"]}"
   rm -r "$root"
@@ -95,8 +94,8 @@ probe() {
 postgres() {
   local name=$1; shift
   local root; root="$(mktemp -d)"; base "$root"
-  fetch "$cache/packages-databases" "$@"
-  local from="$cache/packages-databases" version
+  fetch "$cache/packages-clients-and-databases" "$@"
+  local from="$cache/packages-clients-and-databases" version
   version="$(ls "$from/usr/lib/postgresql")"
   mkdir -p "$root/usr/lib/postgresql/$version/lib" "$root/usr/share/postgresql" "$root/usr/share/zoneinfo" "$root/docker-entrypoint-initdb.d"
   cp -r "$from/usr/lib/postgresql/$version/bin" "$root/usr/lib/postgresql/$version/"
@@ -114,8 +113,8 @@ postgres() {
 redis() {
   local name=$1; shift
   local root; root="$(mktemp -d)"; base "$root"
-  fetch "$cache/packages-databases" "$@"
-  local from="$cache/packages-databases"
+  fetch "$cache/packages-clients-and-databases" "$@"
+  local from="$cache/packages-clients-and-databases"
   cp -L "$from/usr/bin/redis-check-rdb" "$root/usr/bin/redis-server"
   cp "$from/usr/bin/redis-cli" "$root/usr/bin/"
   libraries "$root" "$from" "$root/usr/bin/redis-server" "$root/usr/bin/redis-cli"
@@ -152,6 +151,70 @@ node() {
   rm -r "$root"
 }
 
+# MariaDB, with the conventions of the official image of MySQL.
+mysql() {
+  local name=$1 root from="$cache/packages-mysql"; shift; root="$(mktemp -d)"; base "$root"
+  fetch "$from" "$@"
+  cp "$from/usr/sbin/mariadbd" "$root/usr/sbin/mysqld"; ln -s mysqld "$root/usr/sbin/mariadbd"
+  cp "$from/usr/bin/"{mariadb-install-db,my_print_defaults,resolveip} "$root/usr/bin/"; cp "$from/usr/bin/mariadb" "$root/usr/bin/mysql"
+  mkdir -p "$root/usr/share" "$root/usr/lib/mysql/plugin" "$root/var/lib/mysql" "$root/run/mysqld"
+  cp -rL "$from/usr/share/mysql" "$root/usr/share/"
+  libraries "$root" "$from" "$root/usr/sbin/mysqld" "$root/usr/bin/"{mysql,my_print_defaults,resolveip}
+  install -m 0755 "$here/images/mysql.sh" "$root/usr/local/bin/docker-entrypoint.sh"
+  archive "$name" "$root" "{\"Env\":[$path],\"Entrypoint\":[\"docker-entrypoint.sh\"],\"Cmd\":[\"mysqld\"]}"
+  rm -r "$root"
+}
+
+# The server reads the variables that the official image documents by itself.
+rabbitmq() {
+  local name=$1 root from="$cache/packages-rabbitmq" program programs; shift; root="$(mktemp -d)"; base "$root"
+  fetch "$from" "$@"
+  mkdir -p "$root/usr/lib" "$root/etc/rabbitmq" "$root/var/log/rabbitmq" "$root/var/lib/rabbitmq"
+  chmod 1777 "$root/etc/rabbitmq" "$root/var/log/rabbitmq" "$root/var/lib/rabbitmq"
+  cp -r "$from/usr/lib/erlang" "$from/usr/lib/rabbitmq" "$root/usr/lib/"
+  for program in erl escript epmd; do ln -s "../lib/erlang/bin/$program" "$root/usr/bin/$program"; done
+  sed -i 's#^postgres:x:999:.*#rabbitmq:x:999:999::/var/lib/rabbitmq:/bin/sh#' "$root/etc/passwd"
+  # Its programs, and what they load by themselves.
+  mapfile -t programs < <(find "$root/usr/lib/erlang" -type f \( -name '*.so' -o -perm -u=x \) -exec sh -c 'ldd "$1" >/dev/null 2>&1' _ {} \; -print)
+  libraries "$root" "$from" "${programs[@]}"
+  archive "$name" "$root" "{\"Env\":[\"PATH=/usr/lib/rabbitmq/bin:/usr/sbin:/usr/bin:/sbin:/bin\",\"HOME=/var/lib/rabbitmq\",\"LANG=C.UTF-8\"],\"Cmd\":[\"rabbitmq-server\"]}"
+  rm -r "$root"
+}
+
+# Kafka as its libraries are published, with the class that makes properties of variables in the official image.
+kafka() {
+  local name=$1 version=$2 root tool libraries="$cache/kafka-$2"; root="$(mktemp -d)"; base "$root"
+  for tool in mvn jlink; do
+    command -v "$tool" >/dev/null || apt-get install -y -qq maven default-jdk-headless >&2
+  done
+  if [ ! -f "$libraries/.complete" ]; then
+    rm -rf "$libraries"; mkdir -p "$libraries"
+    cp "$here/images/kafka.pom.xml" "$libraries/pom.xml"
+    mvn -q -B -f "$libraries/pom.xml" -Dkafka.version="$version" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$libraries/libs" >&2
+    touch "$libraries/.complete"
+  fi
+  mkdir -p "$root/opt/kafka/"{bin,config} "$root/etc/kafka/docker" "$root/mnt/shared/config" "$root/var/lib/kafka/data"
+  chmod 1777 "$root/opt/kafka/config"; touch "$root/etc/kafka/docker/"{server,log4j,tools-log4j}.properties
+  cp -r "$libraries/libs" "$root/opt/kafka/libs"
+  jlink --add-modules java.management,java.naming,java.security.jgss,java.security.sasl,java.sql,jdk.management,jdk.unsupported,jdk.zipfs,jdk.crypto.ec \
+    --strip-debug --no-header-files --no-man-pages --output "$root/opt/java"
+  install -m 0755 "$here/images/kafka-class.sh" "$root/opt/kafka/bin/kafka-run-class.sh"
+  for tool in kafka-topics kafka-console-producer kafka-console-consumer; do ln -s kafka-run-class.sh "$root/opt/kafka/bin/$tool.sh"; done
+  libraries "$root" "$root" "$root/opt/java/bin/java" "$root/opt/java/lib/"{server/libjvm,libjli}.so
+  install -m 0755 "$here/images/kafka.sh" "$root/etc/kafka/docker/run"
+  archive "$name:$version" "$root" "{\"User\":\"1000\",\"Env\":[$path],\"Cmd\":[\"/etc/kafka/docker/run\"]}"
+  rm -r "$root"
+}
+
+# MinIO and its client, programs without libraries that somebody has built: FOLDER/minio and FOLDER/mc.
+minio() {
+  local name=$1 folder=$2 root; root="$(mktemp -d)"; base "$root"
+  install -m 0755 "$folder/minio" "$folder/mc" "$root/usr/bin/"
+  mkdir -p "$root/data"
+  archive "$name" "$root" "{\"Env\":[$path],\"Entrypoint\":[\"/usr/bin/minio\"]}"
+  rm -r "$root"
+}
+
 # The program itself.
 product() {
   local name=$1 program=$2 root; root="$(mktemp -d)"; mkdir -p "$root"/{lib64,lib/x86_64-linux-gnu,usr/local/bin,tmp,etc}
@@ -166,12 +229,16 @@ product() {
 
 server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)"
 [ -n "$server" ] || { apt-get update -qq >&2; server="$(apt-cache depends postgresql | grep -oE 'postgresql-[0-9]+' | head -1)"; }
-databases=("$server" "postgresql-client-${server#postgresql-}" redis-server redis-tools)
+databases=("$server" "postgresql-client-${server#postgresql-}" redis-server redis-tools amqp-tools)
 
 kept probe probe "${databases[@]}"
 kept postgres postgres docker.io/library/postgres:17 "${databases[@]}"
 kept redis redis docker.io/library/redis:7 "${databases[@]}"
+kept mysql mysql docker.io/library/mysql:8.4 mariadb-server-core mariadb-client-core
+kept rabbitmq rabbitmq docker.io/library/rabbitmq:4 rabbitmq-server
+kept kafka kafka docker.io/apache/kafka 3.9.1
+[ -z "${E2E_MINIO:-}" ] || kept minio minio quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z "$E2E_MINIO"
 kept nginx nginx docker.io/nginxinc/nginx-unprivileged:1.27-alpine
 kept node node docker.io/library/node:22-alpine
-kept "$(sha256sum "$orchestra")" product localhost/orchestra:e2e "$orchestra"
-kept "$(sha256sum "$before")" product localhost/orchestra:e2e-before "$before"
+[ -z "$orchestra" ] || kept "$(sha256sum "$orchestra")" product localhost/orchestra:e2e "$orchestra"
+[ -z "$before" ] || kept "$(sha256sum "$before")" product localhost/orchestra:e2e-before "$before"

@@ -43,7 +43,7 @@ async fn visit(space: &Space, name: &str) -> Result<u32, Error> {
 }
 
 /// Restarts everything that serves a dependency.
-async fn restart_server(space: &Space, pod: &str) -> Result<(), Error> {
+pub(super) async fn restart_server(space: &Space, pod: &str) -> Result<(), Error> {
     let before = space.get("v1", &format!("pods/{pod}")).await?["metadata"]["uid"].clone();
     space.kubectl(&format!("delete pod {pod} --wait=false")).await?;
     until("the server is started anew", async || {
@@ -62,7 +62,7 @@ async fn restart_server(space: &Space, pod: &str) -> Result<(), Error> {
 }
 
 /// The name of what serves the only dependency of a namespace.
-async fn server(space: &Space) -> Result<String, Error> {
+pub(super) async fn server(space: &Space) -> Result<String, Error> {
     let pods = space.list("v1", "pods?labelSelector=score.dev%2Finstance").await?;
     let pod = pods.first().ok_or("nothing serves the dependency")?;
     Ok(pod["metadata"]["name"].as_str().unwrap_or_default().to_owned())

@@ -12,6 +12,7 @@ mod order;
 mod rights;
 mod routes;
 mod secrets;
+mod servers;
 mod tutorial;
 mod volumes;
 
@@ -56,6 +57,12 @@ pub(crate) fn all() -> Vec<Case> {
             }),
             ("an application keeps its rows in postgres", |space| Box::pin(dependencies::postgres(space))),
             ("an application keeps its keys in redis", |space| Box::pin(dependencies::redis(space))),
+            ("an application keeps its rows in mysql", |space| Box::pin(servers::mysql(space))),
+            ("an application keeps its messages in amqp", |space| Box::pin(servers::amqp(space))),
+            ("an application keeps its messages in a topic of kafka", |space| {
+                Box::pin(servers::kafka(space))
+            }),
+            ("an application keeps its objects in s3", |space| Box::pin(servers::s3(space))),
             ("a retained database comes back with its data and password", |space| {
                 Box::pin(dependencies::retain(space))
             }),
