@@ -171,6 +171,21 @@ pub(super) async fn probe(space: &Space) -> Result<(), Error> {
     says(space, "shop", "a probe that fails").await
 }
 
+pub(super) async fn liveness(space: &Space) -> Result<(), Error> {
+    let document = workload(
+        "shop",
+        r#"
+        containers:
+          app:
+            image: PROBE
+            command: [sh, -c, "trap 'exit 3' TERM; while :; do sleep 0.2; done"]
+            livenessProbe: {exec: {command: ["false"]}}
+        "#,
+    )?;
+    space.apply(&document).await?;
+    says(space, "shop", "a program that a probe has ended").await
+}
+
 pub(super) async fn unschedulable(space: &Space) -> Result<(), Error> {
     let mut document = page("shop", "never")?;
     document["spec"]["containers"]["app"]["resources"] = json!({"requests": {"cpu": "1000"}});

@@ -11,7 +11,7 @@ use orchestra_api::{
     plan::{ClaimOutput, ExposureTarget, FileContent, Segment, WorkloadPlanSpec},
 };
 use orchestra_core::{
-    observe::kubernetes::{Cause, Rollout, Sight, observe},
+    observe::kubernetes::{Cause, Check, Rollout, Sight, news, observe},
     render::kubernetes::{
         self as render,
         exposure::{Facts as Ways, addresses},
@@ -26,6 +26,7 @@ use super::{
     memory::{Id, View},
     of_workload,
     refusal::refusal,
+    watch::told_about,
 };
 use crate::{DriverError, Observation, Target};
 
@@ -45,6 +46,7 @@ impl Kubernetes {
         }
         let mut view = self.memory.view(&id);
         self.read_last_lines(&id, target, &mut view).await;
+        self.read_checks(&id, target, &mut view).await;
         self.clean_checks(&id, target, &mut view).await;
         let rollout = rollout(&view, &target.plan.revision);
         let sight =
@@ -157,11 +159,37 @@ impl Kubernetes {
         }
     }
 
+    /// Reads whether a check had those containers ended that did not run on.
+    async fn read_checks(&self, id: &Id, target: &Target, view: &mut View) {
+        let revision = Some(target.plan.revision.as_str());
+        for pod in view.pods.iter_mut().filter(|pod| pod.revision.as_deref() == revision) {
+            let Some(Cause::Crash(crash)) = pod.cause.as_deref_mut() else { continue };
+            let is_checked = target.plan.containers.get(&*crash.container).is_some_and(|container| {
+                container.liveness_probe.is_some() || container.readiness_probe.is_some()
+            });
+            if crash.ended_by.is_some() || !is_checked {
+                continue;
+            }
+            let Some(events) = told_about(self.client.clone(), &id.0, &pod.uid).await else { continue };
+            let Some(mut check) = news::ended_by(&events, crash) else { continue };
+            self.clean(id, target, &mut check).await;
+            self.memory.ended_by(id, &pod.uid, &check);
+            crash.ended_by = Some(Box::new(check));
+        }
+    }
+
     /// Takes secrets out of what commands wrote that check containers.
     async fn clean_checks(&self, id: &Id, target: &Target, view: &mut View) {
         for cause in view.pods.iter_mut().filter_map(|pod| pod.told.as_deref_mut()) {
-            let Cause::Check(check) = cause else { continue };
-            let Some(line) = check.written() else { continue };
+            if let Cause::Check(check) = cause {
+                self.clean(id, target, check).await;
+            }
+        }
+    }
+
+    /// Takes secrets out of what a command wrote that checks a container.
+    async fn clean(&self, id: &Id, target: &Target, check: &mut Check) {
+        if let Some(line) = check.written() {
             let line = self.without_secrets(id, &target.plan, line).await;
             check.found = line.as_deref().unwrap_or(HIDDEN).into();
         }

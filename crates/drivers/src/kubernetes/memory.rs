@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 use orchestra_core::{
     observe::{
-        kubernetes::{Cause, Maker, Pod, Progress, Rollout, SETTLING},
+        kubernetes::{Cause, Check, Crash, Maker, Pod, Progress, Rollout, SETTLING},
         owned::Mark,
     },
     render::kubernetes::exposure::RouteFact,
@@ -323,12 +323,21 @@ impl Memory {
 
     /// Notes the last line of a container that crashed.
     pub(super) fn last_line(&self, id: &Id, uid: &str, line: &str) {
+        self.crashes(id, uid, |crash| crash.last_line = Some(line.into()));
+    }
+
+    /// Notes the check that had a container ended.
+    pub(super) fn ended_by(&self, id: &Id, uid: &str, check: &Check) {
+        self.crashes(id, uid, |crash| crash.ended_by = Some(Box::new(check.clone())));
+    }
+
+    fn crashes(&self, id: &Id, uid: &str, mut note: impl FnMut(&mut Crash)) {
         let mut known = self.known();
         let Some(entry) = known.workloads.get_mut(id) else { return };
         let pods = entry.pods.iter_mut().filter(|pod| &*pod.what.uid == uid);
         for cause in pods.filter_map(|pod| pod.what.cause.as_deref_mut()) {
             if let Cause::Crash(crash) = cause {
-                crash.last_line = Some(line.into());
+                note(crash);
             }
         }
     }
@@ -380,6 +389,9 @@ impl Entry {
         {
             // The first line that was told stays: what is told of a crash changes only with how it ends.
             crash.last_line.clone_from(&known.last_line);
+            if crash.began == known.began {
+                crash.ended_by.clone_from(&known.ended_by);
+            }
         }
         pod
     }

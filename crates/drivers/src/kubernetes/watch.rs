@@ -204,12 +204,17 @@ fn is_denied(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 403)
 }
 
-/// What the cluster tells about something that does not run. `None` if nothing is told, or no longer.
+/// Why something does not run, by what the cluster tells about it. `None` if nothing is told, or no longer.
 async fn ask(client: Client, puzzle: &Puzzle) -> Option<Option<Cause>> {
-    let api: Api<Event> = Api::namespaced(client, &puzzle.id.0);
-    let about = ListParams::default().fields(&format!("involvedObject.uid={}", puzzle.uid)).limit(100);
+    news::cause(&told_about(client, &puzzle.id.0, &puzzle.uid).await?)
+}
+
+/// What the cluster tells about an object.
+pub(super) async fn told_about(client: Client, namespace: &str, uid: &str) -> Option<Vec<Event>> {
+    let api: Api<Event> = Api::namespaced(client, namespace);
+    let about = ListParams::default().fields(&format!("involvedObject.uid={uid}")).limit(100);
     match api.list(&about).await {
-        Ok(events) => news::cause(&events.items),
+        Ok(events) => Some(events.items),
         Err(error) => {
             tracing::debug!("events cannot be read: {error}");
             None

@@ -187,7 +187,7 @@ impl Runs {
         tracked.watchers.abort_all();
         tracked.stage = match stage {
             Stage::Ended { at, .. } if was_dead => {
-                Stage::Ended { well: false, how: "its check of life failed".to_owned(), at }
+                Stage::Ended { well: false, how: "its liveness probe failed".to_owned(), at }
             }
             stage => stage,
         };

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use kube::{api::PostParams, core::DynamicObject};
 use orchestra_api::{
     Reason,
-    plan::{Phase, SUSPENDED},
+    plan::{Phase, Probe, SUSPENDED},
 };
 use orchestra_drivers::Runtime as _;
 use serde_json::json;
@@ -127,6 +127,37 @@ async fn what_a_probe_writes_is_told_without_secrets_once_it_has_failed_for_long
             "The readiness probe of `web` fails: {found} See its log, and whether the probe runs the right command."
         ))
     );
+    world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn a_program_that_was_ended_for_its_liveness_probe_is_told_by_that() {
+    let Some(world) = World::played(false).await else { return };
+    let mut target = world.target("r1");
+    let web = target.plan.containers.get_mut("web").unwrap();
+    web.liveness_probe = Some(Probe { exec: vec!["check".to_owned()], http_get: None });
+    world.apply(&target).await.unwrap();
+    let pod = copy(&world).await;
+    let failed = json!({"reason": "Unhealthy", "message": "Liveness probe failed: too late\n",
+        "firstTimestamp": "2026-11-16T21:00:00Z", "lastTimestamp": "2026-11-16T21:00:20Z"});
+    tell(&world, &pod, failed).await;
+    let killed = json!({"reason": "Killing", "message": "Container web failed liveness probe, will be restarted",
+        "firstTimestamp": "2026-11-16T21:00:20Z", "lastTimestamp": "2026-11-16T21:00:20Z"});
+    tell(&world, &pod, killed).await;
+    let ended = json!({"terminated": {"exitCode": 143, "reason": "Error", "startedAt": "2026-11-16T20:59:00Z",
+        "finishedAt": "2026-11-16T21:00:21Z"}});
+    let status = json!({"status": {"phase": "Running", "containerStatuses": [{"name": "web", "ready": false,
+        "restartCount": 1, "image": "x", "imageID": "", "lastState": ended,
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}}]}});
+    let pods = world.api("v1", "Pod");
+    pods.patch_status("hello-1", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(status))
+        .await
+        .unwrap();
+    let seen = world.observe_until(&target, Phase::Degraded).await;
+    let expected = "The liveness probe of `web` fails: its command ends with an error, and writes `too late`. \
+        See its log, and whether the probe runs the right command. It is stopped for that, and started again.";
+    assert_eq!(seen.message.as_deref(), Some(expected));
     world.end().await;
 }
 

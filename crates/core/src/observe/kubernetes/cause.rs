@@ -1,5 +1,6 @@
 //! Why a copy of a Workload does not run: causes, and how they are told.
 
+use k8s_openapi::jiff::Timestamp;
 use orchestra_api::Reason;
 
 use super::{
@@ -75,8 +76,12 @@ pub struct Crash {
     pub exit_code: i32,
     /// Whether it had taken more memory than it may.
     pub out_of_memory: bool,
+    /// When it had been started.
+    pub began: Option<Timestamp>,
     /// The last line that it wrote, as far as it is known and may be told.
     pub last_line: Option<Box<str>>,
+    /// The check that had it ended, as far as it is known.
+    pub ended_by: Option<Box<Check>>,
 }
 
 impl Cause {
@@ -167,11 +172,17 @@ impl Crash {
     /// In a sentence. It does not change with every start, so that it is not written again each time.
     fn told(&self) -> String {
         let (container, how, line) = (&self.container, self.how(), self.line());
+        if let Some(check) = &self.ended_by {
+            return format!("{} It is stopped for that, and started again.", check.told());
+        }
         format!("`{container}` is not running: {how}.{line} It is started again; see its log.")
     }
 
     /// In a sentence, once nobody starts it again.
     pub(super) fn final_told(&self) -> String {
+        if let Some(check) = &self.ended_by {
+            return format!("{} It was stopped for that.", check.told());
+        }
         let how = self.how();
         format!("`{}` {}.{}", self.container, how.strip_prefix("it ").unwrap_or(&how), self.line())
     }

@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 
 use k8s_openapi::{api::core::v1::Event, jiff::Timestamp};
 
-use super::{cause::Cause, check::Check};
+use super::{
+    cause::{Cause, Crash},
+    check::Check,
+};
 
 /// Why something does not run, by all that is told about it: the newest that says why, or that it was started. `None` if
 /// nothing is told, or no longer.
@@ -18,6 +21,23 @@ pub fn cause(events: &[Event]) -> Option<Option<Cause>> {
         reason => Cause::of_event(reason, message(event)),
     });
     told.map(Some).or_else(|| (!before.is_empty()).then_some(None))
+}
+
+/// The check that had a container ended, by all that is told about its copy: one that has failed too often, since the
+/// container was started.
+pub fn ended_by(events: &[Event], crash: &Crash) -> Option<Check> {
+    let is_about_it = |event: &&Event| container(event) == Some(&*crash.container);
+    let is_of_this_run = |event: &&Event| last(event) >= crash.began;
+    let of_it = || events.iter().filter(is_about_it).filter(is_of_this_run);
+    let killing =
+        of_it().filter(|event| event.reason.as_deref() == Some("Killing")).max_by_key(|event| last(event))?;
+    let failed = of_it().filter(|event| event.reason.as_deref() == Some("Unhealthy"));
+    let checks =
+        failed.filter_map(|event| Some((last(event), Check::of_event(message(event), container(event))?)));
+    // `Container web failed liveness probe, will be restarted`
+    let said = message(killing).to_lowercase();
+    let of_this_probe = checks.filter(|(_, check)| said.contains(&format!("failed {} probe", check.probe)));
+    of_this_probe.max_by_key(|(at, _)| *at).map(|(_, check)| check)
 }
 
 /// A check that does not pass, and for how long: what it found meanwhile may differ.

@@ -144,6 +144,8 @@ fn crash(container: &Json, is_first: bool, phase: &str) -> Option<Crash> {
         container: container["name"].as_str().unwrap_or_default().into(),
         exit_code,
         out_of_memory: end["reason"] == "OOMKilled",
+        began: time(&end["startedAt"]),
         last_line: None,
+        ended_by: None,
     })
 }

@@ -62,6 +62,10 @@ fn told(case: &Case) -> Told {
     if !case.events.is_empty() {
         let cause = news::cause(&case.events).flatten().map(Box::new);
         match (pods.first_mut(), rollout.as_mut()) {
+            (Some(pod), _) if pod.own_cause(now).is_some() => {
+                let Some(Cause::Crash(crash)) = pod.cause.as_deref_mut() else { panic!("nobody would ask") };
+                crash.ended_by = news::ended_by(&case.events, crash).map(Box::new);
+            }
             (Some(pod), _) => {
                 assert!(pod.is_puzzling(now), "{}: nobody would ask", case.name);
                 pod.told = cause;
