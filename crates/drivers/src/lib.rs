@@ -6,6 +6,8 @@
 
 #[cfg(any(feature = "template", all(feature = "process", target_os = "linux")))]
 mod certificate;
+#[cfg(any(feature = "kubernetes", feature = "template"))]
+mod events;
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 pub mod neighbourhood;

@@ -67,19 +67,37 @@ pub(super) fn table() -> Result<(), Error> {
     Ok(())
 }
 
-pub(super) async fn quota(space: &Space) -> Result<(), Error> {
+/// Less memory than anything asks for.
+async fn little_quota(space: &Space) -> Result<(), Error> {
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "little"},
         "spec": {"hard": {"requests.memory": "16Mi"}},
     });
-    space.apply(&quota).await?;
+    space.apply(&quota).await
+}
+
+/// More quota, and it comes by itself.
+async fn comes_with_quota(space: &Space) -> Result<(), Error> {
+    space.kubectl("delete resourcequota little").await?;
+    space.until_ready("shop").await.map(drop)
+}
+
+pub(super) async fn quota(space: &Space) -> Result<(), Error> {
+    little_quota(space).await?;
     let mut document = page("shop", "too large")?;
     document["spec"]["containers"]["app"]["resources"] = json!({"requests": {"memory": "64Mi"}});
     space.apply(&document).await?;
     says(space, "shop", "too little quota").await?;
-    // More quota, and it comes by itself.
-    space.kubectl("delete resourcequota little").await?;
-    space.until_ready("shop").await.map(drop)
+    comes_with_quota(space).await
+}
+
+pub(super) async fn dependency_quota(space: &Space) -> Result<(), Error> {
+    little_quota(space).await?;
+    let mut document = page("shop", "without a cache")?;
+    document["spec"]["resources"] = json!({"cache": {"type": "redis"}});
+    space.apply(&document).await?;
+    says(space, "shop", "too little quota for a dependency").await?;
+    comes_with_quota(space).await
 }
 
 pub(super) async fn admission(space: &Space) -> Result<(), Error> {

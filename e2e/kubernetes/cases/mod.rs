@@ -105,6 +105,7 @@ const TOGETHER: &[(&str, Run)] = &[
     }),
     ("a route that a gateway has accepted answers", |space| Box::pin(routes::gateway(space))),
     ("causes: too little quota", |space| Box::pin(causes::quota(space))),
+    ("causes: too little quota for a dependency", |space| Box::pin(causes::dependency_quota(space))),
     ("causes: a policy of the organisation", |space| Box::pin(causes::admission(space))),
     ("causes: pod security", |space| Box::pin(causes::pod_security(space))),
     ("causes: an image that cannot be had", |space| Box::pin(causes::image(space))),

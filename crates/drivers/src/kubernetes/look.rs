@@ -26,9 +26,8 @@ use super::{
     memory::{Id, View},
     of_workload,
     refusal::refusal,
-    watch::told_about,
 };
-use crate::{DriverError, Observation, Target};
+use crate::{DriverError, Observation, Target, events::told_about};
 
 /// The most characters of a last line that are told.
 const LINE: usize = 200;

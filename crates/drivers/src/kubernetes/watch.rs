@@ -8,7 +8,6 @@ use std::{
 
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Event;
 use kube::{
     Api, Client,
     api::ListParams,
@@ -27,7 +26,7 @@ use super::{
     memory::{Memory, Puzzle},
     selector,
 };
-use crate::news::News;
+use crate::{events::told_about, news::News};
 
 /// Objects on one page of a list: what is read at a time, and then forgotten.
 const PAGE: u32 = 50;
@@ -207,17 +206,4 @@ fn is_denied(error: &watcher::Error) -> bool {
 /// Why something does not run, by what the cluster tells about it. `None` if nothing is told, or no longer.
 async fn ask(client: Client, puzzle: &Puzzle) -> Option<Option<Cause>> {
     news::cause(&told_about(client, &puzzle.id.0, &puzzle.uid).await?)
-}
-
-/// What the cluster tells about an object.
-pub(super) async fn told_about(client: Client, namespace: &str, uid: &str) -> Option<Vec<Event>> {
-    let api: Api<Event> = Api::namespaced(client, namespace);
-    let about = ListParams::default().fields(&format!("involvedObject.uid={uid}")).limit(100);
-    match api.list(&about).await {
-        Ok(events) => Some(events.items),
-        Err(error) => {
-            tracing::debug!("events cannot be read: {error}");
-            None
-        }
-    }
 }

@@ -25,7 +25,7 @@ use self::{
     objects::{Objects, Owner},
     run::{Run, Stop},
 };
-use crate::{DriverError, Neighbourhood, Provisioner, Released, neighbourhood::Kept};
+use crate::{DriverError, Neighbourhood, Provisioner, Released, events::told_about, neighbourhood::Kept};
 use futures_util::{
     future::BoxFuture,
     stream::{self, BoxStream, StreamExt as _},
@@ -34,12 +34,13 @@ use kube::Client;
 use orchestra_api::{claim::DeprovisionPolicy, condition::Reason, name};
 use orchestra_core::{
     config::builtin::TEMPLATE,
-    observe::kubernetes::{Cause, Pod},
+    observe::kubernetes::{Cause, Maker, Pod, Rollout, news},
     provision::{
         self, Bound, Instance, Provision, Release,
         template::{Fate, Item, Progress, Rendered, admit, fate, progress},
     },
 };
+use serde_json::Value as Json;
 
 /// A namespace, and the identity of an instance in it.
 type Id = (String, String);
@@ -118,7 +119,7 @@ impl Template {
                     return Ok(Provision::Failed(Reason::BindingFailed, message.to_owned()));
                 }
                 Progress::Waiting(message) => {
-                    return Ok(Provision::Binding(self.cause(owner, message).await));
+                    return Ok(self.waiting(owner, object, message).await);
                 }
             }
         }
@@ -147,12 +148,35 @@ impl Template {
         around.keep(&|is| Ok(kept::noted(is, &record))).await.map(|_| ())
     }
 
-    /// Why something does not start, as far as what runs tells.
-    async fn cause(&self, owner: Owner<'_>, otherwise: &str) -> String {
-        let Ok(pods) = self.objects.pods(owner).await else { return otherwise.to_owned() };
-        let mut pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_leaving);
-        let why = pods.find_map(|pod| pod.cause);
-        why.map_or_else(|| otherwise.to_owned(), |cause| format!("{otherwise} {}", told(&cause)))
+    /// Why something does not start, as far as what runs tells, or what should run it.
+    async fn waiting(&self, owner: Owner<'_>, object: &Json, otherwise: &str) -> Provision {
+        let pods = self.objects.pods(owner).await.unwrap_or_default();
+        let pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_leaving);
+        let pods: Vec<Pod> = pods.collect();
+        if pods.is_empty()
+            && let Some(cause @ Cause::Denied { .. }) = self.not_made(owner, object).await
+        {
+            let (reason, message) = cause.told();
+            return Provision::Hindered(reason, message);
+        }
+        let why = pods.iter().find_map(|pod| pod.cause.as_deref());
+        Provision::Binding(
+            why.map_or_else(|| otherwise.to_owned(), |cause| format!("{otherwise} {}", told(cause))),
+        )
+    }
+
+    /// Why something that makes copies makes none.
+    async fn not_made(&self, owner: Owner<'_>, object: &Json) -> Option<Cause> {
+        match object["kind"].as_str()? {
+            "Deployment" => {
+                Rollout::read(Maker::Deployment, &object["metadata"], object).cause.map(|cause| *cause)
+            }
+            "StatefulSet" | "Job" => {
+                let uid = object["metadata"]["uid"].as_str()?;
+                news::cause(&told_about(self.client.clone(), owner.namespace, uid).await?)?
+            }
+            _ => None,
+        }
     }
 
     async fn take_down(

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
-    core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service},
+    core::v1::{ConfigMap, Event, PersistentVolumeClaim, Secret, Service},
     networking::v1::Ingress,
 };
 use kube::{
@@ -11,6 +11,7 @@ use kube::{
     core::NamespaceResourceScope,
 };
 use orchestra_api::{
+    Reason,
     claim::{DeprovisionPolicy, Output},
     label,
 };
@@ -123,6 +124,28 @@ async fn data_without_its_secret_is_told_and_no_new_password_is_made() {
         other => panic!("{other:?}"),
     }
     assert!(place.kept("postgres").await.is_none());
+    place.leave().await;
+}
+
+#[tokio::test]
+#[ignore = "needs KUBECONFIG"]
+async fn a_server_for_which_there_is_no_quota_is_told_by_that() {
+    let place = Place::new("quota").await;
+    let engine = Template::open(place.client.clone());
+    let instance = place.instance("redis", &json!({}));
+    let begun = place.ensure(&engine, &instance).await.unwrap();
+    assert!(matches!(begun, Provision::Binding(_)), "{begun:?}");
+    let made = place.api::<StatefulSet>().list(&ListParams::default()).await.unwrap().items.remove(0);
+    let about = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": made.name_any(),
+        "namespace": made.namespace(), "uid": made.uid()});
+    let event = json!({"metadata": {"generateName": "told."}, "type": "Warning", "reason": "FailedCreate",
+        "lastTimestamp": "2026-11-16T21:00:00Z", "involvedObject": about,
+        "message": "create Pod redis-0 in StatefulSet redis failed error: pods \"redis-0\" is forbidden: exceeded quota: little, requested: requests.memory=64Mi, used: requests.memory=0, limited: requests.memory=16Mi"});
+    let events: Api<Event> = place.api();
+    events.create(&PostParams::default(), &serde_json::from_value(event).unwrap()).await.unwrap();
+    let hindered = place.ensure(&engine, &instance).await.unwrap();
+    assert!(matches!(hindered, Provision::Hindered(Reason::QuotaExceeded, _)), "{hindered:?}");
+    place.release(&engine, "redis", DeprovisionPolicy::Delete).await;
     place.leave().await;
 }
 
