@@ -6,7 +6,7 @@ use orchestra_e2e::platform::Error;
 use tokio::time::{Instant, sleep};
 
 /// How long something is waited for before that counts as a failure.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 /// How often it is looked at.
 const PACE: Duration = Duration::from_millis(150);
 
