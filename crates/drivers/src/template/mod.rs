@@ -150,7 +150,9 @@ impl Template {
 
     /// Why something does not start, as far as what runs tells, or what should run it.
     async fn waiting(&self, owner: Owner<'_>, object: &Json, otherwise: &str) -> Provision {
-        let pods = self.objects.pods(owner).await.unwrap_or_default();
+        let Ok(pods) = self.objects.pods(owner).await else {
+            return Provision::Binding(otherwise.to_owned());
+        };
         let pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_leaving);
         let pods: Vec<Pod> = pods.collect();
         if pods.is_empty()

@@ -171,10 +171,10 @@ impl Cause {
 impl Crash {
     /// In a sentence. It does not change with every start, so that it is not written again each time.
     fn told(&self) -> String {
-        let (container, how, line) = (&self.container, self.how(), self.line());
         if let Some(check) = &self.ended_by {
             return format!("{} It is stopped for that, and started again.", check.told());
         }
+        let (container, how, line) = (&self.container, self.how(), self.line());
         format!("`{container}` is not running: {how}.{line} It is started again; see its log.")
     }
 

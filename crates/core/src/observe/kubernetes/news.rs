@@ -9,7 +9,7 @@ use super::{
     check::Check,
 };
 
-/// Why something does not run, by all that is told about it: the newest that says why, or that it was started. `None` if
+/// Why something does not run, by all that is told about it: the newest that says why, or that it was started or made. `None` if
 /// nothing is told, or no longer.
 pub fn cause(events: &[Event]) -> Option<Option<Cause>> {
     let mut newest: Vec<_> = events.iter().collect();
@@ -71,6 +71,7 @@ fn last(event: &Event) -> Option<Timestamp> {
     event.last_timestamp.as_ref().map(|at| at.0)
 }
 
+/// Whether a container was started, or a copy made: what was told before is over.
 fn is_start(event: &Event) -> bool {
-    event.reason.as_deref() == Some("Started")
+    matches!(event.reason.as_deref(), Some("Started" | "SuccessfulCreate"))
 }
