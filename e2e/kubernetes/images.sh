@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the images that the suite needs from Debian packages and the built program, as archives that any engine loads.
+# Makes the images that the suite needs from Debian packages, published libraries and built programs, as archives that any
+# engine loads.
 #
 #   images.sh [ORCHESTRA BEFORE]      prints one line for each image: NAME ARCHIVE
 #
@@ -183,19 +184,17 @@ rabbitmq() {
 
 # Kafka as its libraries are published, with the class that makes properties of variables in the official image.
 kafka() {
-  local name=$1 version=$2 root tool libraries="$cache/kafka-$2"; root="$(mktemp -d)"; base "$root"
-  for tool in mvn jlink; do
-    command -v "$tool" >/dev/null || apt-get install -y -qq maven default-jdk-headless >&2
-  done
-  if [ ! -f "$libraries/.complete" ]; then
-    rm -rf "$libraries"; mkdir -p "$libraries"
-    cp "$here/images/kafka.pom.xml" "$libraries/pom.xml"
-    mvn -q -B -f "$libraries/pom.xml" -Dkafka.version="$version" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$libraries/libs" >&2
-    touch "$libraries/.complete"
+  local name=$1 version=$2 root tool from="$cache/kafka-$2"; root="$(mktemp -d)"; base "$root"
+  { command -v mvn && command -v jlink; } >/dev/null || apt-get install -y -qq maven default-jdk-headless >&2
+  if [ ! -f "$from/.complete" ]; then
+    rm -rf "$from"; mkdir -p "$from"
+    cp "$here/images/kafka.pom.xml" "$from/pom.xml"
+    mvn -q -B -f "$from/pom.xml" -Dkafka.version="$version" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$from/libs" >&2
+    touch "$from/.complete"
   fi
   mkdir -p "$root/opt/kafka/"{bin,config} "$root/etc/kafka/docker" "$root/mnt/shared/config" "$root/var/lib/kafka/data"
   chmod 1777 "$root/opt/kafka/config"; touch "$root/etc/kafka/docker/"{server,log4j,tools-log4j}.properties
-  cp -r "$libraries/libs" "$root/opt/kafka/libs"
+  cp -r "$from/libs" "$root/opt/kafka/libs"
   jlink --add-modules java.management,java.naming,java.security.jgss,java.security.sasl,java.sql,jdk.management,jdk.unsupported,jdk.zipfs,jdk.crypto.ec \
     --strip-debug --no-header-files --no-man-pages --output "$root/opt/java"
   install -m 0755 "$here/images/kafka-class.sh" "$root/opt/kafka/bin/kafka-run-class.sh"

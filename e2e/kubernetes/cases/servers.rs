@@ -69,7 +69,7 @@ pub(super) async fn mysql(space: &Space) -> Result<(), Error> {
     let shop = Shop::open(space, "docker.io/library/mysql:8.4", "mysql", &outputs).await?;
     shop.does(r#"[ "$URI" = "mysql://$NAME:$MYSQL_PWD@$HOST:$PORT/$DATABASE" ]"#).await?;
     let client = r#"mysql -h "$HOST" -P "$PORT" -u "$NAME" -N -e "#;
-    shop.does(&format!(r#"{client} "create table visits (name text)" "$DATABASE""#)).await?;
+    shop.does(&format!(r#"{client} "create table if not exists visits (name text)" "$DATABASE""#)).await?;
     shop.does(&format!(r#"{client} "insert into visits values ('one')" "$DATABASE""#)).await?;
     shop.restart_server().await?;
     let rows = shop.does(&format!(r#"{client} "select name from visits" "$DATABASE""#)).await?;
