@@ -54,11 +54,10 @@ type Awaited = watch::Sender<Option<String>>;
 /// Serves until it is told to stop.
 pub(crate) async fn serve(args: &Serve, document: Option<String>) -> Result<(), String> {
     let mut asked_to_stop = Box::pin(asked_to_stop());
-    let ready = tokio::select! {
-        ready = prepare(args, document) => ready?,
+    let (client, listener) = tokio::select! {
+        prepared = prepare(args, document) => prepared?,
         () = &mut asked_to_stop => return Ok(()),
     };
-    let Ready { client, listener } = ready;
     let drivers = Drivers::in_cluster(&client);
     let (awaited, is_awaited) = watch::channel(Some("the kinds of the orchestrator".to_owned()));
     let metrics = Metrics::default();
@@ -79,14 +78,8 @@ pub(crate) async fn serve(args: &Serve, document: Option<String>) -> Result<(), 
     served.map_err(|error| error.to_string())
 }
 
-/// What is there before a process answers.
-struct Ready {
-    client: Client,
-    listener: Listener,
-}
-
 /// Reaches the cluster, and tells it and the user where this process listens.
-async fn prepare(args: &Serve, document: Option<String>) -> Result<Ready, String> {
+async fn prepare(args: &Serve, document: Option<String>) -> Result<(Client, Listener), String> {
     let config = config(args).await?;
     let cluster = config.cluster_url.to_string();
     let client =
@@ -108,7 +101,7 @@ async fn prepare(args: &Serve, document: Option<String>) -> Result<Ready, String
         .map_err(|error| format!("failed to publish where the server is: {error}"))?;
     // A reader that went away does not stop the server.
     let _ = writeln!(io::stdout().lock(), "Serving for {cluster} on https://{}.", listener.address());
-    Ok(Ready { client, listener })
+    Ok((client, listener))
 }
 
 /// How to reach the cluster: as the options say, as the environment of a user says, or from within.
