@@ -1,6 +1,5 @@
 //! A provisioner and a runtime of others take part: each in a process of its own, with nothing but the API and the
 //! role that is shipped for it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{
     collections::BTreeSet,

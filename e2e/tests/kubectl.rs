@@ -1,5 +1,4 @@
 //! The kubectl scripts and what is recorded of them fit together.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use orchestra_e2e::kubectl::{self, Recording, Script};
 

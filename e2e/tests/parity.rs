@@ -1,6 +1,5 @@
 //! The scripts, the recordings and the list of accepted differences fit together, and the
 //! embedded server answers as the real one did.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
 

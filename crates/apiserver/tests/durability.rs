@@ -1,11 +1,5 @@
 //! What was acknowledged is there after `kill -9`, and no revision is ever used twice.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test fails loudly, and its child reports on standard output"
-)]
-
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
@@ -67,7 +61,7 @@ fn acknowledged_writes_survive_kill_9_and_revisions_are_never_used_twice() {
     let mut by_revision: BTreeMap<u64, String> = BTreeMap::new();
     for kill in 0..kills {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child", "--ignored", "--nocapture"])
+            .args(["--exact", "durability::child", "--ignored", "--nocapture"])
             .env("ORCHESTRA_TEST_FOLDER", &path)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,7 +1,5 @@
 //! What a ledger does when its store cannot keep up or cannot keep anything.
 
-#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
-
 use std::{
     pin::Pin,
     sync::{

@@ -1,7 +1,5 @@
 //! Whatever is done to a ledger, it says what a simple model says, over every store and across restarts.
 
-#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
-
 use std::collections::BTreeMap;
 
 use bytes::Bytes;

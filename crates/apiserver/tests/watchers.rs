@@ -1,7 +1,5 @@
 //! However writers and watchers meet, each watcher ends with the state that everybody else has.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
 use std::collections::BTreeMap;
 
 use bytes::Bytes;

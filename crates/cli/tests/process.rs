@@ -1,7 +1,5 @@
 //! The program as other programs see it: JSON, standard input, exit codes, pipes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails loudly")]
-
 use std::{
     io::Write,
     path::Path,

@@ -1,5 +1,4 @@
 //! A cache that is fed by a server knows what the server knows, whatever comes in between.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use axum::http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;

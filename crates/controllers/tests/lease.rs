@@ -2,7 +2,6 @@
 //!
 //! Time stands still here until a test moves it. Left alone, Tokio's test clock would run ahead whenever it waits for
 //! the server, which works on threads of its own.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::{sync::mpsc, time::Duration};
 

@@ -1,8 +1,6 @@
 //! What a plan says is what the API holds afterwards: the decision is taken from what there is, shown as `plan` shows
 //! it, and then the controllers act.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
-
 use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::{

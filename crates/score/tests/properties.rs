@@ -1,7 +1,5 @@
 //! What must hold for every document, tried on thousands of random ones.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
-
 use std::collections::BTreeMap;
 
 use orchestra_score::{
@@ -215,7 +213,7 @@ fn workload() -> impl Strategy<Value = Workload> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_workload_survives_the_way_to_a_file_and_back(workload in workload()) {
@@ -439,7 +437,7 @@ fn reversed(value: &Json) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_door_gives_the_same_verdict_code_and_pointer(mutations in vec(mutation(), 0..4), reverse in any::<bool>()) {

@@ -1,8 +1,5 @@
 //! Every rule of the language, with a document that keeps it and one that breaks it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails loudly")]
-#![allow(clippy::too_many_lines, reason = "a table is as long as the language")]
-
 use orchestra_score::{Code, Document, Report, Source};
 use serde_json::{Value as Json, json};
 

@@ -1,5 +1,4 @@
 //! What goes wrong in clusters: races, strange definitions, strange requests.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::{

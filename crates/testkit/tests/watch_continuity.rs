@@ -1,9 +1,6 @@
 //! Whoever lists and then watches knows what there is: at the end of a storm of writes, every watcher's view equals the
 //! final list, and on the way none went back in time.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "the seed of a storm is shown when its test fails")]
-
 use std::{
     collections::BTreeMap,
     pin::pin,

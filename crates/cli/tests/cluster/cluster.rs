@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-use crate::process::Process;
+use crate::cluster::process::Process;
 
 /// How long something is waited for before that counts as a failure.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::laptop::{Laptop, eventually};
+use crate::laptop::laptop::{Laptop, eventually};
 
 #[test]
 fn a_volume_keeps_its_content_until_it_is_removed() {

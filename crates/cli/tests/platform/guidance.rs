@@ -4,7 +4,7 @@ use kube::Api;
 use orchestra_api::PlatformPolicy;
 use serde_json::{Value as Json, json};
 
-use crate::{HELLO, session::Session};
+use crate::platform::{HELLO, session::Session};
 
 fn with(what: &str) -> String {
     HELLO.replace("image: nginx", &format!("image: nginx\n    {what}"))
@@ -151,7 +151,7 @@ spec:
   provisioners: [{type: redis, engine: helm}, {type: queue, engine: external}]
 ";
     std::fs::write(folder.path().join("platform.yaml"), document).unwrap();
-    let checked = crate::session::orchestra(folder.path(), &["config", "check", "platform.yaml"]);
+    let checked = crate::platform::session::orchestra(folder.path(), &["config", "check", "platform.yaml"]);
     assert_eq!(checked.code, 0, "{checked:?}");
     assert!(
         checked.out.contains("platform.yaml:4: warning: this program contains no runtime \"mainframe\""),
@@ -160,8 +160,10 @@ spec:
     );
     assert!(checked.out.contains("platform.yaml:5: warning: this program contains no engine \"helm\""));
     assert!(checked.out.ends_with("platform.yaml: valid, 2 warnings\n"), "{}", checked.out);
-    let checked =
-        crate::session::orchestra(folder.path(), &["config", "check", "platform.yaml", "-o", "json"]);
+    let checked = crate::platform::session::orchestra(
+        folder.path(),
+        &["config", "check", "platform.yaml", "-o", "json"],
+    );
     let answer: Json = serde_json::from_str(&checked.out).unwrap();
     assert_eq!((checked.code, &answer["valid"]), (0, &json!(true)));
     assert_eq!(answer["warnings"][0]["pointer"], json!("/spec/profiles/0/backends/0/runtimeClass"));

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde_json::json;
 
-use crate::session::Session;
+use crate::platform::session::Session;
 
 const CANARY: &str = "canary-5up3r-s3cr3t";
 

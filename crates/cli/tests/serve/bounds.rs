@@ -1,8 +1,8 @@
 //! What clients can do to the server: too much, too deep, too many, too slow; and what the disk can do.
 
-use crate::client::{CONFIG_MAPS, Watch, request};
-use crate::config_map;
-use crate::server::Server;
+use crate::serve::client::{CONFIG_MAPS, Watch, request};
+use crate::serve::config_map;
+use crate::serve::server::Server;
 use hyper::Method;
 use std::process::Command;
 use std::time::Duration;

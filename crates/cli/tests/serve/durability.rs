@@ -1,7 +1,7 @@
 //! What was acknowledged is there after `kill -9`, and no resourceVersion is ever used twice.
 
-use crate::client::{CONFIG_MAPS, Client};
-use crate::server::{Server, serve};
+use crate::serve::client::{CONFIG_MAPS, Client};
+use crate::serve::server::{Server, serve};
 use hyper::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! `orchestra serve` as a process.
 
-use crate::client::Client;
+use crate::serve::client::Client;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

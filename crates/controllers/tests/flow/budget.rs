@@ -5,7 +5,7 @@ use orchestra_controllers::metrics::Metrics;
 use orchestra_testkit::scripted::RunScript;
 use serde_json::json;
 
-use crate::{
+use crate::flow::{
     counting::Counter,
     observing::{web, with_database},
     platform::Platform,

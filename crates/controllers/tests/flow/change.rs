@@ -4,7 +4,7 @@ use orchestra_api::{ConditionType, Reason, claim::Phase};
 use orchestra_testkit::scripted::{ProvisionScript, RunScript};
 use serde_json::json;
 
-use crate::{observing::with_database, platform::Platform};
+use crate::flow::{observing::with_database, platform::Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dependency_that_is_renamed_is_let_go_once_the_new_version_is_ready() {

@@ -2,7 +2,7 @@
 
 use orchestra_controllers::metrics::Metrics;
 
-use crate::{
+use crate::flow::{
     observing::{web, with_database},
     platform::{DOCUMENT, Platform},
 };

@@ -5,7 +5,7 @@ use orchestra_api::Workload;
 use orchestra_testkit::scripted::RunScript;
 use serde_json::json;
 
-use crate::{observing::web, platform::Platform};
+use crate::flow::{observing::web, platform::Platform};
 
 async fn until_endpoint(platform: &Platform, name: &str, expected: Option<&str>) -> Workload {
     let workloads = platform.workloads();

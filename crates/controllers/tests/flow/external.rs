@@ -3,7 +3,7 @@
 use orchestra_api::{ConditionType, Reason};
 use serde_json::json;
 
-use crate::{
+use crate::flow::{
     observing::{web, with_database},
     platform::{DOCUMENT, Platform},
 };

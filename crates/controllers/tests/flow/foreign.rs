@@ -7,7 +7,7 @@ use kube::{
 use orchestra_api::{ConditionType, Reason, name};
 use serde_json::json;
 
-use crate::{
+use crate::flow::{
     observing::{web, with_database},
     platform::Platform,
 };

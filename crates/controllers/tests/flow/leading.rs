@@ -10,7 +10,7 @@ use orchestra_controllers::{
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::platform::Platform;
+use crate::flow::platform::Platform;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_process_takes_over_when_the_one_that_leads_ends() {

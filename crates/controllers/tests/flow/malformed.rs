@@ -8,7 +8,7 @@ use kube::{
 use orchestra_api::{ConditionType, crd};
 use serde_json::{Value as Json, json};
 
-use crate::{
+use crate::flow::{
     observing::{web, with_database},
     platform::Platform,
 };

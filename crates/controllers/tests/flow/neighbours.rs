@@ -23,7 +23,7 @@ use orchestra_drivers::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::platform::Platform;
+use crate::flow::platform::Platform;
 
 const DOCUMENT: &str = "
 apiVersion: score.dev/v1b1

@@ -15,7 +15,7 @@ use orchestra_drivers::static_engine::Static;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json};
 
-use crate::platform::Platform;
+use crate::flow::platform::Platform;
 
 /// One container, and a port.
 pub(crate) fn web() -> Json {

@@ -3,7 +3,7 @@
 use orchestra_api::{ConditionStatus, ConditionType, Reason};
 use serde_json::json;
 
-use crate::{
+use crate::flow::{
     observing::{condition, web, with_database},
     platform::Platform,
 };

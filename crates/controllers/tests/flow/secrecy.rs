@@ -10,7 +10,7 @@ use orchestra_controllers::metrics::Metrics;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-use crate::{
+use crate::flow::{
     counting::Counter,
     platform::{CANARY, Platform},
 };

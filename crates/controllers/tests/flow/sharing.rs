@@ -3,7 +3,7 @@
 use orchestra_api::{ConditionType, Reason, claim::DeprovisionPolicy};
 use serde_json::json;
 
-use crate::{observing::with_database, platform::Platform};
+use crate::flow::{observing::with_database, platform::Platform};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workloads_that_name_one_id_share_one_instance_and_the_last_takes_it_down() {

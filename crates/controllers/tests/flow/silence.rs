@@ -5,7 +5,7 @@ use orchestra_controllers::{Controllers, Options};
 use orchestra_testkit::{Fault, Matching};
 use serde_json::json;
 
-use crate::platform::Platform;
+use crate::flow::platform::Platform;
 
 /// A platform whose runtime has made something, of which it cannot say anything yet.
 async fn silenced() -> (Platform, Fault) {

@@ -11,7 +11,7 @@ use proptest::{
 };
 use serde_json::json;
 
-use crate::{
+use crate::decisions::{
     random::{self, Scene},
     table,
     world::{Answer, Running, World},
@@ -158,7 +158,7 @@ fn running(running: Running) -> WorkloadStatus {
 }
 
 fn annotated(annotations: serde_json::Value) -> WorkloadStatus {
-    let mut world = World::new(crate::world::DOCUMENT);
+    let mut world = World::new(crate::decisions::world::DOCUMENT);
     world.write(json!({}), annotations, json!({"containers": {"app": {"image": "nginx"}}}));
     world.settle()
 }

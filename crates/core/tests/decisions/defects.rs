@@ -12,7 +12,7 @@ use orchestra_api::{
 use orchestra_core::decision::DoomedKind;
 use serde_json::{Value as Json, json};
 
-use crate::{
+use crate::decisions::{
     table,
     world::{Answer, Running, World},
 };
@@ -136,7 +136,7 @@ fn a_change_of_a_dependency_is_rolled_out_once_it_has_been_carried_out() {
 
 #[test]
 fn every_field_of_a_document_is_in_the_plan() {
-    let mut world = World::new(crate::world::DOCUMENT);
+    let mut world = World::new(crate::decisions::world::DOCUMENT);
     let spec = json!({
         "containers": {
             "first": {
@@ -290,7 +290,7 @@ fn the_policy_of_the_author_reaches_the_provisioner() {
 fn objects_that_are_not_its_own_are_in_the_way_and_left_alone() {
     let mut other = World::with(with_database());
     other.settle();
-    let mut world = World::new(crate::world::DOCUMENT);
+    let mut world = World::new(crate::decisions::world::DOCUMENT);
     // Another uid: a Workload of the same name that was there before.
     world.born("something else");
     world.born("something else");

@@ -5,7 +5,7 @@ use orchestra_api::{ResourceClaim, WorkloadExposure, WorkloadPlan};
 use orchestra_core::{Decision, Inputs, decision::DoomedKind, lint::lint, plan};
 use proptest::prelude::*;
 
-use crate::{
+use crate::decisions::{
     conditions::check_messages,
     random::{self, Scene},
     world::{DOCUMENT, Denials, World},
@@ -103,8 +103,13 @@ fn check_pass(world: &mut World) -> bool {
     changed
 }
 
+/// Number of random histories: few by default, as each takes many passes; `PROPTEST_CASES` asks for more.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(60)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_plan_says_is_what_there_is_and_it_comes_to_rest(scene in random::scene()) {
@@ -121,7 +126,7 @@ proptest! {
             world.run();
         }
         // Whatever state it is in, and whatever the platform is like now.
-        world.running = crate::world::Running::Says(orchestra_api::plan::Phase::Degraded, None);
+        world.running = crate::decisions::world::Running::Says(orchestra_api::plan::Phase::Degraded, None);
         world.delete();
         world.settle();
         prop_assert!(world.workload.is_none(), "{:#?}", world.status());

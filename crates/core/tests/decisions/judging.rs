@@ -4,7 +4,7 @@ use orchestra_api::Reason;
 use orchestra_core::judge;
 use serde_json::{Value as Json, json};
 
-use crate::world::World;
+use crate::decisions::world::World;
 
 fn with_database() -> World {
     World::with(json!({

@@ -12,7 +12,7 @@ use proptest::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::world::{Answer, DOCUMENT, Denials, Running, World};
+use crate::decisions::world::{Answer, DOCUMENT, Denials, Running, World};
 
 /// Documents of the platform, and the same with their entries in another order.
 static DOCUMENTS: LazyLock<Vec<(Arc<Config>, Arc<Config>)>> = LazyLock::new(|| {

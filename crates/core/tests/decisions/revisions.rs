@@ -8,7 +8,7 @@ use orchestra_core::{lint::lint, plan, revision};
 use orchestra_score::{Source, SourceId, yaml};
 use serde_json::{Value as Json, json};
 
-use crate::{
+use crate::decisions::{
     table,
     world::{DOCUMENT, World},
 };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::world::World;
+use crate::decisions::world::World;
 
 /// The settings of a plan on a cluster, in a namespace whose level of security is this.
 fn planned(level: Option<&str>, runtime_class: &str, values: &str) -> Json {

@@ -12,7 +12,7 @@ use orchestra_core::{
 };
 use serde_json::json;
 
-use crate::world::{DOCUMENT, World};
+use crate::decisions::world::{DOCUMENT, World};
 
 /// Claims of Workloads with these names and policies, all for one instance, bound.
 fn claims(sharers: &[(&str, &str)]) -> Vec<ResourceClaim> {

@@ -3,7 +3,7 @@
 use orchestra_api::{ConditionType, Reason, plan::SUSPENDED};
 use serde_json::{Value as Json, json};
 
-use crate::world::{Answer, World};
+use crate::decisions::world::{Answer, World};
 
 fn document(resources: &Json) -> Json {
     json!({"containers": {"app": {"image": "nginx", "variables": {"HOST": "${resources.db.host}"}}}, "resources": resources})

@@ -10,7 +10,7 @@ use orchestra_core::render::kubernetes::{Subject, composed, lacks, render};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::rules::shown;
+use crate::render::rules::shown;
 
 /// A text that no author writes.
 fn value_of(key: &SecretKeyRef) -> String {

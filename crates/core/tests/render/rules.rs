@@ -11,7 +11,7 @@ use orchestra_core::render::kubernetes::{Subject, composed, inventory};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json};
 
-use crate::kept::cases;
+use crate::render::kept::cases;
 
 /// The text of a value, with what is base64 in it read too.
 pub(crate) fn shown(object: &Json) -> String {

@@ -14,7 +14,7 @@ use orchestra_api::{
 use orchestra_drivers::{DriverError, Removed, Runtime as _};
 use serde_json::json;
 
-use crate::support::{World, with_secret, written};
+use crate::kubernetes::support::{World, with_secret, written};
 
 #[tokio::test]
 #[ignore = "needs KUBECONFIG"]

@@ -8,7 +8,7 @@ use orchestra_api::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::support::World;
+use crate::kubernetes::support::World;
 
 async fn make(world: &World, kind: &str, object: Json) {
     let mut object = object;

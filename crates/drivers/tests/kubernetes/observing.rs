@@ -12,7 +12,7 @@ use orchestra_api::{
 use orchestra_drivers::Runtime as _;
 use serde_json::json;
 
-use crate::support::{World, with_secret};
+use crate::kubernetes::support::{World, with_secret};
 
 fn up(generation: i64, count: u32) -> serde_json::Value {
     json!({"observedGeneration": generation, "replicas": count, "updatedReplicas": count,

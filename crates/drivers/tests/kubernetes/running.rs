@@ -16,7 +16,7 @@ use orchestra_api::{
 use orchestra_drivers::{LogLine, LogWish, Removed, Runtime as _, Target};
 use serde_json::json;
 
-use crate::support::{World, with_secret};
+use crate::kubernetes::support::{World, with_secret};
 
 /// A world with a node, or nothing.
 async fn world() -> Option<World> {

@@ -12,7 +12,7 @@ use orchestra_drivers::process::{
     servers::{Servers, Standing},
 };
 
-use crate::support::{Instance, Place, block_on, tests};
+use crate::servers::support::{Instance, Place, block_on, tests};
 
 tests![
     a_server_that_is_killed_comes_back_with_its_data,

@@ -22,7 +22,7 @@ use orchestra_drivers::{
 };
 use serde_json::json;
 
-use crate::support::{Place, block_on, tests};
+use crate::servers::support::{Place, block_on, tests};
 
 tests![
     the_address_of_a_database_opens_it_whoever_started_the_platform,

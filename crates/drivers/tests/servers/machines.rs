@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
+use crate::servers::{
     crashes::PLATFORM,
     support::{Place, tests},
 };

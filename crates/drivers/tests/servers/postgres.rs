@@ -4,7 +4,7 @@ use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _};
 
 use orchestra_drivers::process::servers::{Server, Standing};
 
-use crate::support::{Instance, Place, block_on, contents, psql, tests};
+use crate::servers::support::{Instance, Place, block_on, contents, psql, tests};
 
 tests![
     a_database_is_made_from_nothing_and_answers_its_role,

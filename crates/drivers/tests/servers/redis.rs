@@ -10,7 +10,7 @@ use std::{
 
 use orchestra_drivers::process::servers::{Server, Servers, Standing};
 
-use crate::support::{Instance, Place, block_on, tests};
+use crate::servers::support::{Instance, Place, block_on, tests};
 
 tests![
     a_cache_answers_its_password_and_keeps_its_data,

@@ -8,7 +8,7 @@ use std::{
 
 use orchestra_drivers::process::{End, LaunchError, MARKER, NotStarted, State, shim};
 
-use crate::support::{Place, block_on, code, contents, launcher, left, order, script, tests};
+use crate::shim::support::{Place, block_on, code, contents, launcher, left, order, script, tests};
 
 tests![
     the_exit_code_of_a_program_is_recorded,

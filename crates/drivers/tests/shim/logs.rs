@@ -5,7 +5,7 @@ use std::fs;
 use futures_util::StreamExt as _;
 use orchestra_drivers::process::{LogLimits, Stream, log};
 
-use crate::support::{Place, block_on, script, tests, texts};
+use crate::shim::support::{Place, block_on, script, tests, texts};
 
 tests![
     both_streams_are_kept_in_order,

@@ -9,7 +9,7 @@ use std::{
 
 use orchestra_drivers::process::{End, Misplaced, Mount, NotStarted, Order, PlacedFile};
 
-use crate::support::{Place, block_on, launcher, script, tests};
+use crate::shim::support::{Place, block_on, launcher, script, tests};
 
 tests![
     files_and_mounts_are_at_targets_that_do_not_exist_and_the_machine_stays_as_it_was,

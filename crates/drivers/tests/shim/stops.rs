@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use orchestra_drivers::process::{self, End, Run, State, Stopped};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::support::{Place, block_on, code, left, script, tests};
+use crate::shim::support::{Place, block_on, code, left, script, tests};
 
 tests![
     a_program_that_stops_when_asked_ends_with_its_own_code,

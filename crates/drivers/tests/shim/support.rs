@@ -19,7 +19,7 @@ pub(crate) type Test = (&'static str, fn());
 /// Lists tests by the names of their functions.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
-        pub(crate) const TESTS: &[crate::support::Test] = &[$((stringify!($name), $name)),*];
+        pub(crate) const TESTS: &[crate::shim::support::Test] = &[$((stringify!($name), $name)),*];
     };
 }
 pub(crate) use tests;

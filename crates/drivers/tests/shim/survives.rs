@@ -13,7 +13,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
 
-use crate::support::{Place, block_on, code, launcher, left, script, tests};
+use crate::shim::support::{Place, block_on, code, launcher, left, script, tests};
 
 tests![
     a_run_outlives_the_platform_and_is_found_again_with_log_and_exit_code,

@@ -8,7 +8,7 @@ use orchestra_score::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::{Case, expect_kinds, expect_same, run_all};
+use crate::conformance::{Case, expect_kinds, expect_same, run_all};
 
 #[test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]

@@ -10,7 +10,7 @@ use orchestra_score::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::{Case, expect_kinds, expect_same, parse_yaml, run_all, schema_accepts};
+use crate::conformance::{Case, expect_kinds, expect_same, parse_yaml, run_all, schema_accepts};
 
 #[test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]

@@ -10,7 +10,7 @@ use orchestra_score::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::{Case, expect_kinds, expect_same, run_all};
+use crate::conformance::{Case, expect_kinds, expect_same, run_all};
 
 #[test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]
@@ -133,7 +133,10 @@ fn expand_all(
         let name = declared.source_workload.as_str();
         let scope = Known { name, given: &workloads[name], outputs };
         let template = expansion::params(&scope, &Json::Object(params.clone())).map_err(|errors| {
-            errors.iter().map(|at| crate::placeholders::kind(&at.error).to_owned()).collect::<Vec<_>>()
+            errors
+                .iter()
+                .map(|at| crate::conformance::placeholders::kind(&at.error).to_owned())
+                .collect::<Vec<_>>()
         })?;
         expanded.insert(uid.to_string(), template.join(&mut |()| String::new()));
     }

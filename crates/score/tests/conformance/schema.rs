@@ -2,7 +2,7 @@
 
 use orchestra_score::{Code, Document, Layer, Source};
 
-use crate::{Case, run_all};
+use crate::conformance::{Case, run_all};
 
 #[test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]

@@ -3,7 +3,7 @@
 use orchestra_score::{Node, normalise::normalise};
 use serde_json::Value as Json;
 
-use crate::{Case, expect_kinds, expect_same, run_all, schema_accepts};
+use crate::conformance::{Case, expect_kinds, expect_same, run_all, schema_accepts};
 
 #[test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]

@@ -7,7 +7,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::garden::{NAMESPACE, code, install};
+use crate::kube_rs::garden::{NAMESPACE, code, install};
 
 on_both!(
     apply_makes_an_object_and_removes_what_is_no_longer_applied,
@@ -83,7 +83,7 @@ async fn custom_objects_are_applied_by_their_schema(client: Client) {
 async fn unknown_fields_are_refused_where_asked_for(client: Client) {
     let gardens = install(&client).await;
     let patch = Patch::Merge(json!({"spec": {"gnomes": 3}}));
-    gardens.create(&PostParams::default(), &crate::garden::garden("one", &[])).await.unwrap();
+    gardens.create(&PostParams::default(), &crate::kube_rs::garden::garden("one", &[])).await.unwrap();
     let strict = PatchParams::default().validation_strict();
     let refused = gardens.patch("one", &strict, &patch).await;
     let Err(kube::Error::Api(status)) = refused else { panic!("{refused:?}") };

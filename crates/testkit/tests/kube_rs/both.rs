@@ -20,15 +20,15 @@ macro_rules! on_both {
             $(#[tokio::test]
             async fn $test() {
                 let env = orchestra_testkit::TestEnv::start().await;
-                crate::both::bounded(super::$test(env.client())).await;
+                crate::kube_rs::both::bounded(super::$test(env.client())).await;
             })+
         }
 
         mod over_tls {
             $(#[tokio::test]
             async fn $test() {
-                let server = crate::both::TlsServer::start().await;
-                crate::both::bounded(super::$test(server.client().await)).await;
+                let server = crate::kube_rs::both::TlsServer::start().await;
+                crate::kube_rs::both::bounded(super::$test(server.client().await)).await;
                 server.end().await;
             })+
         }

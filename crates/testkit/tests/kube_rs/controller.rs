@@ -13,7 +13,7 @@ use orchestra_testkit::eventually;
 use serde_json::json;
 use tokio::{sync::oneshot, task::JoinHandle};
 
-use crate::garden::{Garden, NAMESPACE, config_map, garden, install, names};
+use crate::kube_rs::garden::{Garden, NAMESPACE, config_map, garden, install, names};
 
 on_both!(
     a_controller_converges_after_every_change,

@@ -17,7 +17,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, from_value, json, to_value};
 
-use crate::garden::{NAMESPACE, code, config_map, garden, install};
+use crate::kube_rs::garden::{NAMESPACE, code, config_map, garden, install};
 
 on_both!(
     built_in_objects_live_through_all_verbs,

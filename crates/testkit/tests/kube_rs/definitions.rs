@@ -9,7 +9,7 @@ use kube::{
 };
 use serde_json::{from_value, json};
 
-use crate::garden::{Garden, NAMESPACE, code, garden, install};
+use crate::kube_rs::garden::{Garden, NAMESPACE, code, garden, install};
 
 on_both!(
     a_definition_takes_its_objects_with_it,

@@ -6,7 +6,7 @@ use kube::{
     discovery::{self, Discovery, Scope, verbs},
 };
 
-use crate::garden::install;
+use crate::kube_rs::garden::install;
 
 on_both!(
     discovery_finds_built_in_and_custom_resources,

@@ -6,7 +6,7 @@ use kube::{
     api::{PostParams, entry::CommitError},
 };
 
-use crate::garden::{NAMESPACE, config_map};
+use crate::kube_rs::garden::{NAMESPACE, config_map};
 
 on_both!(
     an_entry_is_made_when_vacant_and_changed_when_occupied,

@@ -7,7 +7,7 @@ use kube::{
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 
-use crate::garden::{NAMESPACE, garden, install};
+use crate::kube_rs::garden::{NAMESPACE, garden, install};
 
 on_both!(
     a_recorder_publishes_and_counts_up,

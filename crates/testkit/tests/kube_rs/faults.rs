@@ -17,7 +17,7 @@ use kube::{
 use orchestra_apiserver::{Options, ledger};
 use orchestra_testkit::{BrokenConnection, Matching, TestEnv, Verb};
 
-use crate::garden::{NAMESPACE, code, config_map};
+use crate::kube_rs::garden::{NAMESPACE, code, config_map};
 
 fn creations() -> Matching {
     Matching::any().verb(Verb::Create).path("/api/v1/namespaces/*/configmaps")

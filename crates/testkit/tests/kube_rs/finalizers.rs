@@ -16,7 +16,7 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::garden::{Garden, garden, install};
+use crate::kube_rs::garden::{Garden, garden, install};
 
 on_both!(
     the_finalizer_is_added_then_applied_then_cleaned_up,
@@ -76,7 +76,7 @@ async fn an_object_stays_while_its_cleanup_fails(client: Client) {
 
     let more = Patch::Merge(json!({"metadata": {"finalizers": [OURS, OTHERS]}}));
     let refused = gardens.patch("one", &PatchParams::default(), &more).await;
-    assert_eq!(crate::garden::code(refused), 422, "an object that goes takes no new finalizers");
+    assert_eq!(crate::kube_rs::garden::code(refused), 422, "an object that goes takes no new finalizers");
     assert_eq!(step(&gardens, "one", OURS).await, ["cleanup"]);
 }
 

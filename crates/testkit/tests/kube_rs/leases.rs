@@ -17,7 +17,7 @@ use kube::{
 use serde_json::{from_value, json};
 use tokio::{sync::Barrier, task::JoinSet};
 
-use crate::garden::{NAMESPACE, code};
+use crate::kube_rs::garden::{NAMESPACE, code};
 
 on_both!(
     of_many_candidates_one_becomes_the_leader,

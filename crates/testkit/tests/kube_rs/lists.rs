@@ -8,7 +8,7 @@ use kube::{
 };
 use serde_json::{from_value, json};
 
-use crate::garden::{Garden, NAMESPACE, code, coloured, config_map, garden, install, names};
+use crate::kube_rs::garden::{Garden, NAMESPACE, code, coloured, config_map, garden, install, names};
 
 on_both!(
     pages_together_are_the_whole_list_as_of_the_first_page,

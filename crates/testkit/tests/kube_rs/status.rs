@@ -6,7 +6,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::garden::{Garden, GardenStatus, code, garden, install};
+use crate::kube_rs::garden::{Garden, GardenStatus, code, garden, install};
 
 on_both!(
     a_status_is_written_in_its_own_place_only,

@@ -13,7 +13,7 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::garden::{Garden, NAMESPACE, config_map};
+use crate::kube_rs::garden::{Garden, NAMESPACE, config_map};
 
 on_both!(
     a_definition_becomes_established,

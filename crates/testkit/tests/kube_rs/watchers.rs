@@ -17,7 +17,7 @@ use kube::{
 use orchestra_testkit::eventually;
 use serde_json::json;
 
-use crate::garden::{NAMESPACE, coloured, config_map, garden, install};
+use crate::kube_rs::garden::{NAMESPACE, coloured, config_map, garden, install};
 
 on_both!(
     a_watcher_sees_what_is_there_and_then_every_change,
@@ -144,7 +144,7 @@ async fn custom_objects_are_watched_across_all_namespaces(client: Client) {
     let gardens = install(&client).await;
     let mut events = pin!(
         watcher(Api::all(client), watcher::Config::default())
-            .map_ok(|event: Event<crate::garden::Garden>| event)
+            .map_ok(|event: Event<crate::kube_rs::garden::Garden>| event)
     );
     for expected in ["init", "ready"] {
         assert_eq!(next(&mut events).await, expected);
@@ -185,5 +185,5 @@ async fn a_watch_from_a_senseless_version_is_refused(client: Client) {
     let maps = two_red_maps(&client).await;
     let params = WatchParams::default().timeout(1);
     let refused = maps.watch(&params, "nonsense").await.map(drop);
-    assert_eq!(crate::garden::code(refused), 500);
+    assert_eq!(crate::kube_rs::garden::code(refused), 500);
 }

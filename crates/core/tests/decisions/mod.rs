@@ -1,8 +1,6 @@
 //! Decisions about Workloads, from outside: values in, values out. A world of values stands in for the API, for
 //! provisioners and for runtimes, so that thousands of cases take a second.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
-
 mod conditions;
 mod defects;
 mod fixpoint;

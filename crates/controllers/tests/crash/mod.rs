@@ -4,13 +4,9 @@
 //! answer is lost, and others take over. The end must be the same: nothing is lost, nothing is there twice, and
 //! nothing was started or made once more than it was without the death.
 //!
-//! `ORCHESTRA_TEST_CRASHES=all` dies at every point in every way; otherwise a part of them is taken.
+//! `ORCHESTRA_TEST_CRASHES=all` dies at every point in every way; otherwise each run takes another part of them. The seed
+//! that selects it is printed; `ORCHESTRA_TEST_SEED` repeats a run.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
-#![allow(clippy::print_stdout, reason = "the number of points is told")]
-
-#[path = "../common/mod.rs"]
-mod common;
 mod snapshot;
 mod stories;
 
@@ -24,11 +20,8 @@ use orchestra_testkit::{Crash, Cut, TestEnv};
 use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
-use crate::{
-    common::{DOCUMENT, Platform, Process},
-    snapshot::snapshot,
-    stories::Story,
-};
+use self::{snapshot::snapshot, stories::Story};
+use crate::common::{DOCUMENT, Platform, Process};
 
 /// Of so many points one is taken, unless all are.
 const PART: usize = 25;
@@ -39,11 +32,14 @@ const LOOKS: usize = 5;
 async fn whenever_the_controllers_die_the_end_is_the_same() {
     let all = std::env::var("ORCHESTRA_TEST_CRASHES").is_ok_and(|which| which == "all");
     let only = std::env::var("ORCHESTRA_TEST_STORY").ok();
+    let seed = std::env::var("ORCHESTRA_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::usize(..PART));
+    println!("crash: ORCHESTRA_TEST_SEED={seed}");
     let mut told = JoinSet::new();
     for story in
         Story::ALL.into_iter().filter(|story| only.as_ref().is_none_or(|o| *o == format!("{story:?}")))
     {
-        told.spawn(tell(story, all));
+        told.spawn(tell(story, all, seed % PART));
     }
     let (mut points, mut deaths) = (0, 0);
     for (story, its_points, its_deaths) in told.join_all().await {
@@ -55,14 +51,14 @@ async fn whenever_the_controllers_die_the_end_is_the_same() {
 }
 
 /// Tells one story over and over. The number of points, and how often one was struck.
-async fn tell(story: Story, all: bool) -> (Story, usize, usize) {
+async fn tell(story: Story, all: bool, seed: usize) -> (Story, usize, usize) {
     let env = Platform::environment().await;
     let crash = Crash::never();
     let (expected, points) = live(&env, story, &crash, None, &format!("{story:?}, undisturbed")).await;
     let mut struck = 0;
     for (turn, how) in Cut::ALL.into_iter().enumerate() {
         // Each way takes other points of the part, so that together they come by most of them.
-        let first = if all { 1 } else { 1 + (turn * 2 + story as usize) % PART };
+        let first = if all { 1 } else { 1 + (turn * 2 + story as usize + seed) % PART };
         for point in (first..=points).step_by(if all { 1 } else { PART }) {
             let crash = Crash::at(point, how);
             let title = format!("{story:?}, cut {how:?} at {point} of {points}");

@@ -3,13 +3,6 @@
 //! It needs a cluster of which `KUBECONFIG` says where it is, and changes only namespaces of its own, and config maps of
 //! its own in the platform's. Nobody has to play nodes: what the cluster says of servers is written by the tests.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails loudly, and says what it has seen"
-)]
-
 mod files;
 mod lives;
 mod support;

@@ -4,15 +4,6 @@
 //! advisory may differ, and each of those is listed with its reason in `differences.yaml`; an entry that does not
 //! differ any more fails too. Parts that only score-compose has are compared as plain YAML, before its types.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a test reads its data and fails loudly"
-)]
-
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,14 +3,6 @@
 //! It needs a cluster of which `KUBECONFIG` says where it is, and changes only a namespace of its own for each test.
 //! Nobody has to play nodes: what the cluster's own controllers say of objects is written by the tests.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test fails loudly, and says what it has seen"
-)]
-
 mod applying;
 mod controlled;
 mod observing;

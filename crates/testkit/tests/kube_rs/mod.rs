@@ -1,7 +1,5 @@
 //! kube-rs, unmodified, on the embedded API: each test once in the process and once over TLS, on a file.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
 #[macro_use]
 mod both;
 

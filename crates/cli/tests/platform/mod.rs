@@ -1,7 +1,6 @@
 //! `orchestra serve` with its controllers, and the commands that talk to it, as a user types them.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod guidance;
 mod secrecy;

@@ -2,8 +2,6 @@
 //! are told. Takes any cluster through `KUBECONFIG` on which nothing else of the orchestrator runs; no node is needed.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "a measurement is told")]
 
 mod cluster;
 mod process;

@@ -3,8 +3,6 @@
 //! An upgrade must not change what is made of a plan, or everything that runs is rolled. Where a change is meant,
 //! `UPDATE_RENDERED=1 cargo test -p orchestra-core --test render` writes the kept objects anew.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
-
 mod kept;
 mod names;
 mod properties;

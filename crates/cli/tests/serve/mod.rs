@@ -1,7 +1,6 @@
 //! `orchestra serve` from outside: as a process, over TLS.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bounds;
 mod client;

@@ -1,11 +1,7 @@
 //! The way of Workloads through all controllers, on the API in the process, with drivers that do what they are told.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
-
 mod budget;
 mod change;
-#[path = "../common/mod.rs"]
-mod common;
 mod config;
 mod counting;
 mod endpoint;
@@ -23,4 +19,4 @@ mod sharing;
 mod silence;
 mod tutorial;
 
-pub(crate) use common::platform;
+pub(crate) use crate::common::platform;

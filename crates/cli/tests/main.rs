@@ -1,0 +1,15 @@
+//! The binary as its users run it: on one machine, as a server and against a cluster.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and prints its seed"
+)]
+
+mod cluster;
+mod laptop;
+mod platform;
+mod process;
+mod serve;

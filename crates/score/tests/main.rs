@@ -1,0 +1,14 @@
+//! The language as a whole: every rule, properties of random documents, and conformance data.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test reads its data, prints its seed and fails by panicking"
+)]
+
+mod conformance;
+mod properties;
+mod rules;
