@@ -1,0 +1,110 @@
+# Shared by .ci/run and .ci/soak: caches, timed steps, parallel lanes, test binaries, clusters.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/orchestra-ci"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}" CARGO_TERM_COLOR=never
+# Backtraces of expected panics are noise.
+export RUST_BACKTRACE=0
+built="$CARGO_TARGET_DIR/debug"
+mkdir -p "$cache" "$CARGO_TARGET_DIR"
+work="$(mktemp -d)"
+# Progress of lanes, whose own output is printed when they end.
+exec 3>&1
+
+# A cluster given from outside is used as it is.
+given="${KUBECONFIG:-}"
+refcluster="$(cd .. && pwd)/shared/reference-cluster/refcluster"
+if [ -n "$given" ] || [ ! -x "$refcluster" ]; then refcluster=""; fi
+
+on_exit() {
+  local status=$?
+  trap - EXIT
+  # Only what this run has started: lanes and preparation in the background, then its clusters.
+  local job; for job in $(jobs -p); do kill -- "-$job" 2>/dev/null || kill "$job" 2>/dev/null || true; done
+  if [ -n "$refcluster" ]; then
+    [ ! -f "$work/api" ] || "$refcluster" api-down >/dev/null 2>&1 || true
+    [ ! -f "$work/node" ] || "$refcluster" down >/dev/null 2>&1 || true
+  fi
+  if [ -s "$work/steps" ]; then
+    printf '\n== seconds by step\n'
+    sort -rn "$work/steps"
+    printf '%5d in all\n' "$SECONDS"
+  fi
+  [ ! -s "$work/counts" ] || awk '{ passed += $1 } END { printf "\n%d passed, 0 failed\n", passed }' "$work/counts"
+  [ "$status" = 0 ] || printf '\nFAILED: %s\n' "$(cat "$work/failed" 2>/dev/null || echo "exit code $status")"
+  rm -rf "$work"
+  exit "$status"
+}
+trap on_exit EXIT
+trap 'exit 130' INT TERM
+
+# step NAME COMMAND…: runs a command or function, and notes how long it took.
+step() {
+  local name=$1 began=$SECONDS status=0; shift
+  printf '\n== %s (at %ss)\n' "$name" "$began"
+  [ -z "${in_lane:-}" ] || printf -- '-- %s: %s (at %ss)\n' "$in_lane" "$name" "$began" >&3
+  # Not as a condition, which would switch `set -e` off inside of functions.
+  set +e; (set -e; "$@"); status=$?; set -e
+  printf '%5d %s\n' $((SECONDS - began)) "$name" >>"$work/steps"
+  [ "$status" = 0 ] || { echo "$name" >>"$work/failed"; return "$status"; }
+}
+
+# lane NAME FUNCTION: runs steps beside others; `join` prints their output.
+lanes=()
+lane() {
+  set -m; (in_lane=$1; "$2") >"$work/$1.log" 2>&1 & set +m
+  lanes+=("$1:$!")
+}
+
+# Waits for all lanes. The first that fails ends the run, and its output comes last.
+join() {
+  local lane failed=()
+  for lane in "${lanes[@]}"; do
+    if wait "${lane#*:}"; then cat "$work/${lane%%:*}.log"; else failed+=("${lane%%:*}"); fi
+  done
+  lanes=()
+  for lane in "${failed[@]}"; do printf '\n== lane %s failed\n' "$lane"; cat "$work/$lane.log"; done
+  [ ${#failed[@]} = 0 ]
+}
+
+# One build of all tests, of the binary and of the tools beside it; later steps run what it has built. Feature sets differ
+# between packages, so that `cargo test -p` and `cargo run -p` would build most dependencies once more.
+build_tests() {
+  # Test binaries contain the path of their checkout: those of another one are built again.
+  if [ "$(cat "$CARGO_TARGET_DIR/checkout" 2>/dev/null)" != "$PWD" ]; then
+    cargo clean --workspace --quiet
+    echo "$PWD" >"$CARGO_TARGET_DIR/checkout"
+  fi
+  cargo test --workspace --locked --no-run
+}
+
+# Lists the built test binaries as PACKAGE-FOLDER TARGET PATH.
+list_tests() {
+  cargo test --workspace --locked --no-run --message-format=json 2>/dev/null |
+    sed -nE 's|.*"manifest_path":"([^"]*)/Cargo.toml","target":\{"kind":\["test"\],"crate_types":\["bin"\],"name":"([^"]*)".*"executable":"([^"]+)".*|\1 \2 \3|p' >"$cache/tests"
+}
+
+# suite PACKAGE-FOLDER TARGET ARGUMENTS…: runs a built test binary, and fails if no test was run.
+suite() {
+  local folder="$PWD/$1" target=$2 binary passed; shift 2
+  binary="$(awk -v f="$folder" -v t="$target" '$1 == f && $2 == t { print $3 }' "$cache/tests")"
+  [ -x "$binary" ] || { echo "no test binary $target of $folder"; return 1; }
+  (cd "$folder" && CARGO_MANIFEST_DIR="$folder" RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" "$binary" "$@") 2>&1 | tee "$work/suite.$BASHPID"
+  passed="$(sed -nE 's/^test result: ok\. ([0-9]+) passed.*/\1/p' "$work/suite.$BASHPID")"
+  [ "${passed:-0}" -gt 0 ] || { echo "no test was run: $folder $target $*"; return 1; }
+  echo "$passed" >>"$work/counts"
+}
+
+# Starts an API server without nodes (`api`) or a whole cluster (`node`), unless one is given.
+cluster() {
+  [ -z "$given" ] || { kubectl version; return; }
+  [ -n "$refcluster" ] || {
+    echo "no cluster to test on: set KUBECONFIG to an empty one, with its kubectl in PATH"
+    return 1
+  }
+  touch "$work/$1"
+  case $1 in api) "$refcluster" api-up ;; node) "$refcluster" up ;; esac >"$work/$1.env" || return
+  eval "$(grep '^export ' "$work/$1.env")"
+  kubectl version
+}
