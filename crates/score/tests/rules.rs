@@ -1,5 +1,7 @@
 //! Every rule of the language, with a document that keeps it and one that breaks it.
 
+#![allow(clippy::too_many_lines, reason = "a table is as long as the language")]
+
 use orchestra_score::{Code, Document, Report, Source};
 use serde_json::{Value as Json, json};
 
