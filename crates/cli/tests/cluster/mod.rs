@@ -3,12 +3,12 @@
 
 #![cfg(unix)]
 
-mod cluster;
+mod access;
 mod process;
 
 use std::time::{Duration, Instant};
 
-use cluster::Cluster;
+use access::Cluster;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     coordination::v1::Lease,

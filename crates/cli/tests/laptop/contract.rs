@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
 use serde_json::Value as Json;
 
-use crate::laptop::laptop::{Laptop, eventually};
+use crate::laptop::session::{Laptop, eventually};
 
 const LIST: &str = "tests/laptop/refusals.txt";
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::laptop::laptop::{Laptop, eventually};
+use crate::laptop::session::{Laptop, eventually};
 
 #[test]
 fn a_volume_keeps_its_content_until_it_is_removed() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::laptop::laptop::{Laptop, eventually, free_port, get, get_as};
+use crate::laptop::session::{Laptop, eventually, free_port, get, get_as};
 
 /// Where an example is.
 fn example(name: &str) -> String {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use crate::laptop::laptop::{Laptop, eventually, free_port, get};
+use crate::laptop::session::{Laptop, eventually, free_port, get};
 
 /// How often the platform is killed, if nobody says.
 const KILLS: usize = 10;

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::laptop::laptop::{Laptop, free_port, get};
+use crate::laptop::session::{Laptop, free_port, get};
 
 fn score(name: &str, rest: &str) -> String {
     format!("apiVersion: score.dev/v1b1\nmetadata: {{name: {name}}}\n{rest}")

@@ -6,7 +6,7 @@ mod contract;
 mod depending;
 mod examples;
 mod kills;
-mod laptop;
 mod mistakes;
 mod running;
+mod session;
 mod surviving;

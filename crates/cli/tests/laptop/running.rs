@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use crate::laptop::laptop::{Laptop, Up, eventually, free_port, get};
+use crate::laptop::session::{Laptop, Up, eventually, free_port, get};
 
 fn hello(port: u16, target: u16, greeting: &str) -> String {
     format!(

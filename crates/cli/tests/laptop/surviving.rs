@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::laptop::laptop::{Laptop, eventually, free_port, get};
+use crate::laptop::session::{Laptop, eventually, free_port, get};
 
 fn server(port: u16, more: &str) -> String {
     format!(
