@@ -4,8 +4,8 @@
 //! answer is lost, and others take over. The end must be the same: nothing is lost, nothing is there twice, and
 //! nothing was started or made once more than it was without the death.
 //!
-//! `ORCHESTRA_TEST_CRASHES=all` dies at every point in every way; otherwise each run takes another part of them. The seed
-//! that selects it is printed; `ORCHESTRA_TEST_SEED` repeats a run.
+//! `ORCHESTRA_TEST_CRASHES=N` dies at one of N points, in every way; 1 takes them all. Each run takes other points: the seed that
+//! selects them is printed, and `ORCHESTRA_TEST_SEED` repeats a run.
 
 mod snapshot;
 mod stories;
@@ -23,23 +23,23 @@ use tokio::task::JoinSet;
 use self::{snapshot::snapshot, stories::Story};
 use crate::common::{DOCUMENT, Platform, Process};
 
-/// Of so many points one is taken, unless all are.
-const PART: usize = 25;
+/// One of so many points is taken by default.
+const STRIDE: usize = 25;
 /// How often an undisturbed end must look the same to be the end.
 const LOOKS: usize = 5;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whenever_the_controllers_die_the_end_is_the_same() {
-    let all = std::env::var("ORCHESTRA_TEST_CRASHES").is_ok_and(|which| which == "all");
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse::<usize>().ok());
+    let stride = number("ORCHESTRA_TEST_CRASHES").unwrap_or(STRIDE).max(1);
+    let seed = number("ORCHESTRA_TEST_SEED").unwrap_or_else(|| fastrand::usize(..stride)) % stride;
+    println!("crash: ORCHESTRA_TEST_CRASHES={stride} ORCHESTRA_TEST_SEED={seed}");
     let only = std::env::var("ORCHESTRA_TEST_STORY").ok();
-    let seed = std::env::var("ORCHESTRA_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::usize(..PART));
-    println!("crash: ORCHESTRA_TEST_SEED={seed}");
     let mut told = JoinSet::new();
     for story in
         Story::ALL.into_iter().filter(|story| only.as_ref().is_none_or(|o| *o == format!("{story:?}")))
     {
-        told.spawn(tell(story, all, seed % PART));
+        told.spawn(tell(story, stride, seed));
     }
     let (mut points, mut deaths) = (0, 0);
     for (story, its_points, its_deaths) in told.join_all().await {
@@ -51,15 +51,15 @@ async fn whenever_the_controllers_die_the_end_is_the_same() {
 }
 
 /// Tells one story over and over. The number of points, and how often one was struck.
-async fn tell(story: Story, all: bool, seed: usize) -> (Story, usize, usize) {
+async fn tell(story: Story, stride: usize, seed: usize) -> (Story, usize, usize) {
     let env = Platform::environment().await;
     let crash = Crash::never();
     let (expected, points) = live(&env, story, &crash, None, &format!("{story:?}, undisturbed")).await;
     let mut struck = 0;
     for (turn, how) in Cut::ALL.into_iter().enumerate() {
-        // Each way takes other points of the part, so that together they come by most of them.
-        let first = if all { 1 } else { 1 + (turn * 2 + story as usize + seed) % PART };
-        for point in (first..=points).step_by(if all { 1 } else { PART }) {
+        // Each way takes other points, so that together they cover most of them.
+        let first = 1 + (turn * stride / Cut::ALL.len() + story as usize + seed) % stride;
+        for point in (first..=points).step_by(stride) {
             let crash = Crash::at(point, how);
             let title = format!("{story:?}, cut {how:?} at {point} of {points}");
             let (_, reached) = live(&env, story, &crash, Some(&expected), &title).await;
