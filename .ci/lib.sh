@@ -87,11 +87,12 @@ list_tests() {
 
 # suite PACKAGE-FOLDER TARGET ARGUMENTS…: runs a built test binary, and fails if no test was run.
 suite() {
-  local folder="$PWD/$1" target=$2 binary passed; shift 2
+  local folder="$PWD/$1" target=$2 binary output passed; shift 2
+  output="$(mktemp -p "$work")"
   binary="$(awk -v f="$folder" -v t="$target" '$1 == f && $2 == t { print $3 }' "$cache/tests")"
   [ -x "$binary" ] || { echo "no test binary $target of $folder"; return 1; }
-  (cd "$folder" && CARGO_MANIFEST_DIR="$folder" RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" "$binary" "$@") 2>&1 | tee "$work/suite.$BASHPID"
-  passed="$(sed -nE 's/^test result: ok\. ([0-9]+) passed.*/\1/p' "$work/suite.$BASHPID")"
+  (cd "$folder" && CARGO_MANIFEST_DIR="$folder" RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" "$binary" "$@") 2>&1 | tee "$output"
+  passed="$(sed -nE 's/^test result: ok\. ([0-9]+) passed.*/\1/p' "$output")"
   [ "${passed:-0}" -gt 0 ] || { echo "no test was run: $folder $target $*"; return 1; }
   echo "$passed" >>"$work/counts"
 }
