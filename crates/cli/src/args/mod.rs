@@ -69,7 +69,7 @@ pub(crate) enum Command {
     ///   # yaml-language-server: $schema=.score.schema.json
     #[command(verbatim_doc_comment)]
     Schema,
-    /// Print the version of this program and of the Score specification it knows
+    /// Print the version of this program, what it was built from, and the Score specification it implements
     ///
     ///   orchestra version -o json | jq -r .version
     #[command(verbatim_doc_comment)]

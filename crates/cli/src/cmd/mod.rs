@@ -33,11 +33,10 @@ mod summary;
 mod uninstall;
 mod up;
 mod validate;
+mod version;
 mod wait;
 
 use std::io::{self, Write};
-
-use serde_json::json;
 
 use crate::{
     args::{Args, Command, Output},
@@ -69,7 +68,7 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Provisioners(provisioners) => provisioners::run(&provisioners),
         Command::Crd => definitions(),
         Command::Schema => print(&format!("{:#}\n", orchestra_score::json_schema())),
-        Command::Version { output } => version(output),
+        Command::Version { output } => version::version(output),
         Command::SampleServer => sample::run(),
         Command::Completion { shell } => {
             let mut script = Vec::new();
@@ -87,19 +86,6 @@ fn definitions() -> Exit {
             crate::ui::complain(&format!("failed to write the definitions: {error}"));
             Exit::No
         }
-    }
-}
-
-fn version(output: Output) -> Exit {
-    let (version, spec) = (env!("CARGO_PKG_VERSION"), orchestra_score::SpecVersion::NEWEST.to_string());
-    match output {
-        Output::Human => {
-            print(&format!("orchestra {version} (Score score.dev/v1b1, specification {spec})\n"))
-        }
-        Output::Json => print(&format!(
-            "{:#}\n",
-            json!({"version": version, "score": {"apiVersion": "score.dev/v1b1", "specification": spec}})
-        )),
     }
 }
 
