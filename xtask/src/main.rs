@@ -8,6 +8,7 @@ mod bench_cluster;
 mod bench_controllers;
 mod chart;
 mod dependencies;
+mod dist;
 mod docs;
 mod generate;
 mod laptop;
@@ -33,6 +34,8 @@ enum Command {
     Gen,
     /// Check which crates depend on what, and under which licences
     CheckDeps,
+    /// Build the files of a release: tarball, Debian package, image, installers, checksums
+    Dist(dist::Options),
     /// Measure what benches/RESULTS.md reports; run it with `cargo run --release -p xtask -- bench`
     Bench {
         /// Score files to validate
@@ -111,6 +114,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Gen => generate::write(),
         Command::CheckDeps => dependencies::check(),
+        Command::Dist(options) => dist::run(&options),
         Command::Bench { files } => bench::run(&files),
         Command::BenchApi { reference, program, seconds } => {
             bench_api::run(program, reference.as_deref(), Duration::from_secs(seconds))
