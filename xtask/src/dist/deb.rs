@@ -11,7 +11,18 @@ use super::{
 pub(super) fn package(release: &Release, target: &Target, files: &[Entry]) -> Result<Vec<u8>, String> {
     let data = data(release, files)?;
     let size: usize = data.iter().map(|entry| entry.content.len().div_ceil(1024)).sum();
-    let control = filled(
+    let control = control(release, target, size)?;
+    let members = [
+        ("debian-binary", b"2.0\n".to_vec()),
+        ("control.tar.gz", archive::tar_gz(&[Entry::file("control", control)], release.epoch)?),
+        ("data.tar.gz", archive::tar_gz(&data, release.epoch)?),
+    ];
+    Ok(ar(&members, release.epoch))
+}
+
+/// Metadata of the package; `size` is in KiB.
+fn control(release: &Release, target: &Target, size: usize) -> Result<String, String> {
+    filled(
         "debian/control",
         &[
             ("VERSION", &version(&release.version)),
@@ -19,13 +30,7 @@ pub(super) fn package(release: &Release, target: &Target, files: &[Entry]) -> Re
             ("INSTALLED_SIZE", &size.to_string()),
             ("REPOSITORY", &release.repository),
         ],
-    )?;
-    let members = [
-        ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", archive::tar_gz(&[Entry::file("control", control)], release.epoch)?),
-        ("data.tar.gz", archive::tar_gz(&data, release.epoch)?),
-    ];
-    Ok(ar(&members, release.epoch))
+    )
 }
 
 /// Files as Debian's policy has them: compressed man pages and changelog, a copyright file.
@@ -112,13 +117,20 @@ mod tests {
     }
 
     #[test]
-    fn the_control_file_names_version_and_architecture() {
+    fn the_control_file_names_version_architecture_and_size() {
         let target = Target::parse("aarch64-unknown-linux-musl").unwrap();
-        let bytes = package(&Release::sample(), &target, &[Entry::program("bin/orchestra", "code")]).unwrap();
-        assert_eq!(
-            bytes,
-            package(&Release::sample(), &target, &[Entry::program("bin/orchestra", "code")]).unwrap()
-        );
-        assert!(bytes.starts_with(b"!<arch>\ndebian-binary   "));
+        let control = control(&Release::sample(), &target, 42).unwrap();
+        for line in ["Version: 1.2.3", "Architecture: arm64", "Installed-Size: 42"] {
+            assert!(control.lines().any(|found| found == line), "{line} is not in\n{control}");
+        }
+    }
+
+    #[test]
+    fn a_package_has_its_format_first_and_the_same_bytes_each_time() {
+        let target = Target::parse("x86_64-unknown-linux-musl").unwrap();
+        let build =
+            || package(&Release::sample(), &target, &[Entry::program("bin/orchestra", "code")]).unwrap();
+        assert!(build().starts_with(b"!<arch>\ndebian-binary   "));
+        assert_eq!(build(), build());
     }
 }
