@@ -22,9 +22,9 @@ pub(super) fn document(
     };
     let component = |package: &Package| component(package, checksums);
     let mut document = json!({
-        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
         "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
+        "specVersion": "1.5",
         "version": 1,
         "metadata": {
             "timestamp": release.date(),
