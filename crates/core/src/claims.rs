@@ -205,7 +205,7 @@ pub(crate) fn referred_to(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// The keys of resources that parameters refer to.
-fn references(params: Option<&Map<String, Json>>) -> Vec<String> {
+pub(crate) fn references(params: Option<&Map<String, Json>>) -> Vec<String> {
     fn visit(value: &Json, found: &mut BTreeSet<String>) {
         match value {
             Json::String(text) => found.extend(referred_to(text)),

@@ -253,11 +253,25 @@ impl Steps<'_> {
             let outputs = Outputs::new(self.metadata(), given.clone());
             let claims = claims::claim(self.inputs, &self.live, resources, effective, placement, &outputs);
             let is_outdated = |key: &str| claims.wanted.get(key).is_some_and(|wanted| wanted.outdated);
-            // Each round finds one more, or is the last.
-            let mut outdated = given.iter_mut().filter(|(key, claim)| claim.is_some() && is_outdated(key));
-            let Some((_, first)) = outdated.next() else { return (claims, outputs) };
-            *first = None;
-            outdated.for_each(|(_, claim)| *claim = None);
+            // A claim that depends on another outdated one is judged in a later round: its parameters are unknown until
+            // that one is provided again, and it gives what it gave until then.
+            let is_next = |key: &str| {
+                let depends_on = claims::references(resources.get(key).and_then(|it| it.params.as_ref()));
+                is_outdated(key)
+                    && !depends_on.iter().any(|other| {
+                        is_outdated(other) && given.get(other.as_str()).is_some_and(Option::is_some)
+                    })
+            };
+            let next: Vec<_> = given
+                .iter()
+                .filter(|(key, claim)| claim.is_some() && is_next(key))
+                .map(|(key, _)| *key)
+                .collect();
+            // Each round withdraws at least one claim, or is the last.
+            if next.is_empty() {
+                return (claims, outputs);
+            }
+            given.extend(next.into_iter().map(|key| (key, None)));
         }
     }
 
@@ -390,7 +404,8 @@ impl Steps<'_> {
         let wanted: BTreeSet<&str> = names.values().map(String::as_str).collect();
         let is_wanted = |name: Option<&str>| name.is_some_and(|name| wanted.contains(name));
         let moved_on = match (&decision.basis.runtime, self.live.plan.ours()) {
-            (_, None) => true,
+            // The first plan is judged from now on as it will be once it is stored.
+            (_, None) => decision.plan.is_none(),
             (Runtime::Planned(revision, _), Some(plan)) => {
                 let status = plan.status.as_ref();
                 plan.spec.revision == *revision
