@@ -16,7 +16,7 @@ use crate::root;
 /// Prints a table of what was measured.
 pub(crate) fn run(files: &[PathBuf]) -> Result<(), String> {
     if cfg!(debug_assertions) {
-        return Err("run it with `cargo run --release -p xtask -- bench FILES…`".to_owned());
+        return Err("run it with `cargo run --profile dist -p xtask -- bench FILES…`".to_owned());
     }
     let defaults = [root().join("examples/hello/score.yaml")];
     let files = if files.is_empty() { &defaults[..] } else { files };
@@ -46,7 +46,7 @@ fn validate(what: &str, text: &str, runs: usize) -> Result<(), String> {
 /// The program, built as it is released.
 pub(crate) fn program() -> Result<PathBuf, String> {
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--quiet", "--package", "orchestra"])
+        .args(["build", "--profile", "dist", "--quiet", "--package", "orchestra"])
         .current_dir(root())
         .status();
     if !built.is_ok_and(|status| status.success()) {

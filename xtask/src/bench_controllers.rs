@@ -58,7 +58,7 @@ spec:
 /// Prints the figures.
 pub(crate) fn run(server: Option<&Path>, held: usize) -> Result<(), String> {
     if cfg!(debug_assertions) {
-        return Err("run it with `cargo run --release -p xtask -- bench-controllers`".to_owned());
+        return Err("run it with `cargo run --profile dist -p xtask -- bench-controllers`".to_owned());
     }
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     runtime.block_on(measure(server, held)).map_err(|error| error.to_string())

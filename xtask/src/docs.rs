@@ -120,6 +120,7 @@ fn named_paths(page: &str) -> Vec<String> {
                     | "CONTRIBUTING.md"
                     | "CHANGELOG.md"
                     | ".ci/run"
+                    | ".ci/soak"
                     | ".cargo/config.toml"
             )
     };

@@ -36,12 +36,12 @@ enum Command {
     CheckDeps,
     /// Build the files of a release: tarball, Debian package, image, installers, checksums
     Dist(dist::Options),
-    /// Measure what benches/RESULTS.md reports; run it with `cargo run --release -p xtask -- bench`
+    /// Measure what benches/RESULTS.md reports; run it with `cargo run --profile dist -p xtask -- bench`
     Bench {
         /// Score files to validate
         files: Vec<PathBuf>,
     },
-    /// Measure the API server; run it with `cargo run --release -p xtask -- bench-api`
+    /// Measure the API server; run it with `cargo run --profile dist -p xtask -- bench-api`
     BenchApi {
         /// A real server to measure in the same run
         #[arg(long, env = "REFERENCE_KUBECONFIG", value_name = "KUBECONFIG")]
@@ -53,7 +53,7 @@ enum Command {
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
-    /// Measure the controllers; run it with `cargo run --release -p xtask -- bench-controllers`
+    /// Measure the controllers; run it with `cargo run --profile dist -p xtask -- bench-controllers`
     BenchControllers {
         /// A real server to run against [default: the embedded API, in this process]
         #[arg(long, value_name = "KUBECONFIG")]
@@ -71,8 +71,8 @@ enum Command {
     },
     /// Measure the platform on a real API server that is thrown away afterwards, such as one without nodes
     BenchCluster {
-        /// The program, built for release
-        #[arg(long, value_name = "FILE", default_value = "target/release/orchestra")]
+        /// The program, built with the profile `dist`
+        #[arg(long, value_name = "FILE", default_value = "target/dist/orchestra")]
         program: PathBuf,
         /// Another control plane to measure in its place: a program that sets it up and runs it until it is told to end
         #[arg(long, value_name = "FILE", requires = "workload")]
@@ -98,14 +98,14 @@ enum Command {
     },
     /// Measure `orchestra up`: how soon things are ready, and what it costs when nothing happens
     BenchLaptop {
-        /// The program, built for release
-        #[arg(long, value_name = "FILE", default_value = "target/release/orchestra")]
+        /// The program, built with the profile `dist`
+        #[arg(long, value_name = "FILE", default_value = "target/dist/orchestra")]
         program: PathBuf,
     },
     /// Draw what `orchestra up` shows, from a real run, into docs/up.svg
     Picture {
         /// The program
-        #[arg(long, value_name = "FILE", default_value = "target/release/orchestra")]
+        #[arg(long, value_name = "FILE", default_value = "target/dist/orchestra")]
         program: PathBuf,
     },
 }

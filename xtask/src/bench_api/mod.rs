@@ -26,7 +26,7 @@ const REAL: [&str; 2] = ["kube-apiserver", "etcd"];
 /// Prints a table. `time` is how long each server is written to at each number of connections.
 pub(crate) fn run(program: Option<PathBuf>, real: Option<&Path>, time: Duration) -> Result<(), String> {
     if cfg!(debug_assertions) {
-        return Err("run it with `cargo run --release -p xtask -- bench-api`".to_owned());
+        return Err("run it with `cargo run --profile dist -p xtask -- bench-api`".to_owned());
     }
     let program = program.map_or_else(crate::bench::program, Ok)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;

@@ -42,7 +42,7 @@ const QUIET: Duration = Duration::from_secs(3);
 /// What to measure.
 #[derive(Debug)]
 pub(crate) struct Wish {
-    /// The program, built for release.
+    /// The program, built with the profile `dist`.
     pub(crate) program: PathBuf,
     /// What runs another control plane, to measure that one, and what Workloads look like for it.
     pub(crate) peer: Option<(PathBuf, PathBuf)>,
