@@ -57,12 +57,25 @@ impl Platform {
         Api::all(self.env.client())
     }
 
+    /// Applies a policy, and waits until the controllers have observed it: Workloads that come later get it.
     pub(crate) async fn policy(&self, name: &str, spec: Json) {
         let object = json!({
             "apiVersion": "score.dev/v1b1", "kind": "PlatformPolicy", "metadata": {"name": name}, "spec": spec,
         });
         let params = PatchParams::apply("platform").force();
-        self.policies().patch(name, &params, &Patch::Apply(object)).await.unwrap();
+        let policies = self.policies();
+        let applied = policies.patch(name, &params, &Patch::Apply(object)).await.unwrap();
+        self.env
+            .eventually(format!("the policy {name} is observed"), async || {
+                let status = policies.get(name).await.unwrap().status.unwrap_or_default();
+                let mut observed = status.conditions.iter().map(|condition| condition.observed_generation);
+                if observed.any(|observed| observed >= applied.metadata.generation) {
+                    Ok(true)
+                } else {
+                    Err(format!("{status:?}"))
+                }
+            })
+            .await;
     }
 
     /// Waits until a condition is false for this reason, and tells its message.
