@@ -31,8 +31,11 @@ on_exit() {
     sort -rn "$work/steps"
     printf '%5d in all\n' "$SECONDS"
   fi
-  [ ! -s "$work/counts" ] || awk '{ passed += $1 } END { printf "\n%d passed, 0 failed\n", passed }' "$work/counts"
-  [ "$status" = 0 ] || printf '\nFAILED: %s\n' "$(cat "$work/failed" 2>/dev/null || echo "exit code $status")"
+  if [ "$status" != 0 ]; then
+    printf '\nFAILED: %s\n' "$(cat "$work/failed" 2>/dev/null || echo "exit code $status")"
+  elif [ -s "$work/counts" ]; then
+    awk '{ passed += $1 } END { printf "\n%d passed, 0 failed\n", passed }' "$work/counts"
+  fi
   rm -rf "$work"
   exit "$status"
 }
@@ -57,7 +60,7 @@ lane() {
   lanes+=("$1:$!")
 }
 
-# Waits for all lanes. The first that fails ends the run, and its output comes last.
+# Waits for all lanes. If any failed, its output comes last, and so does the end of the run.
 join() {
   local lane failed=()
   for lane in "${lanes[@]}"; do
