@@ -1,6 +1,6 @@
 # The orchestrator as an image: one static program, no shell, no root.
-#   docker build -t orchestra:0.1.0 .
-# `cargo xtask dist` makes the same image without a container engine.
+#   docker build -t orchestra:VERSION .
+# `cargo xtask dist` makes the same image without a container engine, and adds the licences of libraries.
 FROM rust:1.95-alpine AS build
 RUN apk add --no-cache build-base
 WORKDIR /src
@@ -14,6 +14,7 @@ RUN cargo build --profile dist --locked -p orchestra --no-default-features --fea
 
 FROM scratch
 COPY --from=build /orchestra /orchestra
+COPY LICENSE /usr/share/doc/orchestra/LICENSE
 USER 65532:65532
 EXPOSE 8443
 ENTRYPOINT ["/orchestra"]

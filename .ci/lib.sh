@@ -1,4 +1,5 @@
-# Shared by .ci/run and .ci/soak: caches, timed steps, parallel lanes, test binaries, clusters.
+# shellcheck shell=bash
+# Shared by .ci/run and .ci/soak: caches, the lock, timed steps, parallel lanes, test binaries, clusters.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -6,6 +7,7 @@ cache="${XDG_CACHE_HOME:-$HOME/.cache}/orchestra-ci"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}" CARGO_TERM_COLOR=never
 # Backtraces of expected panics are noise.
 export RUST_BACKTRACE=0
+# shellcheck disable=SC2034  # of those who source this
 built="$CARGO_TARGET_DIR/debug"
 mkdir -p "$cache" "$CARGO_TARGET_DIR"
 work="$(mktemp -d)"
@@ -17,6 +19,20 @@ given="${KUBECONFIG:-}"
 refcluster="$(cd .. && pwd)/shared/reference-cluster/refcluster"
 if [ -n "$given" ] || [ ! -x "$refcluster" ]; then refcluster=""; fi
 
+# One run at a time: runs share the cache, the build folder and the reference cluster. The lock is held by a process that ends
+# with this one; what a run leaves behind does not hold it. A run that is started by another one shares its lock.
+lock() {
+  [ -z "${ORCHESTRA_CI_LOCK:-}" ] || return 0
+  export ORCHESTRA_CI_LOCK=$$
+  flock --nonblock "$cache/lock" true || echo "waiting for another run to end: it holds $cache/lock"
+  exec 4< <(exec 9>"$cache/lock"; flock 9; echo; exec tail --pid=$$ --follow /dev/null 2>/dev/null)
+  lock_holder=$!
+  read -r <&4
+}
+
+# note TEXT: something that this run could not show, printed at its end.
+note() { echo "$*" | tee -a "$work/notes"; }
+
 on_exit() {
   local status=$?
   trap - EXIT
@@ -26,13 +42,21 @@ on_exit() {
     [ ! -f "$work/api" ] || "$refcluster" api-down >/dev/null 2>&1 || true
     [ ! -f "$work/node" ] || "$refcluster" down >/dev/null 2>&1 || true
   fi
+  [ -z "${lock_holder:-}" ] || kill "$lock_holder" 2>/dev/null || true
   if [ -s "$work/steps" ]; then
     printf '\n== seconds by step\n'
     sort -rn "$work/steps"
     printf '%5d in all\n' "$SECONDS"
   fi
+  if [ -s "$work/notes" ]; then
+    printf '\n== NOT SHOWN by this run\n'
+    sort -u "$work/notes"
+  fi
   if [ "$status" != 0 ]; then
     printf '\nFAILED: %s\n' "$(cat "$work/failed" 2>/dev/null || echo "exit code $status")"
+    # Once more at the very end, where a shortened log still has it.
+    grep --no-filename --extended-regexp '^(FAILED |---- .* stdout ----$|error(\[|:))' --after-context 8 \
+      "$work"/*.log 2>/dev/null | head -n 60 || true
   elif [ -s "$work/counts" ]; then
     awk '{ passed += $1 } END { printf "\n%d passed, 0 failed\n", passed }' "$work/counts"
   fi
@@ -82,29 +106,45 @@ build_tests() {
   cargo test --workspace --locked --no-run
 }
 
-# Lists the built test binaries as PACKAGE-FOLDER TARGET PATH.
+# Lists the built test binaries as KIND PACKAGE-FOLDER TARGET PATH, where KIND is test, lib or bin.
 list_tests() {
   cargo test --workspace --locked --no-run --message-format=json 2>/dev/null |
-    sed -nE 's|.*"manifest_path":"([^"]*)/Cargo.toml","target":\{"kind":\["test"\],"crate_types":\["bin"\],"name":"([^"]*)".*"executable":"([^"]+)".*|\1 \2 \3|p' >"$cache/tests"
+    sed -nE 's|.*"manifest_path":"([^"]*)/Cargo.toml","target":\{"kind":\["([^"]*)"\],"crate_types":\["[^"]*"\],"name":"([^"]*)".*"overflow_checks":[a-z]*,"test":true\}.*"executable":"([^"]+)".*|\2 \1 \3 \4|p' >"$work/tests"
+}
+
+# test_names FOLDER TARGET BINARY ARGUMENTS…: the tests that a binary would run, as FOLDER TARGET NAME.
+test_names() {
+  local folder=$1 target=$2 binary=$3; shift 3
+  (cd "$folder" && "$binary" "$@" --list 2>/dev/null) | sed -nE "s|^(.*): test\$|$folder $target \\1|p"
 }
 
 # suite PACKAGE-FOLDER TARGET ARGUMENTS…: runs a built test binary, and fails if no test was run.
 suite() {
   local folder="$PWD/$1" target=$2 binary output passed; shift 2
   output="$(mktemp -p "$work")"
-  binary="$(awk -v f="$folder" -v t="$target" '$1 == f && $2 == t { print $3 }' "$cache/tests")"
+  binary="$(awk -v f="$folder" -v t="$target" '$1 == "test" && $2 == f && $3 == t { print $4 }' "$work/tests")"
   [ -x "$binary" ] || { echo "no test binary $target of $folder"; return 1; }
   (cd "$folder" && CARGO_MANIFEST_DIR="$folder" RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" "$binary" "$@") 2>&1 | tee "$output"
   passed="$(sed -nE 's/^test result: ok\. ([0-9]+) passed.*/\1/p' "$output")"
   [ "${passed:-0}" -gt 0 ] || { echo "no test was run: $folder $target $*"; return 1; }
   echo "$passed" >>"$work/counts"
+  # Without this option ignored tests are listed, but not run.
+  [[ " $* " != *" --ignored "* ]] || test_names "$folder" "$target" "$binary" "$@" >>"$work/ran"
 }
+
+# answers ADDRESS PORT: whether something listens there.
+answers() { timeout 2 bash -c ": </dev/tcp/$1/$2" 2>/dev/null; }
 
 # Starts an API server without nodes (`api`) or a whole cluster (`node`), unless one is given.
 cluster() {
   [ -z "$given" ] || { kubectl version; return; }
   [ -n "$refcluster" ] || {
     echo "no cluster to test on: set KUBECONFIG to an empty one, with its kubectl in PATH"
+    return 1
+  }
+  # What another has started is neither used nor stopped; what is started here is stopped at the end, also if that fails halfway.
+  case $1 in api) ! answers 127.0.0.1 16443 ;; node) ! answers 10.240.0.1 6443 ;; esac || {
+    echo "a reference cluster is up already: stop it with $refcluster $([ "$1" = node ] || echo api-)down"
     return 1
   }
   touch "$work/$1"

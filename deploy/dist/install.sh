@@ -1,15 +1,21 @@
 #!/bin/sh
 # Installs orchestra @VERSION@ from its release: program, shell completions, man pages.
 #
-#   sh install.sh                          below ~/.local
-#   PREFIX=/usr/local sh install.sh        below another folder
+#   sh install.sh                              below ~/.local
+#   sudo PREFIX=/usr/local sh install.sh       below another folder
 #
 # ORCHESTRA_BASE_URL   folder of the release files [default: the release in the repository]; file:// works, too
-# ORCHESTRA_TARGET     build to install, such as x86_64-unknown-linux-gnu [default: the static build for this machine]
+# ORCHESTRA_TARGET     target to install, such as aarch64-unknown-linux-musl [default: that of this machine]
 set -eu
+# Installed files are readable for everyone, also with a strict umask of root.
+umask 022
 
-version=@VERSION@
-repository=@REPOSITORY@
+version='@VERSION@'
+repository='@REPOSITORY@'
+# SHA-256 of the tarballs. A download is as trustworthy as this script, wherever it comes from.
+checksums='
+@CHECKSUMS@
+'
 base="${ORCHESTRA_BASE_URL:-$repository/releases/download/v$version}"
 prefix="${PREFIX:-${HOME:?HOME is not set; set PREFIX to the folder to install to}/.local}"
 
@@ -32,19 +38,27 @@ target() {
   esac
 }
 
-# fetch FILE: downloads a file of the release into the work folder.
+# download URL FILE: with curl or wget; https:// is never redirected to http://.
+download() {
+  if has curl; then
+    case "$1" in https://*) set -- "$@" --proto '=https' --tlsv1.2 ;; esac
+    url=$1 file=$2; shift 2
+    curl "$@" --fail --silent --show-error --location --output "$file" "$url"
+  elif has wget; then
+    url=$1 file=$2; set --
+    # The wget of busybox does not know these options.
+    case "$url" in https://*) if wget --help 2>&1 | grep -q -e --https-only; then set -- --https-only --secure-protocol=TLSv1_2; fi ;; esac
+    wget "$@" -q -O "$file" "$url"
+  else
+    fail "neither curl nor wget is installed; install one of them"
+  fi
+}
+
+# fetch FILE: puts a file of the release into the work folder.
 fetch() {
   case "$base" in
     file://*) cp "${base#file://}/$1" "$work/$1" || fail "failed to copy $1 from ${base#file://}" ;;
-    *)
-      if has curl; then
-        curl --fail --silent --show-error --location --output "$work/$1" "$base/$1" || fail "failed to download $base/$1"
-      elif has wget; then
-        wget -q -O "$work/$1" "$base/$1" || fail "failed to download $base/$1"
-      else
-        fail "neither curl nor wget is installed; install one of them"
-      fi
-      ;;
+    *) download "$base/$1" "$work/$1" || fail "failed to download $base/$1" ;;
   esac
 }
 
@@ -66,20 +80,21 @@ main() {
   trap 'rm -rf "$work"' EXIT
   trap 'exit 1' HUP INT TERM
 
-  fetch SHA256SUMS
-  expected="$(awk -v file="$name.tar.gz" '$2 == file { print $1 }' "$work/SHA256SUMS")"
-  [ -n "$expected" ] || fail "the release $version has no build for $target; see $base/SHA256SUMS for those it has"
+  expected="$(printf '%s' "$checksums" | awk -v file="$name.tar.gz" '$2 == file { print $1 }')"
+  [ -n "$expected" ] || fail "the release $version has no build for $target, only:$(printf '%s' "$checksums" | awk '{ printf " %s", $2 }')"
   echo "Downloading $name.tar.gz" >&2
   fetch "$name.tar.gz"
   actual="$(sum "$work/$name.tar.gz")"
   [ "$actual" = "$expected" ] || fail "checksum mismatch of $name.tar.gz: expected $expected, got $actual; download it again"
 
   gzip -dc "$work/$name.tar.gz" | tar -xf - -C "$work" || fail "failed to unpack $name.tar.gz"
-  "$work/$name/bin/orchestra" --version >/dev/null || fail "the build for $target does not run on this machine"
-  mkdir -p "$prefix/bin" "$prefix/share" 2>/dev/null || fail "cannot write to $prefix; choose another folder with PREFIX"
-  # A program that runs cannot be overwritten, but replaced.
-  cp "$work/$name/bin/orchestra" "$prefix/bin/.orchestra.new" || fail "cannot write to $prefix/bin; choose another folder with PREFIX"
-  mv -f "$prefix/bin/.orchestra.new" "$prefix/bin/orchestra"
+  mkdir -p "$prefix/bin" "$prefix/share" 2>/dev/null || fail "cannot write to $prefix; use sudo, or choose another folder with PREFIX"
+  # A running program cannot be overwritten, but replaced. It is tested in its final folder: /tmp may be noexec.
+  new="$prefix/bin/.orchestra.new"
+  { cp "$work/$name/bin/orchestra" "$new" && chmod 755 "$new"; } ||
+    fail "cannot write to $prefix/bin; use sudo, or choose another folder with PREFIX"
+  "$new" --version >/dev/null || { rm -f "$new"; fail "the build for $target does not run on this machine"; }
+  mv -f "$new" "$prefix/bin/orchestra"
   cp -R "$work/$name/share/." "$prefix/share/" || fail "cannot write to $prefix/share; choose another folder with PREFIX"
 
   echo "Installed orchestra $version to $prefix/bin/orchestra"
@@ -93,5 +108,5 @@ main() {
   echo "Run the first example: $program up $prefix/share/doc/orchestra/examples/hello"
 }
 
-# The whole script is read before anything is run, so that a download that breaks off does nothing.
+# The shell parses the whole script before it runs anything, so that a partial download does nothing.
 main

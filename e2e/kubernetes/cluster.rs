@@ -1,4 +1,4 @@
-//! The cluster that everything happens on, and what its provider can do.
+//! Cluster under test, and the hooks of its provider.
 
 use std::{
     env,
@@ -20,7 +20,10 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// The cluster of `KUBECONFIG`, as its administrator.
+/// Retries of a read whose connection broke. More than that is a fault of the server.
+const READ_RETRIES: usize = 3;
+
+/// Cluster of `KUBECONFIG`, as administrator.
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) access: Access,
@@ -29,35 +32,35 @@ pub(crate) struct Cluster {
     shell: Person,
 }
 
-/// The image of the orchestrator that is upgraded from.
+/// Orchestrator image to upgrade from.
 pub(crate) fn image_before() -> String {
     setting("E2E_IMAGE_BEFORE").unwrap_or_else(|| "localhost/orchestra:e2e-before".to_owned())
 }
 
-/// The program that the image before is made of; none if there is no other than the one that is to be judged.
+/// Program of the earlier image; `None` if only the one under test exists.
 pub(crate) fn program_before() -> Option<String> {
     setting("E2E_BEFORE")
 }
 
-/// The image of the orchestrator that is to be judged.
+/// Orchestrator image under test.
 pub(crate) fn image() -> String {
     setting("E2E_IMAGE").unwrap_or_else(|| "localhost/orchestra:e2e".to_owned())
 }
 
-/// The image with a shell, a web server, and clients of databases.
+/// Image with a shell, a web server and database clients.
 pub(crate) fn probe() -> String {
     setting("E2E_IMAGE_PROBE").unwrap_or_else(|| "localhost/probe:1".to_owned())
 }
 
-/// Where the suite reaches the server of the platform: through [`Cluster::forward`].
+/// URL of the orchestrator's server, through [`Cluster::forward`].
 pub(crate) const SERVER: &str = "https://localhost:30443";
 
-/// A setting that is given by a variable of the environment.
+/// Setting from an environment variable.
 pub(crate) fn setting(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Somebody with a shell and a kubeconfig.
+/// Shell with a kubeconfig.
 #[derive(Clone)]
 pub(crate) struct Person(Arc<Shell>);
 
@@ -66,14 +69,14 @@ impl Person {
         Ok(Self(Arc::new(Shell::new(Path::new("kubectl"), kubeconfig)?)))
     }
 
-    /// What a command prints, if it succeeds.
+    /// Output of a command that must succeed.
     pub(crate) async fn run(&self, command: &str) -> Result<String, Error> {
-        let unreachable = format!("{SERVER} cannot be reached");
+        let unreachable = format!("cannot reach the orchestrator's server at {SERVER}");
         let end = Instant::now() + Duration::from_secs(10);
         loop {
             let (shell, command) = (Arc::clone(&self.0), command.to_owned());
             match spawn_blocking(move || shell.run(&command)).await? {
-                // The way there closes now and then, and opens again.
+                // The port-forward breaks now and then, and is restarted.
                 Err(error) if error.to_string().contains(&unreachable) && Instant::now() < end => {
                     sleep(Duration::from_millis(200)).await;
                 }
@@ -82,7 +85,7 @@ impl Person {
         }
     }
 
-    /// What a command prints that must fail.
+    /// Output of a command that must fail.
     pub(crate) async fn fails(&self, command: &str) -> Result<String, Error> {
         let (shell, command) = (Arc::clone(&self.0), command.to_owned());
         spawn_blocking(move || shell.fails(&command)).await?
@@ -101,17 +104,17 @@ impl Cluster {
         Ok(Self { client: access.admin.clone(), access, kubeconfig, keep, shell })
     }
 
-    /// What a command of the administrator prints, if it succeeds.
+    /// Output of a command of the administrator that must succeed.
     pub(crate) async fn run(&self, command: &str) -> Result<String, Error> {
         self.shell.run(command).await
     }
 
-    /// What a command of the administrator prints that must fail.
+    /// Output of a command of the administrator that must fail.
     pub(crate) async fn fails(&self, command: &str) -> Result<String, Error> {
         self.shell.fails(command).await
     }
 
-    /// Lets the server of the platform be reached from here, as long as the suite runs.
+    /// Forwards a local port to the orchestrator's server while the suite runs.
     pub(crate) fn forward(&self) {
         let kubeconfig = self.kubeconfig.clone();
         tokio::spawn(async move {
@@ -123,7 +126,7 @@ impl Cluster {
                     .stdout(Stdio::null())
                     .stderr(Stdio::null())
                     .kill_on_drop(true);
-                // It ends whenever the one that it leads to does, and there is another.
+                // The port-forward ends with its pod; another pod takes over.
                 if let Ok(mut child) = kubectl.spawn() {
                     let _ = child.wait().await;
                 }
@@ -132,35 +135,42 @@ impl Cluster {
         });
     }
 
-    /// What a command of the provider prints, run as it stands; none if the provider has not set it.
+    /// Output of a hook of the provider, run as it is; `None` if the provider has not set it.
     pub(crate) async fn provider(&self, hook: &str) -> Option<Result<String, Error>> {
         let command = setting(hook)?;
         Some(
             async {
                 let output = tokio::process::Command::new("sh").args(["-c", &command]).output().await?;
-                let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-                if output.status.success() { Ok(said) } else { Err(format!("{hook}: {said}").into()) }
+                let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+                if output.status.success() { Ok(text) } else { Err(format!("{hook}: {text}").into()) }
             }
             .await,
         )
     }
 
-    /// The object or list at a path of the API.
+    /// Object or list at an API path.
     pub(crate) async fn get(&self, path: &str) -> Result<Json, Error> {
-        Ok(self.client.request(Request::get(path).body(Vec::new())?).await?)
+        let mut retries = READ_RETRIES;
+        loop {
+            match self.client.request(Request::get(path).body(Vec::new())?).await {
+                // The server may close an idle connection at the moment of its reuse.
+                Err(kube::Error::Service(_) | kube::Error::HyperError(_)) if retries > 0 => retries -= 1,
+                result => return Ok(result?),
+            }
+        }
     }
 
-    /// The text at a path of the API.
+    /// Text at an API path.
     pub(crate) async fn text(&self, path: &str) -> Result<String, Error> {
         Ok(self.client.request_text(Request::get(path).body(Vec::new())?).await?)
     }
 
-    /// The objects of a list at a path of the API.
+    /// Items of a list at an API path.
     pub(crate) async fn list(&self, path: &str) -> Result<Vec<Json>, Error> {
         Ok(self.get(path).await?["items"].as_array().cloned().unwrap_or_default())
     }
 
-    /// Whether there is nothing at a path of the API.
+    /// True if there is nothing at an API path.
     pub(crate) async fn is_absent(&self, path: &str) -> Result<bool, Error> {
         match self.client.request::<Json>(Request::get(path).body(Vec::new())?).await {
             Ok(_) => Ok(false),
@@ -169,19 +179,19 @@ impl Cluster {
         }
     }
 
-    /// Changes an object at a path of the API by a merge.
+    /// Merge-patches the object at an API path.
     pub(crate) async fn merge(&self, path: &str, patch: &Json) -> Result<Json, Error> {
         let request = Request::patch(path).header("content-type", "application/merge-patch+json");
         Ok(self.client.request(request.body(patch.to_string().into_bytes())?).await?)
     }
 
-    /// Makes an object at the path of its list.
+    /// Creates an object at the path of its list.
     pub(crate) async fn create(&self, path: &str, object: &Json) -> Result<Json, Error> {
         let request = Request::post(path).header("content-type", "application/json");
         Ok(self.client.request(request.body(object.to_string().into_bytes())?).await?)
     }
 
-    /// Removes an object, if it is there.
+    /// Deletes an object if it exists.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Error> {
         match self.client.request::<Json>(Request::delete(path).body(Vec::new())?).await {
             Err(kube::Error::Api(status)) if status.code != 404 => Err(format!("{path}: {status}").into()),

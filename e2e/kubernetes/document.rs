@@ -1,29 +1,29 @@
-//! Workloads, as short as a case can write them.
+//! Builders of Workloads.
 
 use orchestra_e2e::platform::Error;
 use serde_json::{Value as Json, json};
 
 use crate::cluster;
 
-/// A Workload of this name with a spec in YAML, in which `PROBE` stands for the image of the suite.
+/// Workload with a spec in YAML, in which `PROBE` is replaced by the image of the suite.
 pub(crate) fn workload(name: &str, spec: &str) -> Result<Json, Error> {
     let spec: Json = serde_saphyr::from_str(&spec.replace("PROBE", &cluster::probe()))
-        .map_err(|error| format!("the document of {name}: {error}"))?;
+        .map_err(|error| format!("spec of {name}: {error}"))?;
     Ok(json!({"apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": name}, "spec": spec}))
 }
 
-/// The same with an annotation.
+/// Adds an annotation.
 pub(crate) fn annotated(mut workload: Json, key: &str, value: &str) -> Json {
     workload["metadata"]["annotations"][key] = value.into();
     workload
 }
 
-/// The same for another profile.
+/// Sets the profile.
 pub(crate) fn of_profile(workload: Json, profile: &str) -> Json {
     annotated(workload, "score.dev/profile", profile)
 }
 
-/// A Workload that serves a page with this text.
+/// Workload that serves a page with this text.
 pub(crate) fn page(name: &str, text: &str) -> Result<Json, Error> {
     let mut page = workload(
         name,

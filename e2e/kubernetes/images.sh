@@ -5,7 +5,8 @@
 #   images.sh [ORCHESTRA BEFORE]      prints one line for each image: NAME ARCHIVE
 #
 # Without the programs, it makes only what does not depend on them, as a run may do early.
-# What is made is kept outside the checkout under a name that follows from its content, so that a second run makes nothing.
+# What is made is kept outside the checkout under a name that follows from its content, so that a second run makes nothing,
+# until a week has passed in which nobody used it.
 # Needs a Debian machine (apt-get, dpkg-deb, busybox-static); no engine, no registry. The names are those that the
 # tutorial and the built-in provisioners use: a cluster that can reach a registry pulls the real ones instead.
 set -euo pipefail
@@ -21,6 +22,7 @@ fetch() {
   rm -rf "$into"; mkdir -p "$into/.deb"
   wanted="$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances "$@" |
     grep -E '^(lib|erlang)' | grep -vE 'perl|llvm|^libdb|debconf|gcc-1|:i386' | sort -u)"
+  # shellcheck disable=SC2086  # a list of names
   (cd "$into/.deb" && apt-get download -qq -o APT::Sandbox::User=root "$@" tzdata $wanted >&2)
   for package in "$into"/.deb/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$into" --no-same-owner; done
   rm -r "$into/.deb"; touch "$into/.complete"
@@ -43,7 +45,7 @@ libraries() {
   local root=$1 from=$2; shift 2
   local path="$from/usr/lib/x86_64-linux-gnu:$from/lib/x86_64-linux-gnu"
   local found; found="$(for file in "$@"; do LD_LIBRARY_PATH="$path" ldd "$file"; done)"
-  ! grep 'not found' <<<"$found" >&2
+  if grep 'not found' <<<"$found" >&2; then return 1; fi
   grep -oE '/[^ ]+\.so[^ ]*' <<<"$found" | sort -u | while read -r library; do
     case "$library" in
       /lib64/*) cp -L "$library" "$root/lib64/" ;;
@@ -67,13 +69,19 @@ archive() {
   printf '%s %s\n' "$name" "$cache/$key.tar"
 }
 
+# is_complete LIST: whether the archives of a list are there; their time stamps say when they were used last.
+is_complete() {
+  local file
+  [ -f "$1" ] || return 1
+  while read -r _ file; do touch --no-create "$file"; [ -f "$file" ] || return 1; done <"$1"
+  touch "$1"
+}
+
 # kept KEY MAKE…: runs MAKE, which prints lines as `archive` does, unless it was run before with the same inputs.
 kept() {
   local list; list="$cache/$(printf '%s\n' "$@" | cat - "$0" "$here"/images/* | sha256sum | cut -c1-16).list"
   shift
-  if [ ! -f "$list" ] || ! while read -r _ file; do [ -f "$file" ] || exit 1; done <"$list"; then
-    "$@" >"$list.part"; mv "$list.part" "$list"
-  fi
+  if ! is_complete "$list"; then "$@" >"$list.part"; mv "$list.part" "$list"; fi
   cat "$list"
 }
 
@@ -221,7 +229,9 @@ product() {
   echo 'nonroot:x:65532:65532::/:/' >"$root/etc/passwd"
   strip -o "$root/usr/local/bin/orchestra" "$program"
   ln -s usr/local/bin/orchestra "$root/orchestra"
-  libraries "$root" "$root" "$program"
+  # A static program has none. Not `ldd | grep -q`: grep ends at the first match, and ldd fails if it still writes then.
+  local linked; linked="$(ldd "$program" 2>&1 || true)"
+  if [[ "$linked" == *.so* ]]; then libraries "$root" "$root" "$program"; fi
   archive "$name" "$root" "{\"User\":\"65532\",\"Env\":[$path],\"Entrypoint\":[\"/usr/local/bin/orchestra\"]}"
   rm -r "$root"
 }
@@ -236,8 +246,11 @@ kept redis redis docker.io/library/redis:7 "${databases[@]}"
 kept mysql mysql docker.io/library/mysql:8.4 mariadb-server-core mariadb-client-core
 kept rabbitmq rabbitmq docker.io/library/rabbitmq:4 rabbitmq-server
 kept kafka kafka docker.io/apache/kafka 3.9.1
-[ -z "${E2E_MINIO:-}" ] || kept minio minio quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z "$E2E_MINIO"
+[ -z "${E2E_MINIO:-}" ] || kept "$(sha256sum "$E2E_MINIO"/{minio,mc})" minio quay.io/minio/minio:RELEASE.2025-04-22T22-12-26Z "$E2E_MINIO"
 kept nginx nginx docker.io/nginxinc/nginx-unprivileged:1.27-alpine
 kept node node docker.io/library/node:22-alpine
 [ -z "$orchestra" ] || kept "$(sha256sum "$orchestra")" product localhost/orchestra:e2e "$orchestra"
 [ -z "$before" ] || kept "$(sha256sum "$before")" product localhost/orchestra:e2e-before "$before"
+
+# Each build of the program leaves an archive behind.
+find "$cache" -maxdepth 1 \( -name '*.tar' -o -name '*.list' \) -mtime +7 -delete

@@ -1,8 +1,8 @@
-//! The product on a cluster with real nodes: installed by its own command, used as its users would.
+//! End-to-end suite on a cluster with real nodes: it installs the orchestrator and uses it as users do.
 //!
-//! Takes any cluster through `KUBECONFIG`; `README.md` beside this file says what it needs. Each case has a namespace of
-//! its own and prints a line; one that fails prints what its namespace looks like. Cases that disturb others run alone.
-#![allow(clippy::print_stdout, reason = "a command speaks to its user")]
+//! It runs on any cluster of `KUBECONFIG`; `README.md` lists the requirements. Each case has its own namespace and prints a
+//! line; a failing case prints the state of its namespace. Disruptive cases run alone.
+#![allow(clippy::print_stdout, reason = "command-line tool")]
 
 mod cases;
 mod cluster;
@@ -21,19 +21,19 @@ use suite::Tally;
 #[derive(Parser)]
 #[command(about)]
 struct Arguments {
-    /// Only cases whose name contains this; may be given several times
+    /// Run only cases whose name contains this; can be repeated
     #[arg(long)]
     only: Vec<String>,
-    /// Take the orchestrator that is installed already
+    /// Use the installed orchestrator
     #[arg(long)]
     installed: bool,
-    /// Leave the namespaces of the cases behind
+    /// Keep the namespaces of the cases
     #[arg(long)]
     keep: bool,
-    /// How many cases run at the same time
+    /// Maximum number of concurrent cases
     #[arg(long, default_value_t = 6)]
     at_once: usize,
-    /// Print the names of all cases, and run none
+    /// List the names of all cases
     #[arg(long)]
     list: bool,
 }

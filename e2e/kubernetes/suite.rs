@@ -1,4 +1,4 @@
-//! Runs cases and counts them.
+//! Runner of cases.
 
 use std::{
     fmt::{self, Display},
@@ -11,31 +11,31 @@ use orchestra_e2e::platform::Error;
 
 use crate::{cluster::Cluster, space::Space};
 
-/// One claim about the product.
+/// Test case.
 pub(crate) struct Case {
-    /// What holds, in a sentence.
+    /// Expected behaviour, as a sentence.
     pub(crate) name: &'static str,
     pub(crate) when: When,
     pub(crate) run: Run,
 }
 
-/// What a case does in a namespace of its own.
+/// Body of a case, with its own namespace.
 pub(crate) type Run = for<'a> fn(&'a Space) -> LocalBoxFuture<'a, Result<(), Error>>;
 
-/// Beside whom a case may run.
+/// Schedule of a case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Before all others, in order; what fails here fails everything. Also where it was not asked for.
+    /// Before all others, in order, even if not selected. A failure stops the suite.
     Needed,
-    /// Between those, if it was asked for.
+    /// In order with those, if selected.
     First,
-    /// At the same time as others.
+    /// Concurrently with others.
     Together,
-    /// While no other does, after them, in order.
+    /// Alone, after all others, in order.
     Alone,
 }
 
-/// What a cluster or its provider does not offer: the case is counted as skipped.
+/// Feature that the cluster or its provider lacks: the case is skipped.
 #[derive(Debug)]
 pub(crate) struct Skip(pub(crate) &'static str);
 
@@ -47,7 +47,7 @@ impl Display for Skip {
 
 impl std::error::Error for Skip {}
 
-/// How many cases ended how.
+/// Number of passed, failed and skipped cases.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) passed: usize,
@@ -77,7 +77,7 @@ impl Display for Tally {
 
 type Wanted<'a> = &'a dyn Fn(&str) -> bool;
 
-/// The cases that set up what others stand on, and the tutorial, which begins with an empty platform.
+/// Runs the cases that others depend on, and the tutorial, which needs an empty platform.
 pub(crate) async fn first(cluster: &Arc<Cluster>, cases: &[Case], wanted: Wanted<'_>) -> Tally {
     let mut tally = Tally::default();
     for case in cases {
@@ -91,7 +91,7 @@ pub(crate) async fn first(cluster: &Arc<Cluster>, cases: &[Case], wanted: Wanted
     tally
 }
 
-/// Those that leave each other in peace.
+/// Runs the independent cases.
 pub(crate) async fn together(
     cluster: &Arc<Cluster>,
     cases: &[Case],
@@ -108,7 +108,7 @@ pub(crate) async fn together(
     tally
 }
 
-/// Those that disturb others.
+/// Runs the disruptive cases.
 pub(crate) async fn alone(cluster: &Arc<Cluster>, cases: &[Case], wanted: Wanted<'_>) -> Tally {
     let mut tally = Tally::default();
     for case in cases.iter().filter(|case| case.when == When::Alone && wanted(case.name)) {
@@ -121,18 +121,18 @@ async fn run(cluster: &Arc<Cluster>, case: &Case) -> Tally {
     let started = Instant::now();
     let space = match Space::open(cluster, case.name).await {
         Ok(space) => space,
-        Err(error) => return told(case, started, "", Err(error)),
+        Err(error) => return report(case, started, "", Err(error)),
     };
     let ended = (case.run)(&space).await;
     if ended.as_ref().is_err_and(|error| !error.is::<Skip>()) {
-        println!("{}", space.look().await);
+        println!("{}", space.dump().await);
     }
-    let tally = told(case, started, &space.notes(), ended);
+    let tally = report(case, started, &space.notes(), ended);
     space.close().await;
     tally
 }
 
-fn told(case: &Case, started: Instant, notes: &str, ended: Result<(), Error>) -> Tally {
+fn report(case: &Case, started: Instant, notes: &str, ended: Result<(), Error>) -> Tally {
     let name = case.name;
     let seconds = started.elapsed().as_secs_f32();
     match ended {

@@ -1,32 +1,32 @@
-//! Waiting for what is to come, with an end.
+//! Polling with a timeout, and checks.
 
 use std::{fmt::Display, time::Duration};
 
 use orchestra_e2e::platform::Error;
 use tokio::time::{Instant, sleep};
 
-/// How long something is waited for before that counts as a failure.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
-/// How often it is looked at.
-const PACE: Duration = Duration::from_millis(150);
+/// Timeout of a wait.
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
-/// Looks again and again until a look answers without an error.
+/// Polls until a check succeeds.
 pub(crate) async fn until<T>(
     what: impl Display,
-    mut look: impl AsyncFnMut() -> Result<T, Error>,
+    mut check: impl AsyncFnMut() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + WAIT_TIMEOUT;
     loop {
-        match look().await {
+        match check().await {
             Ok(found) => return Ok(found),
             Err(error) if Instant::now() > end => return Err(format!("{what}: {error}").into()),
-            Err(_) => sleep(PACE).await,
+            Err(_) => sleep(POLL_INTERVAL).await,
         }
     }
 }
 
-/// An error that says what is expected and what is there, unless they are equal.
-#[allow(clippy::needless_pass_by_value, reason = "what is compared is often made for it")]
+/// Error with the expected and the actual value, unless they are equal.
+#[allow(clippy::needless_pass_by_value, reason = "callers often pass temporaries")]
 pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     what: impl Display,
     found: T,
@@ -39,12 +39,12 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// An error that shows a text, unless it contains a part.
+/// Error with the text, unless it contains a part.
 pub(crate) fn contains(what: impl Display, text: &str, part: &str) -> Result<(), Error> {
     if text.contains(part) { Ok(()) } else { Err(format!("{what}: {part:?} is missing in: {text}").into()) }
 }
 
-/// An error with this text, unless something holds.
+/// Error with this text, unless the condition holds.
 pub(crate) fn holds(what: impl Display, it: bool) -> Result<(), Error> {
     if it { Ok(()) } else { Err(what.to_string().into()) }
 }

@@ -1,9 +1,8 @@
-//! Checks of the product as a whole, against the outside world.
+//! End-to-end tests of the product.
 //!
-//! [`kubectl`] runs command scripts with the real kubectl and compares what it prints with what it printed on a real
-//! kube-apiserver. [`parity`] plays request scripts against an API server and compares its answers with those
-//! that a real kube-apiserver once gave. [`platform`] installs the kinds and roles on any server, and [`tutorial`] walks
-//! through the tutorial there.
+//! [`kubectl`] runs command scripts with the real kubectl and compares its output with recordings from a real
+//! kube-apiserver. [`parity`] plays request scripts against an API server and compares the responses with recordings from
+//! a real kube-apiserver. [`platform`] installs CRDs and roles on any server, and [`tutorial`] runs the tutorial there.
 
 pub mod kubectl;
 pub mod parity;

@@ -1,5 +1,4 @@
-//! A provisioner and a runtime of others take part: each in a process of its own, with nothing but the API and the
-//! role that is shipped for it.
+//! External provisioner and runtime, each in its own process, with only the API and the role that is shipped for it.
 
 use std::{
     collections::BTreeSet,
@@ -44,22 +43,22 @@ spec:
 ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn others_provide_and_run_on_the_embedded_server() {
+async fn external_drivers_provide_and_run_on_the_embedded_server() {
     let server = Embedded::start().await.unwrap();
-    others_provide_and_run(server.kubeconfig()).await;
+    external_drivers_provide_and_run(server.kubeconfig()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a cluster: KUBECONFIG"]
-async fn others_provide_and_run_on_a_real_server() {
+async fn external_drivers_provide_and_run_on_a_real_server() {
     let kubeconfig = std::env::var("KUBECONFIG").unwrap();
-    others_provide_and_run(Path::new(&kubeconfig)).await;
+    external_drivers_provide_and_run(Path::new(&kubeconfig)).await;
 }
 
-async fn others_provide_and_run(server: &Path) {
+async fn external_drivers_provide_and_run(server: &Path) {
     let world = World::set_up(server).await;
 
-    // The orchestrator has no driver at all, and nobody has come yet.
+    // The orchestrator has no drivers, and no external process runs yet.
     let controllers = world.controllers(Vec::new()).await;
     world.apply("shop", json!({}), spec(1, "one")).await;
     world.until("shop", "ClaimsReady", "False", "BindingPending").await;
@@ -81,9 +80,9 @@ async fn others_provide_and_run(server: &Path) {
     );
     let plan =
         Api::<WorkloadPlan>::namespaced(world.access.admin.clone(), NAMESPACE).get("shop").await.unwrap();
-    assert!(!serde_json::to_string(&plan).unwrap().contains(&token), "the token is in the plan");
+    assert!(!serde_json::to_string(&plan).unwrap().contains(&token), "the plan contains the token");
 
-    // A change of the dependency, with both of them killed and started again on the way.
+    // Change the dependency while both processes are killed and restarted.
     stop(&mut provisioner);
     stop(&mut runtime);
     world.apply("shop", json!({}), spec(3, "two")).await;
@@ -96,22 +95,22 @@ async fn others_provide_and_run(server: &Path) {
         environment.contains("app/SHARDS=3\n") && environment.contains("app/STEP=two\n"),
         "{environment}"
     );
-    assert!(environment.contains(&token), "the token is another one");
+    assert!(environment.contains(&token), "the token has changed");
 
-    // Two of a kind share one queue; the last to leave takes it down.
+    // Two Workloads share one queue; the last one to release it deletes it.
     world.apply("till", json!({}), spec(3, "two")).await;
     world.until("till", "Ready", "True", "Succeeded").await;
     assert_eq!(world.secrets().await.len(), 1);
     world.delete("till").await;
     assert_eq!(world.secrets().await.len(), 1);
 
-    // To another place of the same runtime.
+    // Move to another backend of the same runtime.
     world.apply("shop", json!({"score.dev/move": "there"}), spec(3, "two")).await;
     world.until_endpoint("shop", "http://shop.external.there.example.org").await;
     assert_eq!(world.files(), ["there.external.shop"]);
     controllers.stop().await;
 
-    // To a runtime of ours, and back.
+    // Move to a built-in runtime, and back.
     let ours = ScriptedRuntime::new("scripted");
     let controllers = world.controllers(vec![ours.clone()]).await;
     world.apply("shop", json!({"score.dev/move": "ours"}), spec(3, "two")).await;
@@ -140,7 +139,7 @@ fn spec(shards: u32, step: &str) -> Json {
     })
 }
 
-/// A process of another. It is killed with the test.
+/// External process, killed with the test.
 struct Other(Child);
 
 impl Drop for Other {
@@ -150,7 +149,7 @@ impl Drop for Other {
 }
 
 fn stop(other: &mut Other) {
-    // One that has ended needs no signal.
+    // The process may have ended already.
     let _ = other.0.kill();
     let _ = other.0.wait();
 }
@@ -221,7 +220,7 @@ impl World {
         self.workloads().patch(name, &params, &Patch::Apply(object)).await.unwrap();
     }
 
-    /// Waits until a condition of this generation is so.
+    /// Waits until a condition of the current generation has a status and a reason.
     async fn until(&self, name: &str, type_: &str, status: &str, reason: &str) -> Json {
         let waited = eventually(format!("{name} is {type_}={status}/{reason}"), async || {
             let workload = json!(self.workloads().get(name).await?);
@@ -238,7 +237,7 @@ impl World {
         waited.await.unwrap()
     }
 
-    /// Waits until a Workload is ready at an address.
+    /// Waits until a Workload is ready with an endpoint.
     async fn until_endpoint(&self, name: &str, endpoint: &str) {
         let waited = eventually(format!("{name} is at {endpoint}"), async || {
             let workload = json!(self.workloads().get(name).await?);
@@ -268,7 +267,7 @@ impl World {
         secrets.list(&ListParams::default()).await.unwrap().items
     }
 
-    /// Everything that is left, in the API and outside.
+    /// Everything that is left, in the API and on disk.
     async fn left(&self) -> BTreeSet<String> {
         let admin = || self.access.admin.clone();
         let all = ListParams::default();

@@ -1,4 +1,4 @@
-//! The kubectl scripts and what is recorded of them fit together.
+//! Consistency of the kubectl scripts and their recordings.
 
 use orchestra_e2e::kubectl::{self, Recording, Script};
 
@@ -12,19 +12,19 @@ fn every_command_of_every_script_is_recorded() {
         let recording =
             Recording::read(&folder.join("recorded").join(format!("{}.txt", script.topic))).unwrap();
         let recorded: Vec<_> = recording.runs.into_iter().map(|run| run.command).collect();
-        assert_eq!(recorded, script.commands, "{} needs to be recorded anew", script.topic);
+        assert_eq!(recorded, script.commands, "{} must be recorded again", script.topic);
     }
     let commands: usize = scripts.iter().map(|script| script.commands.len()).sum();
     assert!(commands >= FEWEST_COMMANDS, "only {commands} commands");
 }
 
 #[test]
-fn no_recorded_command_was_ended_for_hanging() {
+fn no_recorded_command_timed_out() {
     let folder = kubectl::folder();
     for script in Script::all(&folder).unwrap() {
         let recording =
             Recording::read(&folder.join("recorded").join(format!("{}.txt", script.topic))).unwrap();
-        // `timeout` is the script's own where it is meant.
+        // A script may use `timeout` itself.
         let hanging =
             recording.runs.iter().find(|run| run.exit == 124 && !run.command.starts_with("timeout"));
         assert_eq!(hanging, None, "{}", script.topic);

@@ -1,4 +1,4 @@
-//! The product as a whole against recorded answers and a real API server.
+//! End-to-end tests against recordings and a real API server.
 
 #![allow(
     clippy::unwrap_used,

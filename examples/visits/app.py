@@ -1,4 +1,4 @@
-"""Counts visits in a database. Uses what a machine with postgres has: python3 and psql."""
+"""Counts visits in a database. Needs only python3 and psql."""
 
 import http.server
 import os
@@ -6,7 +6,7 @@ import subprocess
 
 
 def ask(statement):
-    """Runs a statement as the workload's own user; psql finds the database through PG* variables."""
+    """Runs a statement with psql, which reads the connection from PG* variables."""
     command = ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1"]
     return subprocess.run(command, input=statement, text=True, capture_output=True, check=True).stdout.strip()
 

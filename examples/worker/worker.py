@@ -1,4 +1,4 @@
-"""Takes words from the list `words`, and counts them under `count:WORD`. Speaks to redis with python's own sockets."""
+"""Takes words from the list `words`, and counts them under `count:WORD`. Implements the redis protocol on a socket."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-//! Figures for `benches/RESULTS.md`.
+//! Benchmarks of the Score language for `benches/RESULTS.md`.
 
 use std::{
     fmt::Write,
@@ -13,7 +13,7 @@ use orchestra_score::{Document, Source};
 
 use crate::root;
 
-/// Prints a table of what was measured.
+/// Prints a table of the measurements.
 pub(crate) fn run(files: &[PathBuf]) -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("run it with `cargo run --profile dist -p xtask -- bench FILES…`".to_owned());
@@ -43,7 +43,7 @@ fn validate(what: &str, text: &str, runs: usize) -> Result<(), String> {
     })
 }
 
-/// The program, built as it is released.
+/// Program, built with the profile `dist`.
 pub(crate) fn program() -> Result<PathBuf, String> {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--profile", "dist", "--quiet", "--package", "orchestra"])
@@ -52,11 +52,11 @@ pub(crate) fn program() -> Result<PathBuf, String> {
     if !built.is_ok_and(|status| status.success()) {
         return Err("failed to build the program".to_owned());
     }
-    // Beside this program, wherever cargo builds.
+    // It is in the same folder as this program.
     Ok(std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("orchestra"))
 }
 
-/// A whole run of the program, from the start of the process to its end.
+/// Cold run of the program, from process start to exit.
 fn cold(file: &Path) -> Result<(), String> {
     let program = program()?;
     measure("`orchestra validate` as a process", 200, || {
@@ -82,7 +82,7 @@ fn measure(what: &str, runs: usize, mut run: impl FnMut() -> Result<(), String>)
     Ok(())
 }
 
-/// A valid document of about 1 MiB as YAML: many containers, variables and files.
+/// Valid YAML document of about 1 MiB, with many containers, variables and files.
 fn large() -> String {
     let mut text = "apiVersion: score.dev/v1b1\nmetadata:\n  name: large\nresources:\n  db:\n    type: postgres\ncontainers:\n".to_owned();
     for container in 0..28 {

@@ -1,9 +1,7 @@
-//! Figures of the controllers for `benches/RESULTS.md`: how soon one Workload is ready, how many in what time, what
-//! each takes in memory, and how much is written.
+//! Benchmarks of the controllers for `benches/RESULTS.md`: latency, throughput, memory and writes per Workload.
 //!
-//! The runtime and the provisioner are instant, so that only our own time is measured. On the embedded API the store
-//! is the durable one. With a kubeconfig the API is a real server; then the memory is that of a process of its own, in
-//! which there are the controllers alone.
+//! Runtime and provisioner are instant, so that only our own time is measured. The embedded API uses the durable store.
+//! With a kubeconfig the API is a real server, and memory is measured in a separate process with the controllers only.
 
 #![allow(clippy::cast_precision_loss, reason = "figures are printed with one digit")]
 
@@ -38,13 +36,13 @@ use tower::ServiceBuilder;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Workloads that are applied one after the other.
+/// Workloads applied sequentially.
 const SINGLE: usize = 300;
-/// Workloads that are applied at once.
+/// Workloads applied concurrently.
 const MANY: usize = 1_000;
-/// Requests at a time while Workloads are applied at once.
+/// Concurrent requests while Workloads are applied.
 const AT_ONCE: usize = 16;
-/// Where they are put.
+/// Namespace of the Workloads.
 const NAMESPACE: &str = "bench";
 
 const DOCUMENT: &str = "
@@ -55,7 +53,7 @@ spec:
   provisioners: [{type: postgres, engine: builtin}]
 ";
 
-/// Prints the figures.
+/// Prints the measurements.
 pub(crate) fn run(server: Option<&Path>, held: usize) -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("run it with `cargo run --profile dist -p xtask -- bench-controllers`".to_owned());
@@ -64,7 +62,7 @@ pub(crate) fn run(server: Option<&Path>, held: usize) -> Result<(), String> {
     runtime.block_on(measure(server, held)).map_err(|error| error.to_string())
 }
 
-/// Prints the memory of controllers that begin on what a server holds.
+/// Prints the memory of controllers that start with the objects of a server.
 pub(crate) fn hold(server: &Path) -> Result<(), String> {
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let holding = async {
@@ -78,12 +76,12 @@ pub(crate) fn hold(server: &Path) -> Result<(), String> {
     runtime.block_on(holding).map_err(|error| error.to_string())
 }
 
-/// The memory of controllers alone, in bytes.
+/// Memory of the controllers in a separate process, in bytes.
 fn held_alone(server: &Path) -> Result<usize, Failure> {
     let program = std::env::current_exe()?;
-    let said = Command::new(program).arg("hold-controllers").arg("--server").arg(server).output()?;
-    let text = String::from_utf8_lossy(&said.stdout);
-    text.trim().parse().map_err(|_| String::from_utf8_lossy(&said.stderr).into_owned().into())
+    let output = Command::new(program).arg("hold-controllers").arg("--server").arg(server).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned().into())
 }
 
 async fn connect(kubeconfig: &Path) -> Result<Client, Failure> {
@@ -206,7 +204,7 @@ async fn prepare(client: &Client) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Applies one Workload, and tells how long it takes until it is ready.
+/// Applies one Workload, and returns the time until it is ready.
 async fn one(workloads: &Api<Workload>, name: &str) -> Result<Duration, Failure> {
     let version = workloads.list(&ListParams::default().limit(1)).await?.metadata.resource_version;
     let started = Instant::now();
@@ -290,7 +288,7 @@ fn with_claim() -> Json {
     })
 }
 
-/// The resident memory of this process, in bytes.
+/// Resident memory of this process, in bytes.
 fn resident() -> Result<usize, Failure> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no VmRSS")?;

@@ -1,27 +1,33 @@
-//! The Helm chart, made from the files under `deploy`, so that it installs what `orchestra install` and kustomize do.
+//! Helm chart, generated from the files under `deploy`, so that it installs the same as `orchestra install` and kustomize.
 //!
-//! Definitions and roles are copied. In what runs, a few places become values; a place that is not found where it is
-//! looked for fails the generation, so that the chart cannot fall behind unseen.
+//! CRDs and roles are copied. In other manifests a few fields become values; a field that is not found fails the
+//! generation, so that the chart cannot become outdated unnoticed.
 
 use std::fs;
 
 use crate::root;
 
-/// The chart, from the root of the project.
+/// Folder of the chart.
 const CHART: &str = "deploy/helm/orchestra";
 
-/// What is put in front of each file.
-const MADE: &str = "# Made from the files under deploy by `cargo xtask gen`.\n";
+/// Prefix of the line with the image.
+const IMAGE: &str = "          image: ";
 
-/// Every file of the chart: its path, and what must be in it.
+/// Header of each file.
+const HEADER: &str = "# Made from the files under deploy by `cargo xtask gen`.\n";
+
+/// Deployment, whose image has the workspace version.
+const DEPLOYMENT: &str = "deploy/orchestrator/deployment.yaml";
+
+/// Path and content of every file of the chart, and of the Deployment.
 pub(crate) fn files() -> Result<Vec<(String, String)>, String> {
-    let deployment = read("deploy/orchestrator/deployment.yaml")?;
-    let image = field(&deployment, "          image: ")?;
-    let resources = block(&deployment, "          resources:\n")?;
     let version = env!("CARGO_PKG_VERSION");
+    let deployment = with_version(&read(DEPLOYMENT)?, version)?;
+    let image = field(&deployment, IMAGE)?;
+    let resources = block(&deployment, "          resources:\n")?;
     let mut files = vec![
-        ("Chart.yaml".to_owned(), format!("{MADE}{}", chart(version))),
-        ("values.yaml".to_owned(), format!("{MADE}{}", values(&image, &resources))),
+        ("Chart.yaml".to_owned(), format!("{HEADER}{}", chart(version))),
+        ("values.yaml".to_owned(), format!("{HEADER}{}", values(&image, &resources))),
         ("templates/deployment.yaml".to_owned(), of_deployment(&deployment, &image, &resources)?),
         (
             "templates/networkpolicy.yaml".to_owned(),
@@ -30,16 +36,25 @@ pub(crate) fn files() -> Result<Vec<(String, String)>, String> {
     ];
     for name in ["service", "poddisruptionbudget"] {
         let text = read(&format!("deploy/orchestrator/{name}.yaml"))?;
-        files.push((format!("templates/{name}.yaml"), format!("{MADE}{text}")));
+        files.push((format!("templates/{name}.yaml"), format!("{HEADER}{text}")));
     }
     for folder in ["rbac", "crds"] {
         for name in names(&format!("deploy/{folder}"))? {
             let text = read(&format!("deploy/{folder}/{name}"))?;
             let text = if folder == "crds" { kept(&text)? } else { text };
-            files.push((format!("manifests/{folder}/{name}"), format!("{MADE}{text}")));
+            files.push((format!("manifests/{folder}/{name}"), format!("{HEADER}{text}")));
         }
     }
-    Ok(files.into_iter().map(|(path, text)| (format!("{CHART}/{path}"), text)).collect())
+    let mut files: Vec<_> = files.into_iter().map(|(path, text)| (format!("{CHART}/{path}"), text)).collect();
+    files.push((DEPLOYMENT.to_owned(), deployment));
+    Ok(files)
+}
+
+/// Deployment with the image of a version.
+fn with_version(deployment: &str, version: &str) -> Result<String, String> {
+    let image = field(deployment, IMAGE)?;
+    let name = image.split(':').next().unwrap_or_default();
+    replaced(deployment, &format!("{IMAGE}{image}\n"), &format!("{IMAGE}{name}:{version}\n"))
 }
 
 fn chart(version: &str) -> String {
@@ -60,17 +75,17 @@ fn values(image: &str, resources: &str) -> String {
         "# The image of the orchestrator.\n\
          image: {image}\n\
          imagePullPolicy: IfNotPresent\n\
-         # Names of secrets for a registry that wants to know who asks: [{{name: …}}]\n\
+         # Registry secrets: [{{name: …}}]\n\
          imagePullSecrets: []\n\
-         # How many processes: one works, the others stand by.\n\
+         # One leader, the others are standbys.\n\
          replicas: 2\n\
-         # Where users reach the server, such as https://orchestra.example.org; its address in the cluster if empty.\n\
+         # Published address of the server, such as https://orchestra.example.org. Default: its address inside the cluster.\n\
          serverUrl: \"\"\n\
-         # The platform's document, as text. It is written when there is none, and never overwritten.\n\
+         # Orchestrator config, as text. Written if there is none, and never overwritten.\n\
          config: \"\"\n\
-         # Ports of the cluster's API beside 443 and 6443, for the network policy.\n\
+         # Additional ports of the cluster's API for the network policy (443 and 6443 are included).\n\
          apiPorts: []\n\
-         # More arguments of `orchestra serve`.\n\
+         # Additional arguments of `orchestra serve`.\n\
          extraArgs: []\n\
          {resources}\
          nodeSelector: {{}}\n\
@@ -109,7 +124,7 @@ fn of_deployment(text: &str, image: &str, resources: &str) -> Result<String, Str
         )
     });
     let text = replaced(&text, "      containers:\n", &format!("{}      containers:\n", optional.concat()))?;
-    Ok(format!("{MADE}{text}"))
+    Ok(format!("{HEADER}{text}"))
 }
 
 fn of_policy(text: &str) -> Result<String, String> {
@@ -119,32 +134,35 @@ fn of_policy(text: &str) -> Result<String, String> {
          \x20       - {{protocol: TCP, port: {{{{ . }}}}}}\n\
          \x20       {{{{- end }}}}\n"
     );
-    Ok(format!("{MADE}{}", replaced(text, last, &more)?))
+    Ok(format!("{HEADER}{}", replaced(text, last, &more)?))
 }
 
-/// A definition that outlives the chart: with it everything that is of the kind would go.
+/// CRD that Helm keeps on uninstall: deleting it would delete all its objects.
 fn kept(text: &str) -> Result<String, String> {
     replaced(text, "\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n")
 }
 
-/// Replaces a place that is there exactly once.
+/// Replaces a text that occurs exactly once.
 fn replaced(text: &str, place: &str, by: &str) -> Result<String, String> {
     match text.matches(place).count() {
         1 => Ok(text.replacen(place, by, 1)),
-        count => Err(format!("the chart cannot be made: {place:?} is there {count} times, not once")),
+        count => Err(format!("failed to generate the chart: {place:?} occurs {count} times instead of once")),
     }
 }
 
-/// The rest of the line that begins so.
+/// Rest of the line with this prefix.
 fn field(text: &str, beginning: &str) -> Result<String, String> {
     let found = text.lines().find_map(|line| line.strip_prefix(beginning));
-    found.map(ToOwned::to_owned).ok_or_else(|| format!("the chart cannot be made: there is no {beginning:?}"))
+    found
+        .map(ToOwned::to_owned)
+        .ok_or_else(|| format!("failed to generate the chart: {beginning:?} not found"))
 }
 
-/// A line, and all lines below it that are further in.
+/// Line with all more deeply indented lines after it.
 fn block(text: &str, beginning: &str) -> Result<String, String> {
-    let start =
-        text.find(beginning).ok_or_else(|| format!("the chart cannot be made: there is no {beginning:?}"))?;
+    let start = text
+        .find(beginning)
+        .ok_or_else(|| format!("failed to generate the chart: {beginning:?} not found"))?;
     let depth = beginning.len() - beginning.trim_start().len();
     let rest = text[start..].split_inclusive('\n').enumerate();
     let is_inside = |line: &str| line.len() - line.trim_start().len() > depth;
@@ -159,7 +177,7 @@ fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(root().join(path)).map_err(|error| format!("failed to read {path}: {error}"))
 }
 
-/// The names of the files of a folder, in order.
+/// Sorted names of the files of a folder.
 fn names(folder: &str) -> Result<Vec<String>, String> {
     let failed = |error: std::io::Error| format!("failed to read {folder}: {error}");
     let entries = fs::read_dir(root().join(folder)).map_err(failed)?;
@@ -175,14 +193,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_that_is_gone_fails_the_generation() {
+    fn a_missing_field_fails_the_generation() {
         assert!(replaced("a b", "c", "d").is_err());
         assert!(replaced("a a", "a", "d").is_err());
         assert_eq!(replaced("a b", "a", "d").unwrap(), "d b");
     }
 
     #[test]
-    fn nothing_that_is_copied_is_taken_for_a_template() {
+    fn the_image_of_the_deployment_has_the_version_of_the_release() {
+        let text = "          image: orchestra:0.0.9\n          args: []\n";
+        assert_eq!(
+            with_version(text, "1.2.3").unwrap(),
+            "          image: orchestra:1.2.3\n          args: []\n"
+        );
+    }
+
+    #[test]
+    fn every_value_of_the_chart_is_set_in_the_values_that_tests_render() {
+        let keys = |path: &str| -> Vec<String> {
+            let text = read(path).unwrap();
+            let is_key = |line: &&str| line.starts_with(|first: char| first.is_ascii_alphabetic());
+            let key = |line: &str| line.split(':').next().unwrap_or_default().to_owned();
+            let mut keys: Vec<_> = text.lines().filter(is_key).map(key).collect();
+            keys.sort_unstable();
+            keys
+        };
+        assert_eq!(keys("e2e/kubernetes/helm/values.yaml"), keys(&format!("{CHART}/values.yaml")));
+    }
+
+    #[test]
+    fn copied_files_contain_no_template_syntax() {
         for (path, text) in files().unwrap().into_iter().filter(|(path, _)| path.contains("/manifests/")) {
             assert!(!text.contains("{{"), "{path}");
         }

@@ -1,4 +1,4 @@
-//! Who may depend on whom. The purity of a crate is kept by what it cannot import.
+//! Checks of dependencies: layers, purity and licences. A pure crate cannot import I/O.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,14 +9,17 @@ use serde_json::Value as Json;
 
 use crate::root;
 
-/// Crates of ours, and which others of ours each may use. A new crate needs a line here.
+/// Workspace crates, and the workspace crates that each may use. A new crate needs an entry.
 const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score", &[]),
     ("orchestra-api", &["orchestra-score"]),
-    ("orchestra-core", &["orchestra-api", "orchestra-score"]),
+    ("orchestra-gotemplate", &[]),
+    ("orchestra-core", &["orchestra-api", "orchestra-gotemplate", "orchestra-score"]),
     ("orchestra-drivers", &["orchestra-api", "orchestra-core", "orchestra-score"]),
     ("orchestra-controllers", &["orchestra-api", "orchestra-core", "orchestra-drivers"]),
-    ("orchestra-apiserver", &[]),
+    ("orchestra-cel", &[]),
+    ("orchestra-apiserver", &["orchestra-cel"]),
+    ("orchestra-serve", &[]),
     ("orchestra-server", &["orchestra-api", "orchestra-core", "orchestra-drivers", "orchestra-score"]),
     (
         "orchestra",
@@ -27,6 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "orchestra-core",
             "orchestra-drivers",
             "orchestra-score",
+            "orchestra-serve",
             "orchestra-server",
         ],
     ),
@@ -39,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "orchestra-apiserver",
             "orchestra-controllers",
             "orchestra-drivers",
+            "orchestra-serve",
             "orchestra-testkit",
         ],
     ),
@@ -48,6 +53,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "orchestra",
             "orchestra-api",
             "orchestra-apiserver",
+            "orchestra-cel",
             "orchestra-controllers",
             "orchestra-score",
             "orchestra-testkit",
@@ -55,12 +61,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates that decide and do not talk, and what they must never reach, however far down.
-const PURE: &[&str] = &["orchestra-score", "orchestra-api", "orchestra-core"];
+/// Pure crates, and dependencies that they must not have, even transitively.
+const PURE: &[&str] =
+    &["orchestra-score", "orchestra-gotemplate", "orchestra-api", "orchestra-core", "orchestra-cel"];
 const IMPURE: &[&str] =
     &["kube-client", "kube-runtime", "tokio", "async-std", "reqwest", "hyper", "axum", "ureq", "rand"];
 
-/// Licences that go with Apache-2.0.
+/// Licences that are compatible with Apache-2.0.
 const LICENCES: &[&str] = &[
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -68,7 +75,7 @@ const LICENCES: &[&str] = &[
     "BSD-3-Clause",
     "BSL-1.0",
     "CC0-1.0",
-    // Root certificates, which are data; only tests reach them.
+    // Root certificates, which are data; only tests use them.
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
@@ -79,7 +86,7 @@ const LICENCES: &[&str] = &[
     "Zlib",
 ];
 
-/// Fails where a rule is broken.
+/// Fails if a rule is violated.
 pub(crate) fn check() -> Result<(), String> {
     let graph = Graph::load()?;
     let problems = [graph.layers(), purity()?, graph.licences()].concat();
@@ -92,11 +99,12 @@ pub(crate) fn check() -> Result<(), String> {
 }
 
 struct Graph {
-    /// The packages of this workspace.
+    /// Packages of the workspace.
     ours: BTreeSet<String>,
-    /// What each package needs to be built for use (not for its tests).
+    /// Dependencies of each package, without those of its tests.
     needs: BTreeMap<String, BTreeSet<String>>,
-    licence: BTreeMap<String, String>,
+    /// Name and version of each package with its licence, by package id: two versions of a crate are two packages.
+    licence: BTreeMap<String, (String, String)>,
 }
 
 impl Graph {
@@ -109,8 +117,12 @@ impl Graph {
         if !output.status.success() {
             return Err(format!("failed to run cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
         }
-        let metadata: Json = serde_json::from_slice(&output.stdout)
-            .map_err(|error| format!("failed to read cargo metadata: {error}"))?;
+        serde_json::from_slice(&output.stdout)
+            .map(|metadata| Self::of_metadata(&metadata))
+            .map_err(|error| format!("failed to read cargo metadata: {error}"))
+    }
+
+    fn of_metadata(metadata: &Json) -> Self {
         let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         let packages = list(&metadata["packages"]);
@@ -126,14 +138,15 @@ impl Graph {
                 .collect::<Vec<_>>();
             needs.entry(name_of(&node["id"])).or_default().extend(normal);
         }
-        Ok(Self {
+        let licence = |package: &Json| {
+            let title = format!("{} {}", text(&package["name"]), text(&package["version"]));
+            (text(&package["id"]), (title, text(&package["license"])))
+        };
+        Self {
             ours: list(&metadata["workspace_members"]).iter().map(name_of).collect(),
             needs,
-            licence: packages
-                .iter()
-                .map(|package| (text(&package["name"]), text(&package["license"])))
-                .collect(),
-        })
+            licence: packages.iter().map(licence).collect(),
+        }
     }
 
     fn needs(&self, name: &str) -> impl Iterator<Item = &String> {
@@ -158,14 +171,14 @@ impl Graph {
 
     fn licences(&self) -> Vec<String> {
         self.licence
-            .iter()
+            .values()
             .filter(|(_, licence)| !is_allowed(licence))
-            .map(|(name, licence)| format!("{name} is under `{licence}`, which is not on the list"))
+            .map(|(title, licence)| format!("{title} is under `{licence}`, which is not on the list"))
             .collect()
     }
 }
 
-/// Where crates that decide reach something that talks.
+/// Violations of purity.
 fn purity() -> Result<Vec<String>, String> {
     let mut problems = Vec::new();
     for pure in PURE {
@@ -174,15 +187,16 @@ fn purity() -> Result<Vec<String>, String> {
     Ok(problems)
 }
 
-/// What a crate that decides must not reach, and does.
+/// Forbidden dependencies of a pure crate.
 fn impurities(pure: &str, reach: &BTreeSet<String>) -> Vec<String> {
-    // The language itself does not even know that there is Kubernetes.
-    let kubernetes: &[&str] = if pure == "orchestra-score" { &["kube", "k8s-openapi"] } else { &[] };
+    // Languages may not use the types of Kubernetes either.
+    let is_language = matches!(pure, "orchestra-score" | "orchestra-gotemplate" | "orchestra-cel");
+    let kubernetes: &[&str] = if is_language { &["kube", "k8s-openapi"] } else { &[] };
     let found = IMPURE.iter().chain(kubernetes).filter(|impure| reach.contains(**impure));
     found.map(|impure| format!("{pure} is pure and must not reach {impure}")).collect()
 }
 
-/// Everything a package reaches by itself, without the features that others of the workspace turn on.
+/// Transitive dependencies of a package, without features that other workspace crates enable.
 fn reach(package: &str) -> Result<BTreeSet<String>, String> {
     let output = Command::new(env!("CARGO"))
         .args([
@@ -207,7 +221,7 @@ fn reach(package: &str) -> Result<BTreeSet<String>, String> {
     Ok(text.lines().filter_map(|line| line.split_whitespace().next()).map(ToOwned::to_owned).collect())
 }
 
-/// Whether an SPDX expression can be satisfied with the licences on the list.
+/// True if the listed licences satisfy an SPDX expression.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     expression.split(" AND ").all(|part| {
@@ -217,24 +231,34 @@ fn is_allowed(expression: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn crates_depend_only_on_what_they_may() {
+    fn crates_depend_only_on_allowed_crates() {
         let graph = Graph::load().unwrap();
         assert!(graph.ours.contains("orchestra-score") && reach("orchestra").unwrap().len() > 10);
         assert_eq!([graph.layers(), purity().unwrap(), graph.licences()].concat(), Vec::<String>::new());
     }
 
     #[test]
-    fn a_pure_crate_that_reaches_a_client_is_found() {
+    fn an_impure_dependency_of_a_pure_crate_is_found() {
         let reach = BTreeSet::from(["harmless", "kube", "tokio"].map(ToOwned::to_owned));
         assert_eq!(impurities("orchestra-core", &reach), ["orchestra-core is pure and must not reach tokio"]);
         assert_eq!(impurities("orchestra-score", &reach).len(), 2);
     }
 
     #[test]
-    fn licence_expressions_are_understood() {
+    fn each_version_of_a_crate_needs_an_allowed_licence() {
+        let package = |version: &str, licence: &str| json!({"id": format!("registry#a@{version}"), "name": "a", "version": version, "license": licence});
+        let graph =
+            Graph::of_metadata(&json!({"packages": [package("1.0.0", "GPL-3.0"), package("2.0.0", "MIT")]}));
+        assert_eq!(graph.licences(), ["a 1.0.0 is under `GPL-3.0`, which is not on the list"]);
+    }
+
+    #[test]
+    fn licence_expressions_are_evaluated() {
         for (expression, allowed) in [
             ("MIT", true),
             ("MIT OR Apache-2.0", true),

@@ -1,4 +1,4 @@
-//! The documentation is executed: what it names exists, and what it shows happens.
+//! Tests of the documentation: paths and links exist, and examples work.
 
 #![cfg(test)]
 
@@ -12,7 +12,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The fenced blocks of a page with their languages.
+/// Fenced blocks of a page with their languages.
 fn fences(page: &str) -> Vec<(String, String)> {
     let mut fences = Vec::new();
     let mut open: Option<(String, String)> = None;
@@ -34,8 +34,7 @@ fn check(text: &str) -> Report {
     Document::parse(Source::new("example.yaml", text)).check()
 }
 
-/// Codes that the language alone does not find: they are about files, options and the platform, which have tests of
-/// their own.
+/// Codes that the language alone does not report: they concern files, options and the platform, which have their own tests.
 const WITHOUT_EXAMPLE: &[Code] =
     &[Code::UnreadableFile, Code::NotText, Code::InvalidOverride, Code::UnknownAnnotation];
 
@@ -63,6 +62,20 @@ fn every_code_has_a_page_whose_example_shows_it_and_whose_remedy_works() {
 }
 
 #[test]
+fn every_page_shows_the_message_of_its_example() {
+    for code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
+        let fences = fences(&read(&format!("docs/errors/{code}.md")));
+        let block =
+            |wanted: &str| fences.iter().find(|(language, _)| language == wanted).map(|(_, text)| text);
+        let shown = block("text").unwrap_or_else(|| panic!("docs/errors/{code}.md shows no message"));
+        let report = check(block("yaml").unwrap());
+        let messages: Vec<_> =
+            report.diagnostics.iter().filter(|d| d.code == *code).map(|d| d.message.as_str()).collect();
+        assert!(messages.contains(&shown.trim_end()), "docs/errors/{code}.md: {messages:?}");
+    }
+}
+
+#[test]
 fn the_index_of_codes_is_complete_and_every_page_is_a_code() {
     let index = read("docs/errors/README.md");
     for code in Code::ALL {
@@ -78,7 +91,7 @@ fn the_index_of_codes_is_complete_and_every_page_is_a_code() {
 }
 
 #[test]
-fn the_index_says_of_every_code_whether_it_is_an_error() {
+fn the_index_has_the_severity_of_every_code() {
     let index = read("docs/errors/README.md");
     for code in Code::ALL.iter().filter(|code| !WITHOUT_EXAMPLE.contains(code)) {
         let page = read(&format!("docs/errors/{code}.md"));
@@ -107,7 +120,7 @@ fn the_page_about_limits_has_the_limits_of_the_code() {
     }
 }
 
-/// Paths in backticks that look like ours.
+/// Paths in backticks that look like paths of the project.
 fn named_paths(page: &str) -> Vec<String> {
     let is_path = |text: &&str| {
         text.contains('/')
@@ -141,7 +154,7 @@ fn architecture_answers_where_things_are_with_paths_that_exist() {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_pages_are_valid() {
     fn pages(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let path = entry.path();

@@ -1,12 +1,20 @@
-//! Files that are made from code, and committed so that people can read them and reviews show what changes.
+//! Generated files, committed so that people can read them and reviews show changes.
 
-use std::{fmt::Write, fs};
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use orchestra_score::grammar::{Object, Shape, TextRule, WORKLOAD};
 
 use crate::root;
 
-/// Every generated file: its path, and what must be in it.
+/// Folders with generated files, which have this mark at their beginning.
+const FOLDERS: &[&str] = &["deploy", "docs/reference"];
+const MARK: &str = "by `cargo xtask gen`";
+
+/// Path and content of every generated file.
 fn files() -> Result<Vec<(String, String)>, String> {
     let mut files = vec![
         ("docs/reference/score.schema.json".to_owned(), format!("{:#}\n", orchestra_score::json_schema())),
@@ -26,9 +34,14 @@ fn files() -> Result<Vec<(String, String)>, String> {
     Ok(files)
 }
 
-/// Writes them all.
+/// Writes all files, and deletes those that are no longer generated.
 pub(crate) fn write() -> Result<(), String> {
-    for (path, content) in files()? {
+    let files = files()?;
+    for path in orphans(&root(), &files)? {
+        fs::remove_file(&path).map_err(|error| format!("failed to remove {}: {error}", path.display()))?;
+        println!("removed {}", path.display());
+    }
+    for (path, content) in files {
         let path = root().join(path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)
@@ -40,7 +53,32 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// What rules in definitions may use.
+/// Files with the mark that are no longer generated, such as those of a renamed kind.
+fn orphans(root: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    for folder in FOLDERS {
+        marked(&root.join(folder), &mut found)
+            .map_err(|error| format!("failed to read {folder}: {error}"))?;
+    }
+    found.retain(|path| !files.iter().any(|(generated, _)| root.join(generated) == *path));
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Files below a folder with the mark.
+fn marked(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            marked(&path, found)?;
+        } else if fs::read_to_string(&path)?.lines().take(3).any(|line| line.contains(MARK)) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Reference of CEL functions.
 fn rules() -> String {
     let mut text = "# CEL in definitions\n\n\
         Made from the table of functions by `cargo xtask gen`. Rules under `x-kubernetes-validations` have the operators and\n\
@@ -48,7 +86,7 @@ fn rules() -> String {
         when it is created, never accepted and ignored.\n\n\
         | function | what it does |\n|---|---|\n"
         .to_owned();
-    for (name, description) in orchestra_apiserver::cel::FUNCTIONS {
+    for (name, description) in orchestra_cel::FUNCTIONS {
         let escaped = |text: &str| text.replace('|', "\\|");
         // Writing to a string cannot fail.
         let _ = writeln!(text, "| `{}` | {} |", escaped(name), escaped(description));
@@ -56,7 +94,7 @@ fn rules() -> String {
     text
 }
 
-/// The reference of the command line: the long help of every command.
+/// Reference of the command line: the long help of every command.
 fn cli() -> String {
     let mut command = orchestra_cli::command().term_width(100);
     command.build();
@@ -78,12 +116,12 @@ fn section(text: &mut String, command: &mut clap::Command, name: &str) {
     }
 }
 
-/// The fields of a Score file, from the grammar.
+/// Reference of Score files, from the grammar.
 fn fields() -> String {
     let mut text = "# Fields of a Score file\n\n\
-        Made from the grammar by `cargo xtask gen`. `*` stands for a name that the author chooses. Bounds are those of\n\
-        this implementation, not of Score; more is [LIMIT_EXCEEDED](../errors/LIMIT_EXCEEDED.md).\n\n\
-        | field | what it is | form |\n|---|---|---|\n"
+        Made from the grammar by `cargo xtask gen`. `*` is a name of your choice. Limits are those of this\n\
+        implementation, not of Score; see [LIMIT_EXCEEDED](../errors/LIMIT_EXCEEDED.md).\n\n\
+        | field | description | type |\n|---|---|---|\n"
         .to_owned();
     object(&mut text, &WORKLOAD, "");
     text
@@ -103,7 +141,7 @@ fn object(text: &mut String, known: &Object, at: &str) {
     }
 }
 
-/// The fields below a value.
+/// Fields below a value.
 fn inside(text: &mut String, shape: Shape, at: &str) {
     match shape {
         Shape::Object(known) => object(text, known, at),
@@ -116,7 +154,7 @@ fn inside(text: &mut String, shape: Shape, at: &str) {
 fn form(shape: Shape) -> String {
     let rule = |rule: &TextRule| match (&rule.pattern, rule.min) {
         (Some(pattern), _) => format!("{}: `{}`", rule.form, pattern.text),
-        (None, 0) => "text".to_owned(),
+        (None, 0) => "string".to_owned(),
         (None, _) => format!("{}; not empty", rule.form),
     };
     match shape {
@@ -129,17 +167,17 @@ fn form(shape: Shape) -> String {
         }
         Shape::Map(map) => {
             let least = if map.min > 0 { format!("at least {}, ", map.min) } else { String::new() };
-            format!("map by {} ({least}at most {}); names are {}", map.keys.noun, map.limit, rule(map.keys))
+            format!("map by {} ({least}at most {}); keys: {}", map.keys.noun, map.limit, rule(map.keys))
         }
         Shape::MapOrList(map, _) => {
             format!("map by {} (at most {}); a list with `target` is deprecated", map.keys.noun, map.limit)
         }
         Shape::List(list) => format!("list (at most {})", list.limit),
         Shape::Text(text) => rule(text),
-        Shape::Word(words) => format!("`{}`", words.join("` or `")),
-        Shape::Integer(min, max) => format!("whole number from {min} to {max}"),
+        Shape::Enum(allowed) => format!("`{}`", allowed.join("` or `")),
+        Shape::Integer(min, max) => format!("integer from {min} to {max}"),
         Shape::Boolean => "`true` or `false`".to_owned(),
-        Shape::FreeMap => "map with anything in it".to_owned(),
+        Shape::FreeMap => "free-form map".to_owned(),
     }
 }
 
@@ -153,5 +191,29 @@ mod tests {
             let found = fs::read_to_string(root().join(&path)).unwrap_or_default();
             assert_eq!(found, content, "{path} is out of date: run `cargo xtask gen` and commit the result");
         }
+    }
+
+    #[test]
+    fn there_are_no_outdated_generated_files() {
+        let orphans = orphans(&root(), &files().unwrap()).unwrap();
+        assert_eq!(orphans, Vec::<PathBuf>::new(), "run `cargo xtask gen` and commit the result");
+    }
+
+    #[test]
+    fn a_generated_file_that_nothing_generates_is_an_orphan() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, content: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, content).unwrap();
+            path
+        };
+        let files = files().unwrap();
+        let (_, definition) = files.iter().find(|(path, _)| path.starts_with("deploy/crds/")).unwrap();
+        let renamed = write("deploy/crds/renamed.yaml", definition);
+        let (path, content) = files.iter().find(|(path, _)| path.ends_with("cli.md")).unwrap();
+        write(path, content);
+        write("deploy/namespace.yaml", "kind: Namespace\n");
+        assert_eq!(orphans(root.path(), &files).unwrap(), [renamed]);
     }
 }

@@ -1,4 +1,4 @@
-//! `orchestra up` as its user meets it: how long it takes, what it costs, and what it looks like.
+//! Benchmarks of `orchestra up` (latency, memory, CPU), and its picture.
 
 use std::{
     fmt::Write as _,
@@ -14,14 +14,14 @@ use std::{
 
 use crate::root;
 
-/// How often each thing is done.
+/// Repetitions of each measurement.
 const ROUNDS: usize = 10;
-/// For how long nothing is done, to see what that costs.
+/// Duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(20);
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of each step.
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A folder of data, and the program.
+/// Data folder and program.
 struct Laptop {
     program: PathBuf,
     home: PathBuf,
@@ -43,10 +43,10 @@ impl Laptop {
     }
 
     fn run(&self, args: &[&str]) -> Result<Duration, String> {
-        let began = Instant::now();
+        let started = Instant::now();
         let output = self.command(args).output().map_err(|error| error.to_string())?;
         if output.status.success() {
-            Ok(began.elapsed())
+            Ok(started.elapsed())
         } else {
             Err(format!("{args:?}: {}", String::from_utf8_lossy(&output.stderr)))
         }
@@ -55,13 +55,13 @@ impl Laptop {
 
 impl Drop for Laptop {
     fn drop(&mut self) {
-        // What cannot be removed here is in a folder for such things.
+        // A failed cleanup leaves only temporary files.
         let _ = self.run(&["down", "--rm"]);
         let _ = fs::remove_dir_all(&self.home);
     }
 }
 
-/// Measures, and prints what was measured.
+/// Measures, and prints the results.
 pub(crate) fn bench(program: &Path) -> Result<(), String> {
     let laptop = Laptop::new(program)?;
     let hello =
@@ -75,12 +75,12 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
     };
     let path = file.to_string_lossy().into_owned();
     let up = ["up", "--detach", path.as_str()];
-    let (mut first, mut again, mut edits) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cold, mut warm, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         write(&format!("first {round}"))?;
-        first.push(laptop.run(&up)?);
+        cold.push(laptop.run(&up)?);
         write(&format!("again {round}"))?;
-        again.push(laptop.run(&up)?);
+        warm.push(laptop.run(&up)?);
         laptop.run(&["down", "--rm"])?;
     }
     write("watched")?;
@@ -88,25 +88,23 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
     let mut watching = watching.map_err(|error| error.to_string())?;
     until(|| get(port).is_some_and(|page| page.contains("watched")))?;
     for round in 0..ROUNDS {
-        let began = Instant::now();
+        let started = Instant::now();
         write(&format!("edit {round}"))?;
         until(|| get(port).is_some_and(|page| page.contains(&format!("edit {round}"))))?;
-        edits.push(began.elapsed());
+        edits.push(started.elapsed());
     }
-    end(&mut watching)?;
+    interrupt(&mut watching)?;
     laptop.run(&up)?;
-    let before = costs(&laptop.home)?;
+    let before = usage(&laptop.home)?;
     thread::sleep(IDLE);
-    let after = costs(&laptop.home)?;
-    println!("exec to Ready, hello, the platform started for it: {}", spread(&mut first));
-    println!("exec to Ready, hello, on a platform that runs: {}", spread(&mut again));
-    println!("edit to the new page: {}", spread(&mut edits));
-    for (begun, later) in before.iter().zip(&after) {
-        let share = (later.cpu - begun.cpu) / IDLE.as_secs_f64() * 100.0;
-        let Cost { name, rss, pss, .. } = later;
-        println!(
-            "idle, {name}: {rss:.1} MiB resident, {pss:.1} MiB with its share of what others map, {share:.2} % of a core"
-        );
+    let after = usage(&laptop.home)?;
+    println!("exec to Ready, hello, including the start of the platform: {}", spread(&mut cold));
+    println!("exec to Ready, hello, on a running platform: {}", spread(&mut warm));
+    println!("edit to new page: {}", spread(&mut edits));
+    for (before, after) in before.iter().zip(&after) {
+        let share = (after.cpu - before.cpu) / IDLE.as_secs_f64() * 100.0;
+        let Usage { name, rss, pss, .. } = after;
+        println!("idle, {name}: RSS {rss:.1} MiB, PSS {pss:.1} MiB, {share:.2} % of a core");
     }
     laptop.run(&["down", "--rm"])?;
     let mut visits = Vec::new();
@@ -114,20 +112,20 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
         visits.push(laptop.run(&["up", "--detach", "examples/visits"])?);
         laptop.run(&["down", "--rm"])?;
     }
-    println!("exec to Ready, a web application with a new postgres: {}", spread(&mut visits));
+    println!("exec to Ready, web application with a new postgres: {}", spread(&mut visits));
     Ok(())
 }
 
-/// What a process costs: resident MiB, those counted in parts that several map, and seconds of processor so far.
-struct Cost {
+/// Usage of a process: RSS and PSS in MiB, and CPU seconds so far.
+struct Usage {
     name: &'static str,
     rss: f64,
     pss: f64,
     cpu: f64,
 }
 
-/// What the processes of a platform cost.
-fn costs(home: &Path) -> Result<Vec<Cost>, String> {
+/// Usage of the processes of a platform.
+fn usage(home: &Path) -> Result<Vec<Usage>, String> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").map_err(|error| error.to_string())?.flatten() {
         let read = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
@@ -149,15 +147,15 @@ fn costs(home: &Path) -> Result<Vec<Cost>, String> {
             .split(' ')
             .filter_map(|field| field.parse().ok())
             .collect();
-        // After the state, which is no number: the 11th and 12th are user and system time in hundredths.
+        // After the state: fields 11 and 12 are user and system time in hundredths of a second.
         let cpu = fields.get(10..12).map_or(0.0, |times| times.iter().sum::<f64>() / 100.0);
-        found.push(Cost { name, rss: mib("Rss:"), pss: mib("Pss:"), cpu });
+        found.push(Usage { name, rss: mib("Rss:"), pss: mib("Pss:"), cpu });
     }
     found.sort_by(|one, other| one.name.cmp(other.name));
     Ok(found)
 }
 
-/// Runs an example as a user would, and draws what the terminal shows.
+/// Runs an example, and draws the output of the terminal.
 pub(crate) fn picture(program: &Path) -> Result<(), String> {
     let laptop = Laptop::new(program)?;
     let mut child = laptop
@@ -182,15 +180,15 @@ pub(crate) fn picture(program: &Path) -> Result<(), String> {
     drop(sender);
     let mut shown = vec!["$ orchestra up examples/visits".to_owned()];
     let mut is_ended = false;
-    while let Ok(line) = lines.recv_timeout(PATIENCE) {
-        let is_placed = line.contains("takes the workload");
+    while let Ok(line) = lines.recv_timeout(STEP_TIMEOUT) {
+        let is_placed = line.contains("accepts the workload");
         shown.push(line.replace(&*laptop.home.to_string_lossy(), "~"));
         if is_placed && !is_ended {
             is_ended = true;
             get(8081).ok_or("the application does not answer")?;
             thread::sleep(Duration::from_secs(1));
             shown.push("^C".to_owned());
-            end(&mut child)?;
+            interrupt(&mut child)?;
         }
     }
     let path = root().join("docs/up.svg");
@@ -199,6 +197,7 @@ pub(crate) fn picture(program: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// SVG of terminal lines.
 fn draw(lines: &[String]) -> String {
     let width = 16 + 8 * lines.iter().map(|line| line.chars().count()).max().unwrap_or_default();
     let height = 24 + 20 * lines.len();
@@ -217,24 +216,27 @@ fn draw(lines: &[String]) -> String {
     svg + "</svg>\n"
 }
 
-fn end(child: &mut Child) -> Result<(), String> {
+/// Interrupts a process, and waits for its exit.
+fn interrupt(child: &mut Child) -> Result<(), String> {
     let id = child.id().to_string();
-    let told = Command::new("kill").args(["-INT", &id]).status().map_err(|error| error.to_string())?;
+    let signalled = Command::new("kill").args(["-INT", &id]).status().map_err(|error| error.to_string())?;
     let ended = child.wait().map_err(|error| error.to_string())?;
-    if told.success() && ended.success() { Ok(()) } else { Err("it did not end well".to_owned()) }
+    if signalled.success() && ended.success() { Ok(()) } else { Err("it exited with an error".to_owned()) }
 }
 
+/// Polls until a condition holds.
 fn until(mut holds: impl FnMut() -> bool) -> Result<(), String> {
-    let began = Instant::now();
-    while began.elapsed() < PATIENCE {
+    let started = Instant::now();
+    while started.elapsed() < STEP_TIMEOUT {
         if holds() {
             return Ok(());
         }
         thread::sleep(Duration::from_millis(2));
     }
-    Err("waited in vain".to_owned())
+    Err("timed out".to_owned())
 }
 
+/// Median and maximum.
 fn spread(times: &mut [Duration]) -> String {
     times.sort();
     let at = |index: usize| times.get(index).map_or(0, Duration::as_millis);

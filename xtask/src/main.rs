@@ -1,6 +1,6 @@
-//! `cargo xtask`: what the workspace does for itself.
+//! `cargo xtask`: development tasks of the workspace.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool talks to people")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "command-line tool")]
 
 mod bench;
 mod bench_api;
@@ -22,7 +22,7 @@ use std::{
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "What the workspace does for itself")]
+#[command(name = "cargo xtask", about = "Development tasks of the workspace")]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -30,79 +30,79 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write the generated files anew (a test fails while they are out of date)
+    /// Write the generated files (a test fails while they are out of date)
     Gen,
-    /// Check which crates depend on what, and under which licences
+    /// Check layers, purity and licences of dependencies
     CheckDeps,
     /// Build the files of a release: tarball, Debian package, image, installers, checksums
     Dist(dist::Options),
-    /// Measure what benches/RESULTS.md reports; run it with `cargo run --profile dist -p xtask -- bench`
+    /// Measure the Score language; run it with `cargo run --profile dist -p xtask -- bench`
     Bench {
         /// Score files to validate
         files: Vec<PathBuf>,
     },
     /// Measure the API server; run it with `cargo run --profile dist -p xtask -- bench-api`
     BenchApi {
-        /// A real server to measure in the same run
+        /// Real server to measure in the same run
         #[arg(long, env = "REFERENCE_KUBECONFIG", value_name = "KUBECONFIG")]
         reference: Option<PathBuf>,
-        /// A program that is built already, to compare versions [default: the release build of this tree]
+        /// Existing program, to compare versions [default: the release build of this tree]
         #[arg(long)]
         program: Option<PathBuf>,
-        /// How long each server is written to at each number of connections
+        /// Duration of writes to each server at each number of connections
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
     /// Measure the controllers; run it with `cargo run --profile dist -p xtask -- bench-controllers`
     BenchControllers {
-        /// A real server to run against [default: the embedded API, in this process]
+        /// Real server [default: the embedded API, in this process]
         #[arg(long, value_name = "KUBECONFIG")]
         server: Option<PathBuf>,
-        /// How many Workloads are held in the end
+        /// Number of Workloads at the end
         #[arg(long, default_value_t = 10_000)]
         held: usize,
     },
-    /// The part of that measurement which needs a process of its own
+    /// Part of that measurement that needs a separate process
     #[command(hide = true)]
     HoldControllers {
         /// The server
         #[arg(long, value_name = "KUBECONFIG")]
         server: PathBuf,
     },
-    /// Measure the platform on a real API server that is thrown away afterwards, such as one without nodes
+    /// Measure the platform on a disposable API server, such as one without nodes
     BenchCluster {
         /// The program, built with the profile `dist`
         #[arg(long, value_name = "FILE", default_value = "target/dist/orchestra")]
         program: PathBuf,
-        /// Another control plane to measure in its place: a program that sets it up and runs it until it is told to end
+        /// Other control plane to measure instead: a program that installs and runs it until it is terminated
         #[arg(long, value_name = "FILE", requires = "workload")]
         peer: Option<PathBuf>,
-        /// What Workloads look like for that one; NAME stands for the name
+        /// Workload template of that control plane; NAME is replaced by the name
         #[arg(long, value_name = "FILE", requires = "peer")]
         workload: Option<PathBuf>,
         /// The cluster
         #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
         kubeconfig: PathBuf,
-        /// The server's log of what was written [default: `audit.log` beside the kubeconfig]
+        /// Audit log of the server [default: `audit.log` beside the kubeconfig]
         #[arg(long, value_name = "FILE")]
         audit: Option<PathBuf>,
-        /// How many Workloads are brought up
+        /// Number of Workloads
         #[arg(long, default_value_t = 1_000)]
         workloads: usize,
-        /// Measure only the program, and nothing to compare it with
+        /// Measure only the program, without a baseline
         #[arg(long)]
         alone: bool,
-        /// Print the figures as JSON
+        /// Print the results as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Measure `orchestra up`: how soon things are ready, and what it costs when nothing happens
+    /// Measure `orchestra up`: latency, and idle memory and CPU
     BenchLaptop {
         /// The program, built with the profile `dist`
         #[arg(long, value_name = "FILE", default_value = "target/dist/orchestra")]
         program: PathBuf,
     },
-    /// Draw what `orchestra up` shows, from a real run, into docs/up.svg
+    /// Draw the output of a real run of `orchestra up` into docs/up.svg
     Picture {
         /// The program
         #[arg(long, value_name = "FILE", default_value = "target/dist/orchestra")]
@@ -123,8 +123,8 @@ fn main() -> ExitCode {
         Command::HoldControllers { server } => bench_controllers::hold(&server),
         Command::BenchCluster { program, peer, workload, kubeconfig, audit, workloads, alone, json } => {
             let peer = peer.zip(workload);
-            let wish = bench_cluster::Wish { program, peer, kubeconfig, audit, workloads, alone, json };
-            bench_cluster::run(&wish)
+            let options = bench_cluster::Options { program, peer, kubeconfig, audit, workloads, alone, json };
+            bench_cluster::run(&options)
         }
         Command::BenchLaptop { program } => laptop::bench(&program),
         Command::Picture { program } => laptop::picture(&program),
@@ -138,7 +138,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace.
+/// Folder of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }

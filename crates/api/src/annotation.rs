@@ -1,109 +1,116 @@
-//! The annotations that mean something to the platform.
+//! Annotations under `score.dev/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
-use orchestra_score::{Code, Diagnostic, Node, Pointer, nearest};
+use orchestra_score::{Code, Diagnostic, Node, Pointer, suggest};
 
-/// The profile that a Workload asks for.
+/// Profile of a Workload.
 pub const PROFILE: &str = "score.dev/profile";
-/// The features that a Workload needs of where it runs, with commas between them.
+/// Features that a Workload requires of its backend, comma-separated.
 pub const REQUIREMENTS: &str = "score.dev/requirements";
-/// The region that a Workload must run in.
+/// Region that a Workload must run in.
 pub const REGION: &str = "score.dev/region";
-/// Where a Workload is to move: the id of a backend, or [`MOVE_TO_BEST`].
+/// Target of a move: a backend ID, or [`MOVE_TO_BEST`].
 pub const MOVE: &str = "score.dev/move";
-/// The value of [`MOVE`] that lets go of the present place for the best there is.
+/// Value of [`MOVE`] that gives up the current placement for the best available backend.
 pub const MOVE_TO_BEST: &str = "best";
-/// `true` lets a Workload move although data stays behind.
+/// `true` allows a move that leaves data behind.
 pub const ABANDON_DATA: &str = "score.dev/abandon-data";
-/// `true` stops a Workload for now, with everything that it depends on kept.
+/// `true` suspends a Workload and keeps its dependencies.
 pub const SUSPEND: &str = "score.dev/suspend";
-/// On a resource: what becomes of it when it is no longer wanted: `Delete`, `Retain` or `Orphan`.
+/// Field manager of [`SUSPEND`] in `orchestra down` and the end of `orchestra up`. The next apply removes its annotation.
+pub const SUSPEND_MANAGER: &str = "orchestra-suspend";
+/// On a resource: its deprovision policy, `Delete`, `Retain` or `Orphan`.
 pub const DEPROVISION: &str = "score.dev/deprovision";
 
-/// On a claim: the engine of ours that looks after it.
+/// On a claim: the built-in engine that provisions it.
 pub const ENGINE: &str = "score.dev/engine";
 
-/// On a claim: the engine has begun to take down what it made.
+/// On a claim: its engine has started to deprovision.
 pub const RELEASING: &str = "score.dev/releasing";
 
-/// Those that the platform reads on a Workload.
+/// On a plan: inventory of its runtime until the first status contains it.
+pub const INVENTORY: &str = "score.dev/inventory";
+
+/// Annotations of Workloads.
 const OF_WORKLOADS: &[&str] = &[ABANDON_DATA, MOVE, PROFILE, REGION, REQUIREMENTS, SUSPEND];
-/// Those that the platform reads on a resource.
+/// Annotations of resources.
 const OF_RESOURCES: &[&str] = &[DEPROVISION];
 
-/// The prefix of all of them.
+/// Common prefix.
 const OURS: &str = "score.dev/";
-/// What kubectl notes for itself.
+/// Annotation of `kubectl apply`.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whether annotations of a Workload ask for it to be stopped for now.
+/// True if the annotations suspend the Workload.
 pub fn suspends(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(SUSPEND).is_some_and(|value| value == "true")
 }
 
-/// Whether an annotation speaks to the platform.
+/// True if the annotation has the prefix `score.dev/`.
 pub fn is_ours(key: &str) -> bool {
     key.starts_with(OURS)
 }
 
-/// Warnings about annotations of a Score document that look as if the platform would read them, and that it does not.
+/// Warnings about unknown `score.dev/` annotations of a Score document.
 pub fn unknown(document: &Node) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let metadata = document.get("metadata");
-    look(metadata, &Pointer::of(["metadata"]), OF_WORKLOADS, &mut found);
+    check(metadata, &Pointer::of(["metadata"]), OF_WORKLOADS, &mut found);
     for (key, resource) in document.entries("resources") {
         let at = Pointer::of(["resources", key, "metadata"]);
-        look(resource.node.get("metadata"), &at, OF_RESOURCES, &mut found);
+        check(resource.node.get("metadata"), &at, OF_RESOURCES, &mut found);
     }
     found
 }
 
-fn look(metadata: Option<&Node>, at: &Pointer, known: &[&str], found: &mut Vec<Diagnostic>) {
+fn check(metadata: Option<&Node>, at: &Pointer, known: &[&str], found: &mut Vec<Diagnostic>) {
     let ours = metadata.into_iter().flat_map(|metadata| metadata.entries("annotations"));
     for (key, entry) in ours.filter(|(key, _)| is_ours(key) && !known.contains(&key.as_str())) {
         let names = known.iter().filter_map(|key| key.strip_prefix(OURS));
-        let meant = nearest(key.strip_prefix(OURS).unwrap_or_default(), names);
+        let meant = suggest(key.strip_prefix(OURS).unwrap_or_default(), names);
         let hint = match meant {
             Some(meant) => format!("did you mean `{OURS}{meant}`?"),
             None if OF_RESOURCES.contains(&key.as_str()) => {
                 format!(
-                    "it belongs to a resource: `resources: {{db: {{metadata: {{annotations: {{{key}: …}}}}}}}}`"
+                    "this annotation belongs to a resource: `resources: {{db: {{metadata: {{annotations: {{{key}: …}}}}}}}}`"
                 )
             }
             None if OF_WORKLOADS.contains(&key.as_str()) => {
-                format!("it belongs to the workload: `metadata: {{annotations: {{{key}: …}}}}`")
+                format!("this annotation belongs to the workload: `metadata: {{annotations: {{{key}: …}}}}`")
             }
             None => {
                 let known: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
-                format!("here it knows {}; for notes of your own, use a prefix of your own", known.join(", "))
+                format!("supported here: {}; use your own prefix for custom annotations", known.join(", "))
             }
         };
         let (at, span) = (at.key("annotations").key(key), entry.key_span.or(entry.node.span));
-        let message = format!("the platform knows no annotation `{key}` here, and ignores it");
+        let message = format!("unknown annotation `{key}`: the platform ignores it");
         found.push(Diagnostic::warning(Code::UnknownAnnotation, at, span, message, hint));
     }
 }
 
-/// The annotations of a Workload that belong to its Score document: those of whoever wrote its spec, and the
-/// platform's own. What other tools note on the object for themselves is not part of the document.
+/// Annotations of a Workload that belong to its Score document: those of the field managers of its spec, and those with
+/// the prefix `score.dev/`. Annotations of other tools are not part of the document.
 pub fn of_score(metadata: &ObjectMeta) -> BTreeMap<String, String> {
-    let notes = metadata.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
-    let foreign: BTreeSet<&str> = notes.clone().filter(|entry| !writes_spec(entry)).flat_map(noted).collect();
-    let authors: BTreeSet<&str> = notes.filter(|entry| writes_spec(entry)).flat_map(noted).collect();
+    let managers = metadata.managed_fields.iter().flatten().filter(|entry| entry.subresource.is_none());
+    let foreign: BTreeSet<&str> =
+        managers.clone().filter(|entry| !owns_spec(entry)).flat_map(owned_annotations).collect();
+    let authors: BTreeSet<&str> =
+        managers.filter(|entry| owns_spec(entry)).flat_map(owned_annotations).collect();
     let is_of_score =
         |key: &str| key != LAST_APPLIED && (is_ours(key) || authors.contains(key) || !foreign.contains(key));
     let annotations = metadata.annotations.iter().flatten();
     annotations.filter(|(key, _)| is_of_score(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-fn writes_spec(entry: &ManagedFieldsEntry) -> bool {
+fn owns_spec(entry: &ManagedFieldsEntry) -> bool {
     entry.fields_v1.as_ref().is_some_and(|fields| fields.0.get("f:spec").is_some())
 }
 
-/// The annotations that a manager has written.
-fn noted(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
+/// Annotations of one field manager.
+fn owned_annotations(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
     let fields = entry.fields_v1.as_ref().map(|fields| &fields.0["f:metadata"]["f:annotations"]);
     let keys = fields.and_then(|fields| fields.as_object()).into_iter().flatten();
     keys.filter_map(|(key, _)| key.strip_prefix("f:"))
@@ -115,7 +122,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_misspelt_annotation_to_the_platform_is_told_with_what_was_meant() {
+    fn a_misspelled_annotation_is_a_warning_with_a_suggestion() {
         let document = Node::from(json!({
             "metadata": {"annotations": {
                 "score.dev/profil": "web", "score.dev/region": "eu", "example.org/profil": "x",
@@ -141,10 +148,10 @@ mod tests {
 
     #[test]
     fn every_annotation_for_authors_is_known() {
-        // The platform's own notes on claims are not for authors.
+        // Annotations on claims and plans are not for authors.
         let source = include_str!("annotation.rs");
         let declared = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split('"').nth(1));
-        for key in declared.filter(|key| is_ours(key) && ![ENGINE, RELEASING].contains(key)) {
+        for key in declared.filter(|key| is_ours(key) && ![ENGINE, INVENTORY, RELEASING].contains(key)) {
             assert!(OF_WORKLOADS.contains(&key) || OF_RESOURCES.contains(&key), "{key}");
         }
     }

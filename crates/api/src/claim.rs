@@ -1,4 +1,4 @@
-//! `ResourceClaim`: one dependency of one Workload, handed to a provisioner.
+//! `ResourceClaim`: request of a Workload for one dependency.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::{
     reference::{Placement, SecretKeyRef, WorkloadRef},
 };
 
-/// One dependency of one Workload. The orchestrator writes the spec; the provisioner that the platform has for this
-/// type provides the thing and writes the status.
+/// Request of a Workload for one dependency. The orchestrator writes the spec; the provisioner of this type provides
+/// the dependency and writes the status.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "score.dev", version = "v1b1", kind = "ResourceClaim", namespaced)]
 #[kube(status = "ResourceClaimStatus", shortname = "srclaim", category = "score-platform")]
@@ -26,101 +26,101 @@ use crate::{
 #[kube(derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceClaimSpec {
-    /// The Workload that depends on it.
+    /// Workload that has the dependency.
     pub workload_ref: WorkloadRef,
-    /// The name of the dependency in that Workload.
+    /// Key of the dependency under `resources` of the Workload.
     pub key: String,
-    /// What kind of thing is wanted, such as `postgres`.
+    /// Type of the dependency, such as `postgres`.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Which sort of it.
+    /// Class of the dependency within its type.
     pub class: String,
-    /// The identity under which Workloads of the namespace share it; absent if it is private.
+    /// ID under which Workloads of the namespace share the dependency. Absent if it is private to the Workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Parameters for the provisioner, with all placeholders expanded. A text with a secret in it is written as
-    /// `{"$segments": […]}`, with segments as in a plan.
+    /// Parameters for the provisioner, with all placeholders expanded. A string that contains a secret has the form
+    /// `{"$segments": […]}`, with segments as in a `WorkloadPlan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free::map")]
     pub params: Option<Map<String, Json>>,
-    /// What the author noted about it.
+    /// Metadata of the dependency in the Score file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "free::map")]
     pub metadata: Option<Map<String, Json>>,
-    /// Where the Workload runs.
+    /// Placement of the Workload.
     pub placement: Placement,
-    /// What becomes of it when nobody wants it any more.
+    /// Policy for the dependency after its last claim is deleted.
     pub deprovision_policy: DeprovisionPolicy,
-    /// The dependencies of the same Workload that this one refers to; it is taken down before them.
+    /// Keys of dependencies of the same Workload that this one refers to. It is deprovisioned before them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
 }
 
-/// What becomes of a dependency that nobody wants any more.
+/// Policy for a dependency after its last claim is deleted.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub enum DeprovisionPolicy {
-    /// It is removed with its data.
+    /// Delete it with its data.
     #[default]
     Delete,
-    /// It is stopped; data and passwords are kept for whoever claims it again.
+    /// Stop it; keep data and passwords for the next claim.
     Retain,
-    /// It is left running, and nobody looks after it any more.
+    /// Leave it running, unmanaged.
     Orphan,
 }
 
-/// How far a dependency is.
+/// Phase of a claim.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Phase {
-    /// Nobody has begun.
+    /// Not started.
     #[default]
     Pending,
-    /// A provisioner is at work.
+    /// Being provisioned.
     Binding,
-    /// It is there and answers.
+    /// Available.
     Bound,
-    /// It cannot be had as it is asked for.
+    /// Cannot be provided as requested.
     Failed,
 }
 
-/// What a provisioner says of a dependency.
+/// Status of a claim, written by its provisioner.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceClaimStatus {
-    /// How far it is.
+    /// Phase of the claim.
     #[serde(default)]
     pub phase: Phase,
-    /// Why, in a word.
+    /// Machine-readable reason for the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Reason")]
     pub reason: Option<Reason>,
-    /// Why, in a neutral sentence that users see.
+    /// Explanation for users. It does not name the technology of the provisioner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Whether the outputs are complete.
+    /// True if the outputs are complete.
     #[serde(default)]
     pub outputs_available: bool,
-    /// What the Workload can refer to, by name.
+    /// Outputs that the Workload can refer to, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Output>,
-    /// Changes whenever an output changes, also one that is secret. Random: it says nothing about the values.
+    /// Random string that changes whenever an output changes, including secret ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs_revision: Option<String>,
-    /// The generation of the claim that this status is about.
+    /// Generation of the claim that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// One output: a value, or the place of a secret one.
+/// Output: a value, or a reference to a secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub enum Output {
-    /// Something that everyone may see.
+    /// Value that is not secret.
     Value(#[schemars(schema_with = "free::value")] Json),
-    /// A secret, in a Secret of the same namespace.
+    /// Key of a Secret in the same namespace.
     SecretKeyRef(SecretKeyRef),
 }

@@ -1,4 +1,4 @@
-//! What a Workload says of itself: four conditions, twelve reasons.
+//! Conditions of Workloads and their reasons.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The conditions of a Workload, in the order in which they are looked at.
+/// Condition types of a Workload, in order of evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionType {
-    /// What the author wrote can be used, and the platform's policy allows it.
+    /// The Score document is valid, and the policies allow it.
     InputsValid,
-    /// Everything the Workload depends on is there.
+    /// All dependencies are available.
     ClaimsReady,
-    /// It runs, as this generation describes it.
+    /// The Workload runs in its current generation.
     RuntimeReady,
-    /// All of the others.
+    /// All other conditions are true.
     Ready,
 }
 
 impl ConditionType {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 4] = [Self::InputsValid, Self::ClaimsReady, Self::RuntimeReady, Self::Ready];
 }
 
@@ -30,14 +30,14 @@ impl fmt::Display for ConditionType {
     }
 }
 
-/// Whether a condition holds.
+/// Status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
-    /// It does.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// It cannot be told.
+    /// Not known.
     Unknown,
 }
 
@@ -53,37 +53,37 @@ impl fmt::Display for ConditionStatus {
     }
 }
 
-/// Why a condition is as it is. There are no other reasons.
+/// Reason of a condition, from a closed set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Reason {
-    /// All is well.
+    /// The condition is true.
     Succeeded,
-    /// The document has a mistake.
+    /// The Score document is invalid.
     SpecInvalid,
-    /// The platform's policy forbids it.
+    /// A policy forbids the Workload.
     PolicyViolation,
-    /// A dependency is not there yet.
+    /// A dependency is not available yet.
     BindingPending,
-    /// A dependency cannot be had.
+    /// A dependency cannot be provided.
     BindingFailed,
-    /// A value that the Workload refers to is not known.
+    /// A placeholder cannot be resolved.
     ProjectionError,
-    /// There is no place to run it, so far.
+    /// No backend is selected yet.
     RuntimeSelecting,
-    /// It is being started.
+    /// The runtime is starting the Workload.
     RuntimeProvisioning,
-    /// It runs badly, or not at all.
+    /// The Workload is failing.
     RuntimeDegraded,
-    /// There is not enough left of something.
+    /// A quota is exhausted.
     QuotaExceeded,
-    /// The platform may not do what is needed.
+    /// The orchestrator lacks a permission.
     PermissionDenied,
-    /// Something cannot be reached.
+    /// A required service is unreachable.
     NetworkUnavailable,
 }
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 12] = [
         Self::Succeeded,
         Self::SpecInvalid,
@@ -106,53 +106,53 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One thing that holds or does not.
+/// Condition of a Workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What is spoken of.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub type_: ConditionType,
-    /// Whether it holds.
+    /// Status of the condition: True, False or Unknown.
     pub status: ConditionStatus,
-    /// Why, in a word.
+    /// Machine-readable reason for the status.
     pub reason: Reason,
-    /// Why, in a sentence that says what to do.
+    /// Explanation for users, with what to do.
     pub message: String,
-    /// The generation of the spec that was looked at.
+    /// Generation of the Workload that this condition describes.
     pub observed_generation: i64,
-    /// When it last began or ceased to hold.
+    /// Time of the last change of the status.
     pub last_transition_time: Time,
 }
 
-/// A condition that has been found, before it is known since when it holds.
+/// Evaluated condition, without its transition time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Whether it holds.
+    /// Status.
     pub status: ConditionStatus,
-    /// Why, in a word.
+    /// Reason for the status.
     pub reason: Reason,
-    /// Why, in a sentence.
+    /// Explanation for users.
     pub message: String,
 }
 
 impl Finding {
-    /// It holds.
+    /// Condition that is true.
     pub fn good(message: impl Into<String>) -> Self {
         Self { status: ConditionStatus::True, reason: Reason::Succeeded, message: message.into() }
     }
 
-    /// It does not hold.
+    /// Condition that is false.
     pub fn bad(reason: Reason, message: impl Into<String>) -> Self {
         Self { status: ConditionStatus::False, reason, message: message.into() }
     }
 
-    /// Whether it holds.
+    /// True if the condition holds.
     pub fn holds(&self) -> bool {
         self.status == ConditionStatus::True
     }
 
-    /// The condition to report. The time of the previous one stays unless the status has changed.
+    /// Condition with its transition time: that of the previous one unless the status has changed.
     pub fn since(
         self,
         type_: ConditionType,

@@ -1,7 +1,7 @@
-//! The platform's document: where Workloads can run, and who provides what they depend on.
+//! `OrchestratorConfig`: profiles, backends and provisioner entries.
 //!
-//! One YAML text in the config map `orchestrator-config` of the namespace `score-system`. Whether it makes sense is
-//! checked by `orchestra-core`; here is its shape.
+//! One YAML document in the config map `orchestrator-config` of the namespace `score-system`. `orchestra-core` validates
+//! its content.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use serde_json::{Map, Value as Json};
 
 use crate::{claim::Output, plan::Kind};
 
-/// The name of the config map.
+/// Name of the config map.
 pub const CONFIG_MAP: &str = "orchestrator-config";
-/// The name of the config map beside it that keeps the document that is in force: the last one without faults.
+/// Name of the config map with the config in force: the last valid one.
 pub const IN_FORCE_MAP: &str = "orchestrator-config-in-force";
-/// The key of the document in both.
+/// Key of the document in both config maps.
 pub const CONFIG_KEY: &str = "config.yaml";
 
-/// The platform's document.
+/// Orchestrator config.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OrchestratorConfig {
@@ -26,66 +26,66 @@ pub struct OrchestratorConfig {
     pub api_version: String,
     /// `OrchestratorConfig`.
     pub kind: String,
-    /// Its name.
+    /// Metadata.
     #[serde(default)]
     pub metadata: ConfigMetadata,
-    /// What it says.
+    /// Spec.
     #[serde(default)]
     pub spec: ConfigSpec,
 }
 
-/// What a document is called.
+/// Metadata of the config.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigMetadata {
-    /// Its name.
+    /// Name.
     #[serde(default)]
     pub name: String,
-    /// Its version, for people.
+    /// Version, for information only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// What the document says.
+/// Spec of the config.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigSpec {
-    /// What a Workload is, in the developer's words, and where each can run.
+    /// Profiles and their backends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<Profile>,
-    /// Who provides what Workloads depend on; the most specific match wins.
+    /// Provisioner entries; the most specific match wins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub provisioners: Vec<Provisioner>,
-    /// What holds where nothing else is said.
+    /// Defaults.
     #[serde(default)]
     pub defaults: ConfigDefaults,
 }
 
-/// What a Workload is, in the developer's words.
+/// Kind of Workload in the developer's terms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is for.
+    /// Description for developers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether its Workloads run on, or to an end.
+    /// Service or job.
     #[serde(default)]
     pub kind: ProfileKind,
-    /// Where it can run.
+    /// Backends that can run it.
     #[serde(default)]
     pub backends: Vec<Backend>,
 }
 
-/// Whether the Workloads of a profile run on, or to an end.
+/// Kind of the Workloads of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileKind {
-    /// They run on.
+    /// Runs until it is deleted.
     #[default]
     Service,
-    /// They run to an end.
+    /// Runs to completion.
     Job,
 }
 
@@ -98,51 +98,51 @@ impl From<ProfileKind> for Kind {
     }
 }
 
-/// A place where Workloads can run.
+/// Backend that runs Workloads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Backend {
-    /// Its name. One name is one place, which may serve several profiles.
+    /// ID. The same backend may serve several profiles.
     pub backend_id: String,
-    /// The kind of runtime.
+    /// Runtime class.
     pub runtime_class: String,
-    /// Of several that fit, the highest is taken.
+    /// Of several candidates, the highest priority wins.
     #[serde(default)]
     pub priority: i64,
-    /// Its version; of equal priorities, the newest is taken.
+    /// Version; of equal priorities, the newest wins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it offers, and whom it takes.
+    /// Constraints on its Workloads.
     #[serde(default)]
     pub constraints: Constraints,
-    /// Settings, in the words of its runtime.
+    /// Settings of the runtime.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Json>,
 }
 
-/// What a backend offers, and whom it takes.
+/// Capabilities of a backend, and constraints on its Workloads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Constraints {
-    /// Workloads it takes, by their labels: one of these must match; all if there are none.
+    /// Label selectors, one of which must match the Workload. Empty matches all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectors: Vec<LabelSelector>,
-    /// Features it offers.
+    /// Features that it offers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-    /// Regions it is in.
+    /// Regions that it is in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
-    /// The sizes it takes: `2`, `0-8`, `1-` or `-8`, of all containers together.
+    /// Accepted sizes, of all containers together: `2`, `0-8`, `1-` or `-8`.
     #[serde(default)]
     pub resources: ResourceRanges,
 }
 
-/// The sizes that a backend takes.
+/// Accepted sizes of a backend.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceRanges {
-    /// Processor time.
+    /// CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<String>,
     /// Memory.
@@ -150,72 +150,72 @@ pub struct ResourceRanges {
     pub memory: Option<String>,
 }
 
-/// Who provides a type of resource.
+/// Provisioner entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Provisioner {
-    /// The type it provides.
+    /// Type that it provides.
     #[serde(rename = "type")]
     pub type_: String,
-    /// The class it provides; any if absent.
+    /// Class that it provides; any if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The shared id it provides; any or none if absent.
+    /// ID of the shared resource that it provides; any or none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What it is for.
+    /// Description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Parameters that a claim must have with these values to be provided by it.
+    /// Parameters that a claim must have, with these values.
     #[serde(default, rename = "match", skip_serializing_if = "Map::is_empty")]
     pub matching: Map<String, Json>,
-    /// The runtimes for whose Workloads it provides; all if there are none.
+    /// Runtime classes of the Workloads that it serves; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runtime_classes: Vec<String>,
-    /// How it is provided.
+    /// Engine that provisions it.
     pub engine: String,
     /// Settings of the engine, and defaults of parameters.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub params: Map<String, Json>,
-    /// With the engine `static`: what is there, by name.
+    /// Outputs of the engine `static`, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, Output>,
-    /// Whether it keeps data that does not move with the Workload; told by type and engine if absent.
+    /// True if its data does not move with the Workload; derived from type and engine if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stateful: Option<bool>,
-    /// What becomes of parameters that it does not know.
+    /// Handling of unknown parameters.
     #[serde(default)]
     pub unknown_params: UnknownParams,
 }
 
-/// What becomes of parameters that a provisioner does not know.
+/// Handling of parameters that a provisioner does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnknownParams {
-    /// The claim fails, naming them.
+    /// The claim fails and names them.
     Refuse,
-    /// They are ignored, and the claim says so.
+    /// They are ignored, with a warning on the claim.
     #[default]
     Warn,
 }
 
-/// What holds where nothing else is said.
+/// Defaults of the config.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigDefaults {
-    /// The profile of Workloads that no selector matches.
+    /// Profile of Workloads that no selector matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// Profiles by labels of the Workload; the first that matches counts.
+    /// Profiles by labels of the Workload; the first match wins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selectors: Vec<ProfileSelector>,
 }
 
-/// The profile of Workloads with certain labels.
+/// Profile of Workloads with certain labels.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProfileSelector {
-    /// The labels.
+    /// Label selector.
     #[serde(flatten)]
     pub selector: LabelSelector,
-    /// The profile.
+    /// Name of the profile.
     pub profile: String,
 }

@@ -1,4 +1,4 @@
-//! `WorkloadExposure`: where a Workload can be reached, as its runtime says.
+//! `WorkloadExposure`: addresses of a Workload, published by its runtime.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::reference::WorkloadRef;
 
-/// Where a Workload can be reached. The orchestrator writes the spec, the runtime publishes addresses in the status;
-/// the best of them becomes the endpoint of the Workload.
+/// Addresses of a Workload. The orchestrator writes the spec, the runtime publishes addresses in the status; the best
+/// one becomes the endpoint of the Workload.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "score.dev", version = "v1b1", kind = "WorkloadExposure", namespaced)]
 #[kube(status = "WorkloadExposureStatus", shortname = "swexp", category = "score-platform")]
@@ -19,56 +19,56 @@ use crate::reference::WorkloadRef;
 #[kube(derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadExposureSpec {
-    /// The Workload that is reached.
+    /// Workload that the addresses lead to.
     pub workload_ref: WorkloadRef,
-    /// The kind of runtime that publishes the addresses.
+    /// Name of the runtime class that publishes the addresses.
     pub runtime_class: String,
-    /// The generation of the Workload for which this was last written.
+    /// Generation of the Workload at the last update of this spec.
     pub observed_workload_generation: i64,
 }
 
-/// What the runtime has published.
+/// Status of an exposure, written by the runtime.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadExposureStatus {
-    /// The addresses. An empty list withdraws all of them.
+    /// Published addresses. An empty list withdraws all of them.
     #[serde(default)]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub exposures: Vec<Exposure>,
-    /// What else the runtime has to say.
+    /// Further conditions of the runtime.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
 
-/// One address.
+/// Published address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Exposure {
-    /// The address, as a URI.
+    /// URL of the address.
     pub url: String,
-    /// The highest becomes the endpoint; that of the plan's exposure.
+    /// Priority of the exposure in the plan. The address with the highest one becomes the endpoint.
     #[serde(default)]
     pub priority: i32,
-    /// From where it can be reached.
+    /// Scope from which the address is reachable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Scope")]
     pub scope: Option<Scope>,
-    /// What is spoken there, where the scheme of the URI does not tell.
+    /// Application protocol, if the scheme of the URL does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme_hint: Option<String>,
-    /// Whether it answers now; absent if that is not known.
+    /// True if the address responds. Absent if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reachable: Option<bool>,
 }
 
-/// From where an address can be reached.
+/// Scope from which an address is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Scope {
-    /// From anywhere.
+    /// Reachable from anywhere.
     Public,
-    /// From inside the platform's network.
+    /// Reachable from inside the platform's network.
     Internal,
-    /// From this machine.
+    /// Reachable from this machine.
     Local,
 }

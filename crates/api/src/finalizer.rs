@@ -1,8 +1,8 @@
-//! Finalizers: who has to be done before an object can go.
+//! Finalizers.
 
-/// On a Workload: everything that was made for it has to go first.
+/// On a Workload: its plan and claims are deleted first.
 pub const WORKLOAD: &str = "score.dev/workload";
-/// On a claim that one of our provisioners looks after.
+/// On a claim of a built-in engine.
 pub const PROVISIONER: &str = "score.dev/provisioner";
-/// On a plan that one of our runtimes runs.
+/// On a plan of a built-in runtime.
 pub const RUNTIME: &str = "score.dev/runtime";

@@ -1,15 +1,15 @@
-//! Schemas of values that authors choose freely.
+//! Schemas of free-form values.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// A map with anything in it, owned as a whole.
+/// Free-form map, atomic for server-side apply.
 pub fn map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-map-type": "atomic",
     })
 }
 
-/// Anything at all.
+/// Free-form value.
 pub fn value(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"x-kubernetes-preserve-unknown-fields": true})
 }

@@ -1,26 +1,25 @@
-//! Labels on what the orchestrator makes, and of Workloads.
+//! Labels of Workloads and of objects that the orchestrator creates.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-/// The Workload that an object is made for.
+/// Workload that an object belongs to.
 pub const WORKLOAD: &str = "score.dev/workload";
-/// The key of the resource that a claim is for.
+/// Key of a claim under `resources`.
 pub const KEY: &str = "score.dev/key";
-/// The instance behind claims; on everything that is made for it.
+/// Instance that a claim or an object belongs to.
 pub const INSTANCE: &str = "score.dev/instance";
-/// `true` on config maps of the platform's namespace that hold provisioner files.
+/// `true` on config maps of the system namespace that contain provisioner files.
 pub const PROVISIONERS: &str = "score.dev/provisioners";
-/// The name of the Workload, as tools expect it.
+/// Name of the Workload, for common tools.
 pub const APP: &str = "app";
-/// Who looks after an object.
+/// Manager of an object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The value of [`MANAGED_BY`].
+/// Value of [`MANAGED_BY`].
 pub const ORCHESTRA: &str = "orchestra";
 
-/// The labels that an author wrote, as those of an object. `None` if an object cannot have them: Score lets authors
-/// write anything there.
+/// Labels of a Score document as labels of an object. `None` if they are not valid there: Score allows any value.
 pub(crate) fn of_object(labels: &Json) -> Option<BTreeMap<String, String>> {
     let labels = labels.as_object()?.iter().map(|(key, value)| {
         let value = value.as_str().filter(|value| value.is_empty() || is_name(value))?;

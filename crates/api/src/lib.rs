@@ -1,9 +1,9 @@
-//! The kinds of Score Orchestrator, as types.
+//! API types of Score Orchestrator.
 //!
-//! These objects are the whole contract between users, the orchestrator, provisioners and runtimes: whoever can read
-//! and write them can take part, in any language. The texts on the fields are what `kubectl explain` prints.
+//! These objects are the whole contract between users, the orchestrator, provisioners and runtimes, which can be written
+//! in any language. `kubectl explain` prints the doc comments of fields.
 //!
-//! | kind | who writes the spec | who writes the status |
+//! | kind | writer of the spec | writer of the status |
 //! |---|---|---|
 //! | [`Workload`] | users | the workload controller |
 //! | [`PlatformPolicy`] | platform engineers | the policy controller |
@@ -11,7 +11,7 @@
 //! | [`WorkloadPlan`] | the workload controller | the runtime |
 //! | [`WorkloadExposure`] | the workload controller | the runtime |
 //!
-//! The platform's own document, [`config::OrchestratorConfig`], is no kind of the API: it is one text in a config map.
+//! The orchestrator config, [`config::OrchestratorConfig`], is not an API kind: it is a YAML document in a config map.
 
 pub mod annotation;
 pub mod claim;
@@ -36,11 +36,11 @@ pub use policy::PlatformPolicy;
 pub use reference::{Placement, WorkloadRef};
 pub use workload::Workload;
 
-/// The group of all kinds here.
+/// API group.
 pub const GROUP: &str = "score.dev";
-/// The version of all kinds here.
+/// API version within the group.
 pub const VERSION: &str = "v1b1";
-/// Both, as objects write it.
+/// `apiVersion` of objects.
 pub const API_VERSION: &str = "score.dev/v1b1";
-/// The namespace of the platform's own objects.
+/// Namespace of the orchestrator.
 pub const SYSTEM_NAMESPACE: &str = "score-system";

@@ -1,20 +1,20 @@
-//! The names of what the orchestrator makes. Every one of them is computed here.
+//! Names of all objects that the orchestrator creates.
 
 use sha2::{Digest, Sha256};
 
-/// The longest name that can be a label and a DNS name.
+/// Maximum length of a label value and a DNS label.
 pub const MAX: usize = 63;
-/// Letters of a hash that tells names apart.
+/// Length of the hash suffix.
 const HASH: usize = 10;
 
-/// The name of the claim for a dependency. Another type, class or id under the same key is another claim, so that
-/// the old one can serve until the new one is there.
+/// Name of a claim. Another type, class or ID under the same key is another claim, so that the old one serves until the
+/// new one is bound.
 pub fn claim(workload: &str, key: &str, type_: &str, class: &str, id: Option<&str>) -> String {
     derived(&[workload, key], &[workload, key, type_, class, id.unwrap_or_default()])
 }
 
-/// The identity of the thing behind claims: all claims of a namespace with the same type, class and id share it; a
-/// claim without an id has its own.
+/// Instance of a claim. Claims of a namespace with the same type, class and ID share one; a claim without an ID has its
+/// own.
 pub fn instance(
     namespace: &str,
     type_: &str,
@@ -29,12 +29,12 @@ pub fn instance(
     }
 }
 
-/// The name of the Secret in which what is secret about an instance is kept. A type may be written with capitals.
+/// Name of the Secret of an instance. A type may contain capital letters.
 pub fn secret(type_: &str, instance: &str) -> String {
     derived(&[&type_.to_lowercase()], &["secret", instance])
 }
 
-/// A name that people recognise and that no other inputs can lead to.
+/// Readable name with a hash of its identity.
 pub fn derived(shown: &[&str], identity: &[&str]) -> String {
     let mut name = shown.join("-");
     let end = name.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end < MAX - HASH);
@@ -43,7 +43,7 @@ pub fn derived(shown: &[&str], identity: &[&str]) -> String {
     format!("{name}-{}", &hash(identity)[..HASH])
 }
 
-/// A hash of texts that keeps them apart: no two lists of texts run together.
+/// Hash of a list of strings. Lengths are hashed too, so that `["ab"]` and `["a", "b"]` differ.
 pub fn hash(texts: &[&str]) -> String {
     let mut sha = Sha256::new();
     for text in texts {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workloads_whose_names_run_together_have_different_claims() {
+    fn workload_and_key_with_the_same_concatenation_have_different_claims() {
         assert_ne!(claim("a-b", "c", "x", "default", None), claim("a", "b-c", "x", "default", None));
     }
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_instance_has_one_identity_whoever_asks() {
+    fn a_shared_instance_is_the_same_for_every_workload() {
         let shared = |workload| instance("shop", "postgres", "default", Some("orders"), workload, "db");
         assert_eq!(shared("a"), shared("b"));
         assert_ne!(shared("a"), instance("shop", "postgres", "default", None, "a", "db"));

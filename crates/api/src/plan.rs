@@ -1,4 +1,4 @@
-//! `WorkloadPlan`: everything a runtime needs to run one Workload, with nothing left to decide.
+//! `WorkloadPlan`: complete input of a runtime for one Workload.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::{
     reference::{Placement, SecretKeyRef, WorkloadRef},
 };
 
-/// Everything a runtime needs to run one Workload. The orchestrator replaces the spec as a whole when its meaning
-/// changes, and only then; the runtime writes the status.
+/// Everything a runtime needs to run one Workload. The orchestrator replaces the spec as a whole, and only when its
+/// revision changes; the runtime writes the status.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "score.dev", version = "v1b1", kind = "WorkloadPlan", namespaced)]
 #[kube(status = "WorkloadPlanStatus", shortname = "swplan", category = "score-platform")]
@@ -29,184 +29,184 @@ use crate::{
 #[kube(derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadPlanSpec {
-    /// The Workload that is run.
+    /// Workload that the plan runs.
     pub workload_ref: WorkloadRef,
-    /// The generation of the Workload for which this revision was first made.
+    /// Generation of the Workload for which this revision was first created.
     pub observed_workload_generation: i64,
-    /// A hash of what this plan means. Equal revisions run the same thing.
+    /// Hash of the meaning of the plan. Equal revisions run the same thing.
     pub revision: String,
-    /// The kind of runtime that runs it.
+    /// Name of the runtime class that runs the plan.
     pub runtime_class: String,
-    /// Which one of that kind.
+    /// ID of the backend in the orchestrator config.
     pub backend_id: String,
-    /// The profile under which it was placed there.
+    /// Profile that selected the backend.
     pub profile: String,
-    /// The features that were asked for when it was placed.
+    /// Features that were required when the backend was selected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
-    /// The region that was asked for when it was placed.
+    /// Region that was required when the backend was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Whether it runs on, or to an end.
+    /// Kind of the Workload: Service or Job.
     pub kind: Kind,
-    /// The containers, by name.
+    /// Containers, by name.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub containers: BTreeMap<String, Container>,
-    /// The ports it offers, by name.
+    /// Service ports, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub ports: BTreeMap<String, Port>,
-    /// What is published of it, the best first.
+    /// Ports and routes to publish, in order of preference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exposures: Vec<Exposure>,
-    /// How it is replaced and stopped.
+    /// Update strategy and termination.
     #[serde(default, skip_serializing_if = "Lifecycle::is_default")]
     pub lifecycle: Lifecycle,
-    /// The claims whose outputs or volumes it uses, and its routes.
+    /// Claims whose outputs or volumes the plan uses, and its routes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
-    /// Labels of the Workload, for what the runtime makes.
+    /// Labels of the Workload, for the objects of the runtime.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub labels: BTreeMap<String, String>,
-    /// Annotations of the Workload, for what the runtime makes.
+    /// Annotations of the Workload, for the objects of the runtime.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     pub annotations: BTreeMap<String, String>,
-    /// Settings of the backend, in the words of its runtime.
+    /// Settings of the backend, as defined by its runtime.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "free::map")]
     pub values: Map<String, Json>,
 }
 
 impl WorkloadPlanSpec {
-    /// Where it is to run.
+    /// Placement of the plan.
     pub fn placement(&self) -> Placement {
         Placement { runtime_class: self.runtime_class.clone(), backend_id: self.backend_id.clone() }
     }
 }
 
-/// Whether a Workload runs on, or to an end.
+/// Kind of a Workload.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Kind {
-    /// It runs until it is deleted.
+    /// Runs until it is deleted.
     #[default]
     Service,
-    /// It runs once, and is ready when it has ended well.
+    /// Runs once, and is ready after it has succeeded.
     Job,
 }
 
-/// A text: its segments, one after the other.
+/// Concatenation of segments.
 pub type Text = Vec<Segment>;
 
-/// A part of a text.
+/// Part of a string.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Segment {
-    /// As it stands.
+    /// Literal text.
     Literal(String),
-    /// A secret output of a claim, to be put in at the last moment.
+    /// Secret output of a claim, to be resolved as late as possible.
     ClaimOutput(ClaimOutput),
 }
 
-/// A secret output of a claim.
+/// Secret output of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimOutput {
-    /// The key of the claim.
+    /// Key of the claim.
     pub claim: String,
-    /// The name of the output.
+    /// Name of the output.
     pub output: String,
-    /// Where the value is.
+    /// Reference to the value.
     pub secret_key_ref: SecretKeyRef,
 }
 
-/// A container.
+/// Container of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    /// The image; `.` stands for the folder of the author.
+    /// Container image. `.` is the folder of the Score file.
     pub image: String,
-    /// The program to run instead of that of the image.
+    /// Command, instead of the entrypoint of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// Its arguments.
+    /// Arguments of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// Environment variables, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, Text>,
-    /// Files, by path.
+    /// Files, by absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, File>,
-    /// Volumes, by path.
+    /// Volumes, by mount path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub volumes: BTreeMap<String, Volume>,
-    /// What other containers, by name, wait for in this one.
+    /// State that this container must reach before others start, by name of the other container.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, Reached>")]
     pub before: BTreeMap<String, Ready>,
-    /// The least it needs.
+    /// Resource requests.
     #[serde(default, skip_serializing_if = "Amounts::is_empty")]
     pub requests: Amounts,
-    /// The most it may use.
+    /// Resource limits.
     #[serde(default, skip_serializing_if = "Amounts::is_empty")]
     pub limits: Amounts,
-    /// A check that restarts it.
+    /// Probe that restarts the container when it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness_probe: Option<Probe>,
-    /// A check that says when it can do its work.
+    /// Probe that succeeds when the container is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
 }
 
-/// A file in a container.
+/// File in a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
-    /// The access mode in octal digits.
+    /// Access mode in octal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// What is in it.
+    /// Content.
     #[serde(flatten)]
     pub content: FileContent,
 }
 
-/// What is in a file.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum FileContent {
     /// Text.
     Text(Text),
-    /// Bytes, in base64.
+    /// Bytes, base64-encoded.
     Binary(String),
 }
 
-/// A volume in a container.
+/// Volume in a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
-    /// The key of the claim that provides it; absent only where the backend takes names of its own.
+    /// Key of the claim that provides the volume. Absent only if the backend accepts volume names of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// What its provider calls the volume: the output that the author refers to, else the output `source` of the claim;
-    /// or a name of the backend.
+    /// Name of the volume at its provider: the output that the Score file refers to, else the output `source` of the
+    /// claim; without a claim, a name of the backend.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source: Text,
-    /// A path inside the volume.
+    /// Path inside the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether it is mounted for reading only.
+    /// True to mount the volume read-only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }
 
-/// Amounts of memory and processor time, as Score writes them.
+/// Amounts of CPU and memory, in the notation of Score.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Amounts {
-    /// Processor time, such as `500m`.
+    /// CPU, such as `500m`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = score::amount_pattern("cpu")))]
     pub cpu: Option<String>,
@@ -217,250 +217,250 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// Whether nothing is said.
+    /// True if no amount is set.
     pub fn is_empty(&self) -> bool {
         self.cpu.is_none() && self.memory.is_none()
     }
 }
 
-/// A check. Where both are given, `exec` counts on runtimes that can do only one.
+/// Probe of a container. A runtime that supports only one of the two uses `exec` if both are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
-    /// A request that must be answered with success.
+    /// HTTP request that must succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpGet>,
-    /// A command that must end with success.
+    /// Command that must exit with code 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exec: Vec<String>,
 }
 
-/// A request that must be answered with success.
+/// HTTP request that must succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpGet {
-    /// The Host header to send.
+    /// Host header of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The scheme.
+    /// URL scheme.
     #[serde(default)]
     #[schemars(with = "HttpScheme")]
     pub scheme: Scheme,
-    /// The path to ask for.
+    /// Path of the request.
     pub path: String,
-    /// The port on which the container listens.
+    /// Port on which the container listens.
     #[schemars(range(min = 1))]
     pub port: u16,
-    /// Headers to send, one after the other.
+    /// Headers of the request, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<Header>,
 }
 
-/// A header to send.
+/// HTTP header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
-    /// Its name.
+    /// Name of the header.
     pub name: String,
-    /// Its value.
+    /// Value of the header.
     pub value: String,
 }
 
-/// A port that is offered.
+/// Service port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Port {
-    /// The number under which it is offered.
+    /// Port of the service.
     #[schemars(range(min = 1))]
     pub port: u16,
-    /// The number on which a container listens.
+    /// Port on which a container listens.
     #[schemars(range(min = 1))]
     pub target_port: u16,
-    /// The protocol.
+    /// Protocol of the port.
     #[serde(default)]
     #[schemars(with = "PortProtocol")]
     pub protocol: Protocol,
 }
 
-/// What is published of a Workload.
+/// Port or route to publish.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Exposure {
-    /// The port, or the route.
+    /// Port or route.
     #[serde(flatten)]
     pub target: ExposureTarget,
-    /// Where there are several, the highest becomes the endpoint.
+    /// Priority. The exposure with the highest one becomes the endpoint.
     pub priority: i32,
 }
 
-/// What an exposure leads to.
+/// Target of an exposure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ExposureTarget {
-    /// The name of a port.
+    /// Name of a port.
     Port(String),
-    /// The key of a claim of type `route`, whose provisioner publishes it.
+    /// Key of a claim of type `route`, published by its provisioner.
     ClaimKey(String),
 }
 
-/// How a Workload is replaced and stopped.
+/// Update strategy and termination of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Lifecycle {
-    /// What is run in each container before it is stopped.
+    /// Command to run in each container before it is stopped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_command: Vec<String>,
-    /// How long it may take to stop; the runtime's own time if absent.
+    /// Termination grace period in seconds. Defaults to that of the runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_seconds: Option<u32>,
-    /// How a new revision replaces the old one.
+    /// Strategy for replacing the old revision.
     #[serde(default)]
     pub strategy: Strategy,
-    /// Whether it is stopped for now, with everything kept.
+    /// True to stop the Workload and keep its dependencies and data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
 
 impl Lifecycle {
-    /// Whether nothing particular is said.
+    /// True if all fields have their defaults.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What a runtime says of a plan that is stopped for now, once nothing of it runs.
-pub const SUSPENDED: &str = "It is stopped for now; apply it again to go on.";
+/// Message of a suspended plan after everything has stopped.
+pub const SUSPENDED: &str = "Suspended; apply the workload again to resume it.";
 
-/// How a new revision replaces the old one.
+/// Strategy for replacing the old revision.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Strategy {
-    /// The old one stops when the new one is ready.
+    /// The old revision stops when the new one is ready.
     #[default]
     Rolling,
-    /// The old one stops first: both write to the same volume.
+    /// The old revision stops first, because both write to the same volume.
     Recreate,
 }
 
-/// A claim that a plan uses.
+/// Claim that a plan uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Claim {
-    /// The name of the dependency in the Workload.
+    /// Key of the dependency under `resources` of the Workload.
     pub key: String,
-    /// The name of the claim.
+    /// Name of the `ResourceClaim`.
     pub name: String,
-    /// What kind of thing it is.
+    /// Type of the dependency.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Which sort of it.
+    /// Class of the dependency.
     pub class: String,
-    /// The identity of the thing behind it, which everything bears that was made for it.
+    /// ID of the instance behind the claim, as in the label `score.dev/instance` of its objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// The revision of its outputs: a rotated secret is a new revision of the plan.
+    /// Revision of the outputs of the claim. A rotated secret gives the plan a new revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs_revision: Option<String>,
 }
 
-/// How far a runtime is with a plan.
+/// Phase of a plan.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Phase {
-    /// It has not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// It is at work.
+    /// Being started or updated.
     Provisioning,
-    /// It runs, or the job has ended well.
+    /// Running, or a job that has succeeded.
     Ready,
-    /// It runs badly.
+    /// Running with failures.
     Degraded,
-    /// It cannot be run as planned.
+    /// Cannot run as planned.
     Failed,
 }
 
-/// What a runtime says of a plan.
+/// Status of a plan, written by its runtime.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadPlanStatus {
-    /// How far it is.
+    /// Phase of the plan.
     #[serde(default)]
     pub phase: Phase,
-    /// Why, in a word.
+    /// Machine-readable reason for the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Reason")]
     pub reason: Option<Reason>,
-    /// Why, in a neutral sentence that users see.
+    /// Explanation for users. It does not name the technology of the runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The revision that the phase is about. Another one than that of the spec is old news.
+    /// Revision that the phase describes. The status is outdated if it differs from that of the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_revision: Option<String>,
-    /// Where the inventory was made. A runtime that finds another place than its own begins only when the inventory is
-    /// empty; the one that finds its own place here, and another in the spec, takes down what it made and empties it.
+    /// Placement of the inventory. After a move, the runtime of this placement deletes everything in the inventory and
+    /// empties it; only then does the runtime of the new placement start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// What else the runtime has to say.
+    /// Further conditions of the runtime.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// Everything that was made, written down before it is made. An empty list is written too: it hands over.
+    /// Everything that the runtime created for the plan, recorded before it is created. An empty list completes a move.
     #[serde(default)]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub inventory: Vec<InventoryItem>,
-    /// Where exactly it runs, for platform engineers.
+    /// Location where the Workload runs, for platform engineers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placed_on: Option<String>,
 }
 
-/// Something that a runtime made.
+/// Object that a runtime created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct InventoryItem {
-    /// What it is, in the words of the runtime.
+    /// Kind of the object, as defined by the runtime.
     pub kind: String,
-    /// Its name there.
+    /// Name of the object.
     pub name: String,
-    /// Its identity there, once it is known.
+    /// ID of the object, after the runtime has assigned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
-/// The scheme of a request.
-// It stands in for `Scheme`, which has no schema of its own.
+/// URL scheme of the request.
+// Schema of `Scheme`, which has none of its own.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 #[schemars(rename_all = "UPPERCASE")]
 enum HttpScheme {
-    /// Without encryption.
+    /// HTTP.
     Http,
-    /// With TLS.
+    /// HTTP over TLS.
     Https,
 }
 
-/// The protocol of a port.
-// It stands in for `Protocol`, which has no schema of its own.
+/// Protocol of the port.
+// Schema of `Protocol`, which has none of its own.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 #[schemars(rename_all = "UPPERCASE")]
 enum PortProtocol {
-    /// Streams.
+    /// TCP.
     Tcp,
-    /// Datagrams.
+    /// UDP.
     Udp,
 }
 
-/// What a container has reached.
-// It stands in for `Ready`, which has no schema of its own.
+/// State of a container.
+// Schema of `Ready`, which has none of its own.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 #[schemars(rename_all = "lowercase")]
 enum Reached {
-    /// It runs.
+    /// Running.
     Started,
-    /// Its probe succeeds.
+    /// Its readiness probe succeeds.
     Healthy,
-    /// It has ended well.
+    /// Exited with code 0.
     Complete,
 }

@@ -1,4 +1,4 @@
-//! `PlatformPolicy`: what the platform prescribes and forbids.
+//! `PlatformPolicy`: defaults, limits and allow lists for Workloads.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{claim::DeprovisionPolicy, crd::score, plan::Amounts};
 
-/// What the platform prescribes and forbids to the Workloads that it selects. Any number of policies may select the
-/// same Workload: of defaults the highest priority counts, of limits the smallest, of lists what all of them allow.
+/// Defaults, limits and allow lists for the Workloads that it selects. If several policies select a Workload, the
+/// default with the highest priority, the smallest limits and the intersection of the lists apply.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "score.dev", version = "v1b1", kind = "PlatformPolicy")]
 #[kube(status = "PlatformPolicyStatus", shortname = "spolicy", category = "score-platform")]
@@ -25,59 +25,59 @@ use crate::{claim::DeprovisionPolicy, crd::score, plan::Amounts};
 #[kube(derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct PlatformPolicySpec {
-    /// Where several policies give the same default, the highest counts; then the first by name.
+    /// Priority of the defaults. If several policies set a default, the highest priority wins, then the first name.
     #[serde(default)]
     pub priority: i32,
-    /// The namespaces it is about, by their labels; all if absent.
+    /// Label selector of namespaces. Absent selects all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<LabelSelector>,
-    /// The Workloads it is about, by their labels; all if absent.
+    /// Label selector of Workloads. Absent selects all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload_selector: Option<LabelSelector>,
-    /// Whether a violation blocks, or is only counted.
+    /// Mode of the policy: Enforce or Audit.
     #[serde(default)]
     pub mode: Mode,
-    /// What is filled in where the author says nothing.
+    /// Defaults for fields that the Score file does not set.
     #[serde(default, skip_serializing_if = "Defaults::is_empty")]
     pub defaults: Defaults,
-    /// What must not be exceeded.
+    /// Limits per Workload.
     #[serde(default, skip_serializing_if = "Limits::is_empty")]
     pub limits: Limits,
-    /// What may be used; a list that is absent allows everything.
+    /// Allow lists. An absent list allows everything.
     #[serde(default, skip_serializing_if = "Allow::is_empty")]
     pub allow: Allow,
 }
 
-/// Whether a violation blocks.
+/// Mode of a policy.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Mode {
-    /// The Workload is not run, or not changed, until it is mended.
+    /// A Workload that violates the policy is neither started nor changed.
     #[default]
     Enforce,
-    /// It is only counted.
+    /// Violations are only counted.
     Audit,
 }
 
-/// What is filled in where the author says nothing.
+/// Defaults for fields that the Score file does not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Defaults {
-    /// The profile.
+    /// Profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The least each container needs.
+    /// Resource requests of each container.
     #[serde(default, skip_serializing_if = "Amounts::is_empty")]
     pub requests: Amounts,
-    /// The most each container may use.
+    /// Resource limits of each container.
     #[serde(default, skip_serializing_if = "Amounts::is_empty")]
     pub limits: Amounts,
-    /// The class of resources, by their type.
+    /// Class of dependencies, by type.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 256))]
     pub classes: BTreeMap<String, String>,
-    /// What becomes of dependencies that nobody wants any more.
+    /// Policy for dependencies after their last claim is deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DeprovisionPolicy")]
     pub deprovision: Option<DeprovisionPolicy>,
@@ -88,93 +88,93 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// Whether nothing is filled in.
+    /// True if no default is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What must not be exceeded.
+/// Limits per Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Containers of one Workload.
+    /// Maximum number of containers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containers: Option<u32>,
-    /// Processor time of all containers of one Workload together.
+    /// Maximum CPU of all containers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = score::amount_pattern("cpu")))]
     pub cpu: Option<String>,
-    /// Memory of all containers of one Workload together.
+    /// Maximum memory of all containers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = score::amount_pattern("memory")))]
     pub memory: Option<String>,
-    /// Dependencies of one Workload.
+    /// Maximum number of dependencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<u32>,
 }
 
 impl Limits {
-    /// Whether there are none.
+    /// True if no limit is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What may be used.
+/// Allow lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Allow {
-    /// Where images may come from, such as `registry.example.org/shop`; whole parts of the path count.
+    /// Image registries, with an optional path such as `registry.example.org/shop`. Paths match by whole segments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(length(min = 1)))]
     pub registries: Option<Vec<String>>,
-    /// The resources that may be asked for.
+    /// Dependencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<AllowedResource>>,
-    /// The profiles that may be used.
+    /// Profiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(inner(length(min = 1)))]
     pub profiles: Option<Vec<String>>,
 }
 
 impl Allow {
-    /// Whether everything may be used.
+    /// True if everything is allowed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A resource that may be asked for.
+/// Dependency that is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AllowedResource {
-    /// Its type.
+    /// Type of the dependency.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Its class; any if absent.
+    /// Class of the dependency. Absent allows any class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The id under which it is shared; any or none if absent. A `*` at the end stands for any rest.
+    /// ID under which the dependency is shared; a trailing `*` matches any suffix. Absent allows any ID, or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
-/// What came of a policy.
+/// Status of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlatformPolicyStatus {
-    /// `Accepted`: whether the policy can be applied as it is written.
+    /// Condition `Accepted`: true if the policy is valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// The policy as it was last accepted. It stays in force while the spec has faults.
+    /// Last accepted spec. It stays in force while the current one is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<Box<PlatformPolicySpec>>,
-    /// How many Workloads it selects.
+    /// Number of Workloads that the policy selects.
     #[serde(default)]
     pub matched: u32,
-    /// How many of them violate it.
+    /// Number of selected Workloads that violate the policy.
     #[serde(default)]
     pub violating: u32,
-    /// The generation of the policy that this status is about.
+    /// Generation of the policy that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }

@@ -1,32 +1,32 @@
-//! How objects name each other.
+//! References between objects.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A Workload of the same namespace.
+/// Reference to a Workload in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRef {
-    /// Its name.
+    /// Name of the Workload.
     pub name: String,
-    /// Its uid: another Workload that later bears the same name is not meant.
+    /// UID of the Workload. A later Workload with the same name is not meant.
     pub uid: String,
 }
 
-/// Where something runs.
+/// Placement of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Placement {
-    /// The kind of runtime.
+    /// Name of the runtime class.
     pub runtime_class: String,
-    /// Which one of that kind, as the platform's document calls it.
+    /// ID of the backend in the orchestrator config.
     pub backend_id: String,
 }
 
-/// One key of a Secret of the same namespace.
+/// Reference to a key of a Secret in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct SecretKeyRef {
-    /// The name of the Secret.
+    /// Name of the Secret.
     pub name: String,
-    /// The key in it.
+    /// Key in the Secret.
     pub key: String,
 }

@@ -1,4 +1,4 @@
-//! `Workload`, the one kind that users write.
+//! `Workload`: the kind that users write.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,9 @@ use crate::{
     crd, label,
 };
 
-/// A workload in the words of Score: what runs, which ports it offers, and what it depends on. The platform decides
-/// where it runs and provides what it depends on.
+/// Score workload: containers, ports and dependencies. The platform selects its backend and provides its dependencies.
 ///
-/// It is kept as it was written. [`Workload::document`] is what the validator reads; only what it accepts has types.
+/// It is stored as written. The validator reads [`Workload::document`]; only a valid document is deserialized into types.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(group = "score.dev", version = "v1b1", kind = "Workload", namespaced, status = "WorkloadStatus")]
 #[kube(shortname = "swl", category = "score")]
@@ -44,44 +43,44 @@ impl JsonSchema for WorkloadSpec {
     }
 }
 
-/// How a Workload fares.
+/// Status of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadStatus {
-    /// Where the workload can be reached; absent while that is not known.
+    /// URL of the workload. Absent while it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// `InputsValid`, `ClaimsReady`, `RuntimeReady`, and `Ready`, which is all of them.
+    /// Conditions `InputsValid`, `ClaimsReady` and `RuntimeReady`, and their conjunction `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// What the workload depends on, one line each.
+    /// Status of each dependency.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key"]))]
     pub claims: Vec<ClaimSummary>,
-    /// The generation of the spec that this status is about.
+    /// Generation of the Workload that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// How one dependency fares.
+/// Status of a dependency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClaimSummary {
-    /// Its name under `resources`.
+    /// Key of the dependency under `resources`.
     pub key: String,
-    /// How far it is.
+    /// Phase of the claim.
     pub phase: Phase,
-    /// Why, in a word.
+    /// Machine-readable reason for the phase.
     pub reason: Reason,
-    /// Why, in a sentence.
+    /// Explanation for users.
     pub message: String,
-    /// Whether its outputs can be used.
+    /// True if its outputs are complete.
     pub outputs_available: bool,
 }
 
 impl Workload {
-    /// The Score document that this object holds.
+    /// Score document of this object.
     pub fn document(&self) -> Json {
         let mut metadata = self.spec.0.get("metadata").and_then(Json::as_object).cloned().unwrap_or_default();
         metadata.insert("name".to_owned(), json!(self.metadata.name));
@@ -98,15 +97,15 @@ impl Workload {
         Json::Object(document)
     }
 
-    /// The object that holds a valid Score document.
+    /// Object of a valid Score document.
     pub fn of_document(document: &orchestra_score::Workload) -> Self {
         let mut metadata = document.metadata.extra.clone();
-        // Labels that an object cannot have stay where the author put them.
+        // Labels that are not valid on an object stay in the spec.
         let labels = metadata.get("labels").and_then(label::of_object);
         if labels.is_some() {
             metadata.remove("labels");
         }
-        // An object cannot tell empty annotations from none.
+        // Empty and absent annotations are the same on an object.
         let annotations = document.metadata.annotations.clone().filter(|annotations| !annotations.is_empty());
         if document.metadata.annotations.is_some() && annotations.is_none() {
             metadata.insert("annotations".to_owned(), json!({}));

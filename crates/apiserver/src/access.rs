@@ -1,7 +1,7 @@
-//! Who asks, and what they may do.
+//! Authentication and authorisation of requests.
 //!
-//! Every request passes [`authenticate`] and [`authorise`] before anything is read. Whoever is known may do everything
-//! so far; roles take their place in [`authorise`].
+//! Every request passes [`authenticate`] and [`authorise`] before its body is read. An authenticated user may do
+//! everything so far; roles belong in [`authorise`].
 
 use axum::http::Extensions;
 
@@ -10,30 +10,30 @@ use crate::{
     status::Status,
 };
 
-/// Who asks.
+/// Authenticated user of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The name of the user.
+    /// User name.
     pub name: String,
-    /// The groups of the user.
+    /// Groups.
     pub groups: Vec<String>,
 }
 
 impl Caller {
-    /// The administrator.
+    /// Administrator of the server.
     pub fn admin() -> Self {
         Self { name: "admin".to_owned(), groups: vec!["system:masters".to_owned()] }
     }
 }
 
-/// Finds out who asks. Whoever accepts connections puts a [`Caller`] beside each request it could tell the caller of.
+/// User of a request. The listener adds a [`Caller`] as an extension of each authenticated request.
 pub fn authenticate(extensions: &Extensions) -> Option<&Caller> {
     extensions.get()
 }
 
-/// Decides whether a caller may do what it asks for.
+/// Authorises a request.
 pub fn authorise(caller: Option<&Caller>, route: &Route) -> Result<(), Status> {
-    // Strangers learn that the server lives and how old it is.
+    // Health and version are public.
     let public = matches!(route, Route::Other(Other::Health | Other::Ping | Other::Version));
     if caller.is_some() || public { Ok(()) } else { Err(Status::unauthorized()) }
 }

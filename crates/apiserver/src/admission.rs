@@ -1,13 +1,17 @@
-//! What the state of the rest of the cluster forbids: the last step before the store.
+//! Admission: checks against the state of other objects, the last step before the store.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{kinds::builtin, status::Status, verbs::Call};
+use crate::{
+    kinds::builtin,
+    status::{Cause, Status},
+    verbs::Call,
+};
 
 /// Namespaces that cannot be deleted.
 pub(crate) const PERMANENT: [&str; 3] = ["default", "kube-system", "kube-public"];
 
-/// Objects are created only in a namespace that is there to stay, and of a kind that is.
+/// Refuses new objects in a namespace or of a kind that is missing or terminating.
 pub(crate) fn create(call: &Call<'_>, object: &Value) -> Result<(), Status> {
     let kind = call.kind();
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -26,19 +30,17 @@ pub(crate) fn create(call: &Call<'_>, object: &Value) -> Result<(), Status> {
     if found["metadata"].get("deletionTimestamp").is_some() {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
-        return Err(Status::forbidden(kind, name, why).with(
-            "causes",
-            json!([{
-                "reason": "NamespaceTerminating",
-                "message": format!("namespace {namespace} is being terminated"),
-                "field": "metadata.namespace",
-            }]),
-        ));
+        let cause = Cause {
+            field: Some("metadata.namespace".to_owned()),
+            message: format!("namespace {namespace} is being terminated"),
+            reason: "NamespaceTerminating",
+        };
+        return Err(Status::forbidden(kind, name, why).with_causes([cause]));
     }
     Ok(())
 }
 
-/// The namespaces that everything else relies on stay.
+/// Refuses the deletion of permanent namespaces.
 pub(crate) fn delete(call: &Call<'_>, object: &Value) -> Result<(), Status> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     if &*call.kind().resource == builtin::NAMESPACES && PERMANENT.contains(&name) {

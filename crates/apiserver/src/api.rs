@@ -1,4 +1,4 @@
-//! The server: its parts, and how they are put together.
+//! Composition root of the server.
 
 use std::sync::{
     Arc, Mutex, PoisonError, RwLock,
@@ -16,11 +16,11 @@ use crate::{
     http,
     kinds::{Kind, builtin, registry::Registry},
     ledger::{self, Ledger},
-    record::Record,
     store::{Key, Store, StoreError},
+    stored_object::StoredObject,
 };
 
-/// An embedded Kubernetes-style API. Clones share it.
+/// Embedded Kubernetes-style API. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Api(Arc<Inner>);
 
@@ -28,19 +28,19 @@ pub struct Api(Arc<Inner>);
 struct Inner {
     ledger: Ledger,
     registry: RwLock<Arc<Registry>>,
-    /// One at a time builds a new registry.
+    /// Serialises rebuilds of the registry.
     building: Mutex<()>,
     clock: Clock,
     stop: watch::Sender<bool>,
     unfinished: AtomicBool,
 }
 
-/// What can be chosen.
+/// Options of the server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The time of day.
+    /// Clock.
     pub clock: Clock,
-    /// How much history is kept, and how much is taken at once.
+    /// Limits of the history and of queued writes.
     pub ledger: ledger::Options,
 }
 
@@ -51,8 +51,8 @@ impl Default for Options {
 }
 
 impl Api {
-    /// Opens a server over a store, and starts what goes on in the background: collecting garbage, emptying
-    /// namespaces, accepting definitions. Needs a Tokio runtime.
+    /// Opens a server over a store, and starts its background tasks: garbage collector, namespace controller,
+    /// definition controller. Needs a Tokio runtime.
     pub async fn open(store: impl Store, options: Options) -> Result<Self, StoreError> {
         let ledger = Ledger::open(store, options.ledger)?;
         let api = Self(Arc::new(Inner {
@@ -70,17 +70,17 @@ impl Api {
         Ok(api)
     }
 
-    /// The API for callers from outside: who they are must be in the request, as [`Caller`].
+    /// Router for external clients: each request needs its [`Caller`] as an extension.
     pub fn router(&self) -> Router {
         Router::new().fallback(http::handle).with_state(self.clone())
     }
 
-    /// The API for callers of our own process, who all are this one.
+    /// Router for clients in this process, which all act as this caller.
     pub fn router_for(&self, caller: Caller) -> Router {
         self.router().layer(Extension(caller))
     }
 
-    /// Ends all watches and the background work; what is written stays.
+    /// Ends all watches and background tasks. Writes are durable already.
     pub fn stop(&self) {
         self.0.stop.send_replace(true);
     }
@@ -89,23 +89,23 @@ impl Api {
     pub(crate) fn stopped(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut stop = self.0.stop.subscribe();
         async move {
-            // An error means that the server is gone altogether.
+            // An error means that the server was dropped.
             let _ = stop.wait_for(|stop| *stop).await;
         }
     }
 
-    /// Whether [`stop`](Self::stop) was called.
+    /// True if [`stop`](Self::stop) was called.
     pub(crate) fn is_stopped(&self) -> bool {
         *self.0.stop.borrow()
     }
 
-    /// Something in the background could not be done; it is tried again soon.
-    pub(crate) fn come_back(&self) {
+    /// Requests a retry of failed background work.
+    pub(crate) fn request_retry(&self) {
         self.0.unfinished.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something is to be tried again.
-    pub(crate) fn take_unfinished(&self) -> bool {
+    /// Takes the request for a retry; true if there was one.
+    pub(crate) fn take_retry_request(&self) -> bool {
         self.0.unfinished.swap(false, Ordering::Relaxed)
     }
 
@@ -117,12 +117,12 @@ impl Api {
         &self.0.clock
     }
 
-    /// The kinds that are served now.
+    /// Currently served kinds.
     pub(crate) fn registry(&self) -> Arc<Registry> {
         Arc::clone(&self.0.registry.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Learns the definitions in the store. Called after each change of one, before it is answered.
+    /// Rebuilds the registry from the stored definitions. Called after each change of one, before the response.
     pub(crate) fn refresh(&self) {
         let _building = self.0.building.lock().unwrap_or_else(PoisonError::into_inner);
         let previous = self.registry();
@@ -133,15 +133,15 @@ impl Api {
             .map(|listed| listed.objects)
             .unwrap_or_default()
             .iter()
-            .map(|(_, object)| Record { revision: object.revision, bytes: &object.value }.stored())
+            .map(|(_, object)| StoredObject { revision: object.revision, bytes: &object.value }.stored())
             .collect();
         let registry = Arc::new(Registry::build(&definitions, &previous, self.0.ledger.revision()));
         *self.0.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
     }
 
-    /// An object of a kind, as that kind shows it.
+    /// Object of a kind, converted to its version.
     pub(crate) fn read(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Value> {
         let object = self.0.ledger.get(&Key::new(&kind.resource, namespace, name))?;
-        Some(Record { revision: object.revision, bytes: &object.value }.object(kind))
+        Some(StoredObject { revision: object.revision, bytes: &object.value }.object(kind))
     }
 }

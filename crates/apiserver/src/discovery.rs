@@ -1,4 +1,4 @@
-//! What this server serves, told to clients: versions, groups, resources, documents; and that it lives.
+//! Discovery documents, version and health.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ use crate::{
     status::Status,
 };
 
-/// The version of Kubernetes whose behaviour this server has.
+/// Version of Kubernetes that this server follows.
 const VERSION: (&str, &str, &str) = ("1", "36", "v1.36.4");
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -32,7 +32,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// Answers a request that is not about objects.
 pub(crate) fn answer(api: &Api, what: &Other, parts: &Parts) -> Response {
     let registry = api.registry();
-    // The real server hands the groups of CRDs to a handler that does not look at the method.
+    // The real server's handler of CRD groups ignores the method.
     let custom = match what {
         Other::Group(group) | Other::Resources(group, _) => {
             registry.kinds().iter().any(|kind| kind.custom && kind.group == *group)
@@ -195,7 +195,7 @@ fn aggregated(registry: &Registry, groups: &[(String, Vec<String>)], headers: &H
 }
 
 fn described(kind: &Kind) -> Value {
-    // Built-in kinds do not repeat the group and version that they stand under.
+    // Built-in kinds do not repeat their group and version.
     let (group, version) = if kind.custom { (&*kind.group, &*kind.version) } else { ("", "") };
     let response_kind = json!({"group": group, "version": version, "kind": kind.kind});
     let mut resource = json!({
@@ -236,9 +236,9 @@ fn documents(registry: &Registry, headers: &HeaderMap) -> Response {
     response
 }
 
-/// The old description of the API, which says nothing of any kind. kubectl reads it for what has no newer one (a
-/// `List`, a kind that is not served), and goes on without it when the kind is not there. It comes as protobuf, the
-/// one form that kubectl asks for: field 1, `swagger`, is "2.0".
+/// Empty `OpenAPI` v2 document. kubectl reads it for kinds without a v3 document (a `List`, a kind that is not served),
+/// and continues without the kind if it is missing. Protobuf, the only format that kubectl requests: field 1,
+/// `swagger`, is "2.0".
 fn old_document() -> Response {
     const DOCUMENT: &[u8] = b"\x0a\x032.0";
     const MEDIA: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -261,7 +261,7 @@ fn document_bytes(registry: &Registry, group: &str, version: &str) -> Vec<u8> {
     codec::encode(&openapi::document(group, version, &kinds))
 }
 
-/// A response that a client keeps until its tag changes.
+/// Response with an `ETag`, which clients cache.
 fn tagged(bytes: Vec<u8>, media: &'static str, headers: &HeaderMap) -> Response {
     let tag = format!("\"{}\"", hash(&bytes));
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
@@ -283,7 +283,7 @@ fn hash(bytes: &[u8]) -> String {
     for half in 0u8..2 {
         let mut hasher = DefaultHasher::new();
         (half, bytes).hash(&mut hasher);
-        // Writing to a string does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{:016X}", hasher.finish());
     }
     text

@@ -1,17 +1,17 @@
-//! The one order of all changes.
+//! Total order of all changes.
 //!
-//! Everything that is written goes through one thread, which gives each change its number, keeps a batch of them in
-//! the [store](crate::store) with a single sync, makes them visible, and only then answers the writers:
+//! One writer thread assigns each change its revision, commits a batch of them to the [store](crate::store) with a single
+//! sync, makes them visible, and only then answers the writers:
 //!
 //! ```text
-//!  writers ──► queue ──► number, check ──► store.commit (one sync for all) ──► state and events ──► answers
+//!  writers ──► queue ──► revision, precondition ──► store.commit (one sync) ──► state and events ──► answers
 //!                                                                                     │
 //!                                                                      readers, lists, watchers
 //! ```
 //!
-//! So writers that come together share a sync, whoever was answered finds its write in every read, and all watchers
-//! see the same changes in the same order. The live state is in memory. Each object keeps its versions for as long
-//! as the events that made them, so that a list can be read as of a recent revision while writing goes on.
+//! Concurrent writers share a sync, an answered write is in every later read, and all watchers get the same changes in
+//! the same order. The live state is in memory. Each object keeps its versions for as long as the events that made them,
+//! so that a list can be read as of a recent revision while writing goes on.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -28,16 +28,16 @@ use tokio::sync::{oneshot, watch};
 
 use crate::store::{Change, Key, Object, Revision, Store, StoreError};
 
-/// How much a ledger keeps and takes at once.
+/// Limits of a ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Events that are kept for watchers that come late; older ones are forgotten.
+    /// Events kept for late watchers; older ones are dropped.
     pub events: usize,
-    /// Bytes of content that those events may hold; beyond that only the last [`LEAST_EVENTS`] are kept.
+    /// Bytes of content in those events; beyond that only the last [`MIN_EVENTS`] are kept.
     pub bytes: usize,
-    /// Writes that may wait; more are refused.
+    /// Length of the queue of writes; more are refused.
     pub queue: usize,
-    /// Writes that share one sync.
+    /// Writes per sync.
     pub batch: usize,
 }
 
@@ -47,78 +47,78 @@ impl Default for Options {
     }
 }
 
-/// Events that are kept however large they are, so that a watcher can follow writers of large objects.
-pub const LEAST_EVENTS: usize = 100;
+/// Events kept regardless of their size, so that a watcher can keep up with writers of large objects.
+pub const MIN_EVENTS: usize = 100;
 
-/// What must be so for a write to take place.
+/// Precondition of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// There is no such object.
+    /// The object does not exist.
     Absent,
-    /// The object is as this change wrote it.
+    /// The object has this revision.
     At(Revision),
 }
 
-/// Why a write did not take place.
+/// Error of a write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The object is not as expected: it is as this change wrote it, or absent.
+    /// The precondition failed: the object has this revision, or does not exist.
     #[error("the object has changed")]
     Conflict(Option<Revision>),
-    /// More writes are waiting than are taken.
+    /// The queue of writes is full.
     #[error("too many writes are waiting")]
     Busy,
-    /// The store could not keep it. Nothing was changed.
+    /// The store failed. Nothing was changed.
     #[error("{0}")]
     Store(String),
-    /// The object is larger than any that is kept.
+    /// The object is too large.
     #[error("the object is too large")]
     TooLarge,
-    /// The ledger has ended.
+    /// The ledger is closed.
     #[error("the ledger has ended")]
     Ended,
 }
 
-/// The events after this revision are no longer kept; list again.
+/// The events after this revision are dropped; the client has to list again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too old: events before revision {oldest} are no longer kept")]
 pub struct TooOld {
-    /// The oldest revision from which events can still be had.
+    /// Oldest revision with available events.
     pub oldest: Revision,
 }
 
-/// Something that happened to an object.
+/// Change of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The change.
     pub revision: Revision,
     /// The object.
     pub key: Key,
-    /// Its content from now on; `None` if it is gone.
+    /// New content; `None` if deleted.
     pub value: Option<Bytes>,
-    /// Its content before; `None` if it is new.
+    /// Previous content; `None` if created.
     pub previous: Option<Bytes>,
 }
 
 impl Event {
-    /// The content that goes with it. What two events share counts twice.
+    /// Bytes of both contents. Content shared by two events counts twice.
     fn size(&self) -> usize {
         [&self.value, &self.previous].into_iter().flatten().map(Bytes::len).sum()
     }
 }
 
-/// A version of an object: the change, and the content since then.
+/// Version of an object: revision and content.
 type Version = (Revision, Option<Bytes>);
 
 #[derive(Debug)]
 struct State {
     revision: Revision,
-    /// The versions of each object, the newest last.
+    /// Versions of each object, newest last.
     objects: BTreeMap<Key, Vec<Version>>,
     events: VecDeque<Arc<Event>>,
-    /// What the events hold; see [`Event::size`].
+    /// Total size of the events; see [`Event::size`].
     bytes: usize,
-    /// Events up to this revision are no longer kept.
+    /// Events up to this revision are dropped.
     forgotten: Revision,
 }
 
@@ -129,7 +129,7 @@ struct Request {
     answer: oneshot::Sender<Result<Revision, WriteError>>,
 }
 
-/// The one order of all changes, and the state they lead to. Clones share it.
+/// Total order of all changes, and the current state. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     state: Arc<RwLock<State>>,
@@ -140,18 +140,18 @@ pub struct Ledger {
 /// Objects of one resource at one revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// As of this change.
+    /// Revision of the list.
     pub revision: Revision,
-    /// By namespace and name.
+    /// Objects, by namespace and name.
     pub objects: Vec<(Key, Object)>,
-    /// Whether there are more after the last one.
+    /// True if more objects follow.
     pub more: bool,
-    /// How many more.
+    /// Number of further objects.
     pub remaining: usize,
 }
 
 impl Ledger {
-    /// Loads what a store holds, and starts to take writes.
+    /// Loads the content of a store, and starts the writer thread.
     pub fn open(store: impl Store, options: Options) -> Result<Self, StoreError> {
         let contents = store.load()?;
         let objects = contents
@@ -176,7 +176,7 @@ impl Ledger {
         Ok(Self { state, queue, latest })
     }
 
-    /// Writes an object, or removes it, if it is as expected. The answer comes when the change is safe and visible.
+    /// Writes or removes an object if the precondition holds. Returns when the change is durable and visible.
     pub async fn write(
         &self,
         key: Key,
@@ -191,18 +191,17 @@ impl Ledger {
         }
     }
 
-    /// The last change.
+    /// Last revision.
     pub fn revision(&self) -> Revision {
         read(&self.state).revision
     }
 
-    /// An object as it is now.
+    /// Current version of an object.
     pub fn get(&self, key: &Key) -> Option<Object> {
         current(read(&self.state).objects.get(key)?)
     }
 
-    /// Objects of a resource (in one namespace, or in all), at most `limit`, after a key if one is given, as of a
-    /// revision or of now.
+    /// At most `limit` objects of a resource, in one namespace or in all, after a key if given, at a revision or now.
     pub fn list(
         &self,
         resource: &str,
@@ -246,12 +245,12 @@ impl Ledger {
         if after < state.forgotten {
             return Err(TooOld { oldest: state.forgotten });
         }
-        // Revisions have no gaps, so the place of an event follows from its number.
+        // Revisions have no gaps, so the index of an event follows from its revision.
         let skip = usize::try_from(after.0 - state.forgotten.0).unwrap_or(usize::MAX);
         Ok(state.events.iter().skip(skip).take(limit).cloned().collect())
     }
 
-    /// Waits until there is a change after a revision. `false` if there will be none any more.
+    /// Waits for a change after a revision. `false` if the ledger is closed.
     pub async fn changed(&self, after: Revision) -> bool {
         self.latest.clone().wait_for(|latest| *latest > after).await.is_ok()
     }
@@ -276,7 +275,7 @@ impl<S: Store> Writer<S> {
     fn write(&mut self, requests: Vec<Request>) {
         let (accepted, refused) = self.decide(requests);
         for (answer, error) in refused {
-            // A writer that went away does not need the answer.
+            // The writer may have been cancelled.
             let _ = answer.send(Err(error));
         }
         let Some(last) = accepted.last().map(|(change, _)| change.revision) else { return };
@@ -299,7 +298,7 @@ impl<S: Store> Writer<S> {
         }
     }
 
-    /// Numbers the requests whose expectation holds, each against the state that those before it will leave.
+    /// Assigns revisions to the requests whose precondition holds after all requests before them.
     #[expect(clippy::type_complexity, reason = "two lists, used once")]
     fn decide(
         &self,
@@ -322,7 +321,7 @@ impl<S: Store> Writer<S> {
                 Expected::Absent => now.is_none(),
                 Expected::At(revision) => now == Some(revision),
             };
-            // To remove what is not there is no change.
+            // The removal of an absent object is no change.
             if !holds || (now.is_none() && value.is_none()) {
                 refused.push((answer, WriteError::Conflict(now)));
                 continue;
@@ -349,19 +348,18 @@ impl State {
         };
         self.bytes += event.size();
         self.events.push_back(Arc::new(event));
-        while self.events.len() > keep.events || (self.bytes > keep.bytes && self.events.len() > LEAST_EVENTS)
-        {
+        while self.events.len() > keep.events || (self.bytes > keep.bytes && self.events.len() > MIN_EVENTS) {
             let Some(event) = self.events.pop_front() else { break };
             self.bytes -= event.size();
             self.forget(&event);
         }
     }
 
-    /// Drops the versions that an event made superfluous, together with the event.
+    /// Drops the versions that are not needed without this event.
     fn forget(&mut self, event: &Event) {
         self.forgotten = event.revision;
         if let Some(versions) = self.objects.get_mut(&event.key) {
-            // The version as of the oldest revision that can still be read, and all later ones, stay.
+            // The version at the oldest readable revision, and all later ones, stay.
             let oldest = versions.iter().rposition(|(revision, _)| *revision <= event.revision).unwrap_or(0);
             versions.drain(..oldest);
             if matches!(versions.as_slice(), [(_, None)]) {
@@ -381,7 +379,7 @@ fn as_of(versions: &[Version], revision: Revision) -> Option<Object> {
     current(versions.get(..=version)?)
 }
 
-/// A panic while the lock was held leaves the state as it was between two changes at worst.
+/// A panic under the lock leaves the state between two changes, so a poisoned lock is usable.
 fn read(state: &RwLock<State>) -> RwLockReadGuard<'_, State> {
     state.read().unwrap_or_else(PoisonError::into_inner)
 }

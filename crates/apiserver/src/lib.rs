@@ -1,63 +1,60 @@
-//! A small Kubernetes-style API over a durable store: the platform of a laptop, a CI job and every test.
+//! Embedded Kubernetes-style API over a durable store, for laptops, CI and tests.
 //!
-//! One axum [`Router`](axum::Router) serves any custom resource definition and a few built-in kinds. Controllers talk
-//! to it through an ordinary client and cannot tell it from a cluster. It is a subset that is true where it answers
-//! and says so where it does not: no pods, no webhooks, no admission policies, no quota, no scale subresource,
-//! dependents are deleted in the background only. It knows none of our own kinds.
+//! One axum [`Router`](axum::Router) serves any custom resource definition and a few built-in kinds. Controllers use it
+//! through an ordinary client, as they use a cluster. It is a subset: no pods, no webhooks, no admission policies, no
+//! quota, no scale subresource; dependents are deleted in the background only. It knows none of our own kinds.
 //!
 //! # One PATCH, from the socket to the watchers
 //!
 //! `PATCH /apis/score.dev/v1b1/namespaces/default/workloads/hello?fieldManager=cli`, a server-side apply:
 //!
-//! 1. `serve/server.rs` accepts the connection, `serve/connection.rs` speaks TLS and HTTP with it, and
-//!    `serve/caller.rs` reads who holds the client certificate. A client in our own process starts at the next step.
-//! 2. `http/mod.rs` takes the request: `http/route.rs` finds what the path means in the table of kinds
-//!    (`kinds/registry.rs`), and `access.rs` decides who asks and whether they may: **authenticate → authorise**.
-//! 3. `verbs/mod.rs` picks the verb and the form of the answer (`http/negotiate.rs`, `http/query.rs`);
+//! 1. The listener (`crates/serve`) accepts the connection and passes the holder of the client certificate as an
+//!    extension of the request. A client in our own process starts at the next step.
+//! 2. `http/mod.rs` takes the request: `http/route.rs` looks the path up in the table of kinds (`kinds/registry.rs`), and
+//!    `access.rs` checks the user: **authenticate → authorise**.
+//! 3. `verbs/mod.rs` selects the verb and the form of the answer (`http/negotiate.rs`, `http/query.rs`);
 //!    `http/body.rs` reads the body, bounded in size and time.
-//! 4. `verbs/patch.rs` reads the object as it is from the ledger (`ledger.rs`, unpacked by `record.rs`), decodes the
-//!    body (`json/yaml.rs`, `objects/decode.rs`), and asks `fields/apply.rs` for the merged object: who owns which
-//!    field, what is given back, what conflicts.
-//! 5. `verbs/update.rs` completes it: defaults (`schema/defaults.rs`), the fields that are the server's own
-//!    (`objects/lifecycle.rs`: generation, uid, status kept apart), and checks it: metadata (`names/metadata.rs`),
-//!    schema (`schema/validate.rs`), rules in CEL (`cel/rules.rs`). A new object is **admitted** first: `admission.rs`.
-//! 6. If nothing changed, nothing is written. Otherwise `record.rs` packs the object and the ledger **stores** it: the
-//!    one writer thread gives it its number, `store/redb.rs` syncs it together with all writes that came meanwhile,
-//!    and only then is it visible and answered (`http/answer.rs`).
-//! 7. Every watcher is a cursor in the ledger's order of events. `verbs/watch.rs` wakes up, asks
-//!    `verbs/selection.rs` whether the object begins, goes on or ceases to fit, and writes one line of JSON.
-//! 8. `background/mod.rs` sees the same event: objects without owners go (`background/garbage.rs`), namespaces are
-//!    emptied (`background/namespaces.rs`), definitions are accepted or removed (`background/definitions.rs`).
+//! 4. `verbs/patch.rs` reads the live object from the ledger (`ledger.rs`, unpacked by `stored_object.rs`), decodes the
+//!    body (`json/yaml.rs`, `objects/decode.rs`), and gets the merged object from `managed_fields/apply.rs`: new owners,
+//!    removed fields, conflicts.
+//! 5. `verbs/update.rs` completes it: defaults (`schema/defaults.rs`), the fields of the server
+//!    (`objects/lifecycle.rs`: generation, uid, status kept apart), and validation: metadata
+//!    (`metadata/object_meta.rs`), schema (`schema/validate.rs`), CEL rules (`crates/cel`). A new object is **admitted**
+//!    first: `admission.rs`.
+//! 6. If nothing changed, nothing is written. Otherwise `stored_object.rs` packs the object and the ledger **stores** it:
+//!    its writer thread assigns the revision, `store/redb.rs` syncs it in one batch with concurrent writes, and only then
+//!    is it visible and answered (`http/answer.rs`).
+//! 7. Every watcher is a cursor in the ledger's order of events. `verbs/watch.rs` wakes up, `verbs/selection.rs` decides
+//!    whether the object starts, continues or stops to match, and one line of JSON is written.
+//! 8. `background/mod.rs` gets the same event: objects without owners are deleted (`background/garbage.rs`), namespaces
+//!    are emptied (`background/namespaces.rs`), definitions are accepted or removed (`background/definitions.rs`).
 //!
 //! # The table of kinds
 //!
-//! Built-in kinds (`kinds/builtin.rs`) and those of definitions (`kinds/registry.rs`, checked by `crd/validation.rs`)
-//! are rows of one table and differ only in data. [`Options`] and [`Api`] are the way in; [`serve`] puts it on a socket.
+//! Built-in kinds (`kinds/builtin.rs`) and those of definitions (`kinds/registry.rs`, validated by `crd/validation.rs`)
+//! are rows of one table and differ only in data. [`Options`] and [`Api`] are the entry points.
 
 pub mod access;
 mod admission;
 pub mod api;
 mod background;
-pub mod cel;
 pub mod clock;
 mod crd;
 mod discovery;
-mod field_error;
-mod fields;
 mod http;
 mod json;
 mod kinds;
 pub mod ledger;
-mod names;
+mod managed_fields;
+mod metadata;
 mod objects;
 mod openapi;
 mod patch;
-mod record;
 mod schema;
 mod selectors;
-pub mod serve;
 mod status;
 pub mod store;
+mod stored_object;
 mod table;
 mod verbs;
 

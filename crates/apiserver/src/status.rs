@@ -1,4 +1,4 @@
-//! Refusals: the `Status` objects of the API, with the reasons, codes and words of the real server.
+//! `Status` objects: errors of the API, with the codes and reasons of a real server.
 
 use std::collections::HashSet;
 
@@ -6,40 +6,107 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde_json::{Map, Value, json};
+use orchestra_cel::FieldError;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
-    field_error::FieldError,
     http::{answer, negotiate::Format},
     json,
     kinds::Kind,
 };
 
-/// An answer that is not an object: mostly a refusal.
+/// `Status` of the API: the error of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// The HTTP code.
+    /// HTTP status code.
     pub code: u16,
-    /// A word for programs; empty if the real server gives none.
+    /// Machine-readable reason; empty if the real server gives none.
     pub reason: &'static str,
-    /// A sentence for people.
+    /// Message for people.
     pub message: String,
-    /// What it is about.
-    pub details: Map<String, Value>,
-    /// What the client should know beside the refusal.
+    /// Target of the request; an empty one is sent, too. Boxed, since most results have a `Status` as their error.
+    pub details: Option<Box<Details>>,
+    /// Warnings in the response headers.
     pub warnings: Vec<String>,
-    /// Lists again from here after an expired continue token.
+    /// Token for a client whose continue token expired.
     pub continue_token: Option<String>,
 }
 
+/// `StatusDetails` of the API, with the fields in the order of the real server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    /// Name of the object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Group of the kind.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Kind or plural, as the real server has it for this error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Invalid fields, conflicts and other causes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// Delay before a retry, also sent as the header `Retry-After`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_seconds: Option<u32>,
+}
+
+/// `StatusCause` of the API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// Path of the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// Message for people.
+    pub message: String,
+    /// Machine-readable reason.
+    pub reason: &'static str,
+}
+
+impl From<&FieldError> for Cause {
+    fn from(error: &FieldError) -> Self {
+        Self {
+            field: Some(error.field.clone()),
+            message: error.message.clone(),
+            reason: error.cause.reason(),
+        }
+    }
+}
+
+/// JSON of a [`Status`], with the fields in the order of the real server.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusObject<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: ListMeta<'a>,
+    status: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Details>,
+    code: u16,
+}
+
+/// `ListMeta` of a `Status`.
+#[derive(Serialize)]
+struct ListMeta<'a> {
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    continue_token: Option<&'a str>,
+}
+
 impl Status {
-    /// A refusal without details.
+    /// Status without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
             reason,
             message: message.into(),
-            details: Map::new(),
+            details: None,
             warnings: Vec::new(),
             continue_token: None,
         }
@@ -50,7 +117,7 @@ impl Status {
         Self::new(400, "BadRequest", message)
     }
 
-    /// 401: nobody we know.
+    /// 401: not authenticated.
     pub fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
@@ -61,31 +128,31 @@ impl Status {
             .about(kind, name)
     }
 
-    /// 404: the resource is served, this object is not there.
+    /// 404: the object does not exist.
     pub fn not_found(kind: &Kind, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} {name:?} not found", kind.qualified_plural()))
             .about(kind, name)
     }
 
-    /// 404: the resource is served, but not this part of it.
+    /// 404: no such resource or subresource.
     pub fn no_such_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource")
-            .with("details", json!({}))
+            .with_details(Details::default())
     }
 
     /// 405
     pub fn method_not_allowed() -> Self {
         Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
-            .with("details", json!({}))
+            .with_details(Details::default())
     }
 
-    /// 409: the name is taken.
+    /// 409: an object of this name exists.
     pub fn already_exists(kind: &Kind, name: &str) -> Self {
         Self::new(409, "AlreadyExists", format!("{} {name:?} already exists", kind.qualified_plural()))
             .about(kind, name)
     }
 
-    /// 409: the object is not as the request expects.
+    /// 409: the object does not meet a condition of the request.
     pub fn conflict(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
         Self::new(
             409,
@@ -95,16 +162,21 @@ impl Status {
         .about(kind, name)
     }
 
-    /// 409: the object is not the one that is to be deleted. The real server names the kind here, not the plural.
+    /// 409: failed precondition of a deletion. The real server names the kind here, not the plural.
     pub fn precondition(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
         let qualified =
             if kind.group.is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) };
+        let details = Details {
+            name: name.to_owned(),
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
+            ..Details::default()
+        };
         Self::new(409, "Conflict", format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"))
-            .about(kind, name)
-            .with("kind", json!(kind.kind))
+            .with_details(details)
     }
 
-    /// 409: somebody else was faster.
+    /// 409: a concurrent write.
     pub fn modified(kind: &Kind, name: &str) -> Self {
         Self::conflict(
             kind,
@@ -113,9 +185,9 @@ impl Status {
         )
     }
 
-    /// 422 with one cause for each mistake.
+    /// 422 with one cause for each error.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        // Whichever group an event is written in, it is kept in the core group.
+        // Events of both groups are stored in the core group.
         let group = if group == "events.k8s.io" { "" } else { group };
         let list = match errors {
             [one] => one.to_string(),
@@ -130,17 +202,16 @@ impl Status {
             }
         };
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let mut status = Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {list}"));
-        if !name.is_empty() {
-            status = status.with("name", json!(name));
-        }
-        if !group.is_empty() {
-            status = status.with("group", json!(group));
-        }
-        status.with("kind", json!(kind)).with("causes", causes(errors))
+        Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {list}")).with_details(Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            causes: errors.iter().map(Cause::from).collect(),
+            retry_after_seconds: None,
+        })
     }
 
-    /// 410: the version is no longer kept.
+    /// 410: the resource version is too old.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
@@ -157,129 +228,139 @@ impl Status {
         self
     }
 
-    /// Adds a detail.
+    /// Sets the details.
     #[must_use]
-    pub fn with(mut self, name: &str, value: Value) -> Self {
-        if name != "details" {
-            self.details.insert(name.to_owned(), value);
-        } else if self.details.is_empty() {
-            // An empty `details` is there, without content.
-            self.details.insert(String::new(), Value::Null);
-        }
+    pub fn with_details(mut self, details: Details) -> Self {
+        self.details = Some(Box::new(details));
         self
     }
 
+    /// Adds causes.
+    #[must_use]
+    pub(crate) fn with_causes(mut self, causes: impl IntoIterator<Item = Cause>) -> Self {
+        self.details.get_or_insert_default().causes.extend(causes);
+        self
+    }
+
+    /// Asks the client to retry after some seconds.
+    #[must_use]
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
+        self.details.get_or_insert_default().retry_after_seconds = Some(seconds);
+        self
+    }
+
+    /// Sets the details of an object, by the plural of its kind.
     fn about(self, kind: &Kind, name: &str) -> Self {
-        let mut status = if name.is_empty() { self } else { self.with("name", json!(name)) };
-        if !kind.group.is_empty() {
-            status = status.with("group", json!(kind.group));
-        }
-        status.with("kind", json!(kind.plural))
+        self.with_details(Details {
+            name: name.to_owned(),
+            group: kind.group.clone(),
+            kind: kind.plural.clone(),
+            ..Details::default()
+        })
     }
 
     /// The object.
     pub fn to_value(&self) -> Value {
-        let mut status: Value =
-            self.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        if let Some(Value::Object(details)) = status.get_mut("details") {
-            details.remove("");
-        }
-        status
+        // Strings and numbers always convert.
+        serde_json::to_value(self.object()).unwrap_or_default()
     }
 
-    /// The fields, in the order in which the real server writes them.
-    fn fields(&self) -> Vec<(&'static str, Value)> {
-        let metadata = match &self.continue_token {
-            Some(token) => json!({"continue": token}),
-            None => json!({}),
-        };
-        let mut fields = vec![
-            ("kind", json!("Status")),
-            ("apiVersion", json!("v1")),
-            ("metadata", metadata),
-            ("status", json!("Failure")),
-            ("message", json!(self.message)),
-        ];
-        if !self.reason.is_empty() {
-            fields.push(("reason", json!(self.reason)));
+    fn object(&self) -> StatusObject<'_> {
+        StatusObject {
+            kind: "Status",
+            api_version: "v1",
+            metadata: ListMeta { continue_token: self.continue_token.as_deref() },
+            status: "Failure",
+            message: &self.message,
+            reason: self.reason,
+            details: self.details.as_deref(),
+            code: self.code,
         }
-        if !self.details.is_empty() {
-            fields.push(("details", Value::Object(self.details.clone())));
-        }
-        fields.push(("code", json!(self.code)));
-        fields
     }
 
-    /// The refusal as a response in the form that the client wants.
+    /// Response in the negotiated format.
     pub fn respond(&self, format: Format) -> Response {
         let bytes = if format.yaml {
             json::encode_yaml(&self.to_value()).into_bytes()
         } else if format.pretty {
-            let mut lines = Vec::new();
-            for (name, value) in self.fields() {
-                let text = String::from_utf8_lossy(&written(name, &value, true)).replace('\n', "\n  ");
-                lines.push(format!("  {name:?}: {text}"));
-            }
-            format!("{{\n{}\n}}", lines.join(",\n")).into_bytes()
+            serde_json::to_vec_pretty(&self.object()).unwrap_or_default()
         } else {
-            let mut out = vec![b'{'];
-            for (at, (name, value)) in self.fields().iter().enumerate() {
-                if at > 0 {
-                    out.push(b',');
-                }
-                out.extend(format!("{name:?}:").into_bytes());
-                out.extend(written(name, value, false));
-            }
-            out.extend(b"}\n");
+            // Writing to memory cannot fail.
+            let mut out = serde_json::to_vec(&self.object()).unwrap_or_default();
+            out.push(b'\n');
             out
         };
         let code = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = answer::respond(code, bytes, format, &self.warnings);
-        if let Some(Value::Number(seconds)) = self.details.get("retryAfterSeconds")
-            && let Ok(seconds) = HeaderValue::from_str(&seconds.to_string())
-        {
-            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        if let Some(seconds) = self.details.as_ref().and_then(|details| details.retry_after_seconds) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
     }
 }
 
-/// A field of a `Status` as JSON; details come in the order of the real server.
-fn written(name: &str, value: &Value, pretty: bool) -> Vec<u8> {
-    const ORDER: [&str; 6] = ["name", "group", "kind", "uid", "causes", "retryAfterSeconds"];
-    let encode = if pretty { json::encode_pretty } else { json::encode };
-    let (Value::Object(details), "details") = (value, name) else { return encode(value) };
-    let known = ORDER.iter().filter_map(|name| details.get_key_value(*name));
-    let fields: Vec<String> = known
-        .map(|(name, value)| {
-            let text = String::from_utf8_lossy(&encode(value)).into_owned();
-            if pretty {
-                format!("  {name:?}: {}", text.replace('\n', "\n  "))
-            } else {
-                format!("{name:?}:{text}")
-            }
-        })
-        .collect();
-    let text = match (fields.is_empty(), pretty) {
-        (true, _) => "{}".to_owned(),
-        (false, true) => format!("{{\n{}\n}}", fields.join(",\n")),
-        (false, false) => format!("{{{}}}", fields.join(",")),
-    };
-    text.into_bytes()
-}
-
-/// One cause for each mistake.
-pub(crate) fn causes(errors: &[FieldError]) -> Value {
-    errors
-        .iter()
-        .map(
-            |error| json!({"reason": error.mistake.reason(), "message": error.message, "field": error.field}),
-        )
-        .collect()
-}
-
 impl IntoResponse for Status {
     fn into_response(self) -> Response {
         self.respond(Format::PLAIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use serde_json::json;
+
+    use super::*;
+    use crate::verbs;
+
+    async fn body(status: Status, format: Format) -> String {
+        let bytes = to_bytes(status.respond(format).into_body(), usize::MAX).await.unwrap();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn json_has_the_field_order_of_a_real_server() {
+        let error = FieldError::invalid("spec.replicas", &json!(-1), "must be positive");
+        let mut expired = Status::expired("too old");
+        expired.continue_token = Some("next".to_owned());
+        for (status, expected) in [
+            (
+                Status::no_such_resource(),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"the server could not find the requested resource","reason":"NotFound","details":{},"code":404}"#,
+            ),
+            (
+                Status::internal("broken"),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"broken","code":500}"#,
+            ),
+            (
+                expired,
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"next"},"status":"Failure","message":"too old","reason":"Expired","code":410}"#,
+            ),
+            (
+                Status::invalid("score.dev", "Workload", "web", &[error]),
+                r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"Workload.score.dev \"web\" is invalid: spec.replicas: Invalid value: -1: must be positive","reason":"Invalid","details":{"name":"web","group":"score.dev","kind":"Workload","causes":[{"field":"spec.replicas","message":"Invalid value: -1: must be positive","reason":"FieldValueInvalid"}]},"code":422}"#,
+            ),
+        ] {
+            assert_eq!(body(status, Format::PLAIN).await, format!("{expected}\n"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_delay_before_a_retry_is_in_the_details_and_the_header() {
+        let status = verbs::failed(&crate::ledger::WriteError::Busy);
+        assert_eq!(status.clone().respond(Format::PLAIN).headers()[header::RETRY_AFTER], "1");
+        let expected = r#"{
+  "kind": "Status",
+  "apiVersion": "v1",
+  "metadata": {},
+  "status": "Failure",
+  "message": "too many writes are waiting; try again later",
+  "reason": "TooManyRequests",
+  "details": {
+    "retryAfterSeconds": 1
+  },
+  "code": 429
+}"#;
+        assert_eq!(body(status, Format { pretty: true, ..Format::PLAIN }).await, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What was acknowledged is there after `kill -9`, and no revision is ever used twice.
+//! Acknowledged writes survive `kill -9`, and no revision is used twice.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ fn open(path: &Path) -> Ledger {
     Ledger::open(Redb::open(Folder::hold(path).unwrap()).unwrap(), Options::default()).unwrap()
 }
 
-/// The child: four writers that never stop, and a line for each write that was acknowledged.
+/// Child process: four writers that never stop, and a line per acknowledged write.
 #[test]
 #[ignore = "run by the other test, as a process that is killed"]
 fn child() {
@@ -102,7 +102,7 @@ fn acknowledged_writes_survive_kill_9_and_revisions_are_never_used_twice() {
         );
         let found: BTreeMap<_, _> =
             contents.objects.into_iter().map(|(key, object)| (key.name.to_string(), object)).collect();
-        // A writer has one write under way at most, and that one may have been kept without its answer being heard.
+        // Each writer has at most one write in flight, which may be stored without its line being read.
         let mut unheard: BTreeMap<&str, u32> = BTreeMap::new();
         for (name, (value, revision)) in &journal {
             let object = found.get(name);
@@ -125,7 +125,7 @@ fn acknowledged_writes_survive_kill_9_and_revisions_are_never_used_twice() {
 }
 
 #[test]
-fn a_store_of_a_newer_format_is_refused_and_left_alone() {
+fn a_store_of_a_newer_format_is_refused_and_unchanged() {
     use redb::{Database, TableDefinition};
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("objects.redb");
@@ -144,7 +144,7 @@ fn a_store_of_a_newer_format_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_damaged_store_is_refused_with_what_to_do_and_left_alone() {
+fn a_damaged_store_is_refused_with_a_remedy_and_unchanged() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("objects.redb");
     std::fs::write(&path, b"this is no store, but somebody may want it").unwrap();

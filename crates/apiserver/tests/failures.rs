@@ -1,4 +1,4 @@
-//! What a ledger does when its store cannot keep up or cannot keep anything.
+//! Ledger on a store that is slow or fails.
 
 use std::{
     pin::Pin,
@@ -16,7 +16,7 @@ use orchestra_apiserver::{
     store::{Change, Contents, Key, Revision, Store, StoreError},
 };
 
-/// A store whose disk is full whenever the test says so.
+/// Store whose disk the test can fill.
 struct Full(Arc<AtomicBool>);
 
 impl Store for Full {
@@ -45,7 +45,7 @@ fn value(text: &str) -> Option<Bytes> {
 }
 
 #[tokio::test]
-async fn a_write_that_cannot_be_kept_changes_nothing_and_reads_go_on() {
+async fn a_failed_write_changes_nothing_and_reads_continue() {
     let is_full = Arc::new(AtomicBool::new(false));
     let ledger = Ledger::open(Full(Arc::clone(&is_full)), Options::default()).unwrap();
     ledger.write(key("a"), Expected::Absent, value("one")).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_write_that_cannot_be_kept_changes_nothing_and_reads_go_on() {
     assert_eq!(revision, Ok(Revision(2)), "the number of a write that failed is not lost");
 }
 
-/// A store that tells how many changes came together, and waits for the word to go on.
+/// Store that reports the size of each batch, and commits when the test allows it.
 struct Slow {
     began: Sender<usize>,
     go_on: Receiver<()>,
@@ -81,7 +81,7 @@ impl Store for Slow {
     }
 }
 
-/// A write that has been handed over, and whose answer is still to come.
+/// Queued write.
 type Waiting = Pin<Box<dyn Future<Output = Result<Revision, WriteError>>>>;
 
 async fn hand_over(ledger: &Ledger, name: &'static str) -> Waiting {
@@ -94,7 +94,7 @@ async fn hand_over(ledger: &Ledger, name: &'static str) -> Waiting {
 }
 
 #[tokio::test]
-async fn writers_that_wait_together_share_a_commit_and_more_than_the_queue_holds_are_refused() {
+async fn queued_writes_share_a_commit_and_a_full_queue_refuses_writes() {
     let (began, begun) = channel();
     let (go, go_on) = channel();
     let ledger = Ledger::open(Slow { began, go_on }, Options { queue: 3, ..Options::default() }).unwrap();
@@ -114,7 +114,7 @@ async fn writers_that_wait_together_share_a_commit_and_more_than_the_queue_holds
 }
 
 #[tokio::test]
-async fn of_writers_that_want_the_same_one_wins_even_within_a_batch() {
+async fn one_of_conflicting_writes_wins_even_within_a_batch() {
     let (began, begun) = channel();
     let (go, go_on) = channel();
     let ledger = Ledger::open(Slow { began, go_on }, Options::default()).unwrap();

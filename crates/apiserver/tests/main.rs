@@ -1,4 +1,4 @@
-//! The store and the watches below the API, including a store whose process is killed.
+//! Store and watches below the API, including a store whose process is killed.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Whatever is done to a ledger, it says what a simple model says, over every store and across restarts.
+//! Ledger against a simple model, over every store and across restarts.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use orchestra_apiserver::{
 };
 use proptest::prelude::*;
 
-/// The simplest thing that is right: all states that ever were.
+/// Reference model: all states so far.
 struct Model {
     states: Vec<BTreeMap<Key, (Revision, Bytes)>>,
     keys: Vec<Key>,
     kept: usize,
-    /// Nothing before this can be asked for: events do not survive a restart.
+    /// Oldest available revision: events do not survive a restart.
     floor: u64,
 }
 
@@ -58,13 +58,13 @@ impl Model {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Writes or removes, expecting what is there (or, if told to lie, something else).
+    /// Writes or removes, with a precondition that holds, or does not if `lie`.
     Write { key: usize, remove: bool, lie: bool },
-    /// Lists as of so many changes ago, in pages.
+    /// Lists at a past revision, in pages.
     List { ago: u64, page: usize, namespace: Option<usize> },
-    /// Asks for events after so many changes ago.
+    /// Reads the events after a past revision.
     Events { ago: u64 },
-    /// Ends and opens again.
+    /// Closes and reopens.
     Restart,
 }
 
@@ -178,7 +178,7 @@ fn options() -> Options {
     Options { events: KEPT, ..Options::default() }
 }
 
-/// Opens the store of a folder; the thread of the ledger before may need a moment to let go of it.
+/// Opens the store of a folder, once the thread of the previous ledger has released its lock.
 fn reopen(path: &std::path::Path) -> Ledger {
     let folder = loop {
         match Folder::hold(path) {
@@ -193,7 +193,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_ledger_in_memory_says_what_the_model_says(steps in prop::collection::vec(step(), 0..60)) {
+    fn a_ledger_in_memory_equals_the_model(steps in prop::collection::vec(step(), 0..60)) {
         check(&steps, || Ledger::open(Memory, options()).unwrap(), false);
     }
 }
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_ledger_on_disk_says_what_the_model_says_across_restarts(steps in prop::collection::vec(step(), 0..40)) {
+    fn a_ledger_on_disk_equals_the_model_across_restarts(steps in prop::collection::vec(step(), 0..40)) {
         let place = tempfile::tempdir().unwrap();
         check(&steps, || reopen(place.path()), true);
     }

@@ -1,4 +1,4 @@
-//! However writers and watchers meet, each watcher ends with the state that everybody else has.
+//! Convergence: every watcher ends with the same state, however writers and watchers interleave.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const WATCHERS: usize = 12;
 
 type View = BTreeMap<Key, Bytes>;
 
-/// Writes until it has succeeded often enough, always from what it has just read.
+/// Writes until enough writes have succeeded, each based on a fresh read.
 async fn write(ledger: Ledger, writer: usize) {
     let mut done = 0;
     let mut turn = 0;
@@ -31,7 +31,7 @@ async fn write(ledger: Ledger, writer: usize) {
     }
 }
 
-/// Lists once, then follows events until the last change, and lists anew where it came too late.
+/// Lists once, then follows events until the last change, and lists again after `410 Gone`.
 async fn watch(
     ledger: Ledger,
     mut until: tokio::sync::watch::Receiver<Option<Revision>>,
@@ -107,6 +107,6 @@ async fn watchers_see_every_change_once_and_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn watchers_that_come_too_late_list_again_and_lose_nothing() {
+async fn expired_watchers_relist_and_miss_nothing() {
     meet(Options { events: 3, ..Options::default() }).await;
 }

@@ -1,80 +1,84 @@
-//! What this program contains: the drivers that its features brought in. `serve` runs with them, and `config check`
-//! warns about everything else.
+//! Drivers of this build, by cargo feature. `serve` runs with them, and `config check` warns about others.
 
-use std::{collections::BTreeSet, ffi::OsString, path::Path, process::ExitCode, sync::Arc};
+#[cfg(feature = "embedded")]
+use std::{collections::BTreeSet, io, path::Path};
+use std::{ffi::OsString, process::ExitCode, sync::Arc};
 
 use kube::Client;
 use orchestra_core::config::{
-    Contained,
+    Capabilities,
     builtin::{KUBERNETES, TEMPLATE},
 };
+#[cfg(feature = "embedded")]
+use orchestra_drivers::WorkloadOrigins;
 #[cfg(feature = "kubernetes")]
 use orchestra_drivers::kubernetes::Kubernetes;
 #[cfg(feature = "template")]
 use orchestra_drivers::template::Template;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
-use orchestra_server::Homes;
 
-#[cfg(not(all(feature = "process", target_os = "linux")))]
+#[cfg(all(feature = "embedded", not(all(feature = "process", target_os = "linux"))))]
 use std::future::{Ready, ready};
 
 #[cfg(all(feature = "process", target_os = "linux"))]
 use orchestra_core::config::builtin::PROCESS;
 #[cfg(all(feature = "process", target_os = "linux"))]
-use orchestra_drivers::process::{self, Engine, Launcher, Process, runtime::CLASS};
+use orchestra_drivers::process::{self, Engine, Launcher, OriginStore, Process, runtime::CLASS};
 
-/// The drivers at work.
+/// Runtimes and provisioners of a platform.
 pub(crate) struct Drivers {
-    /// What runs plans.
     pub(crate) runtimes: Vec<Arc<dyn Runtime>>,
-    /// What provides what claims ask for.
     pub(crate) provisioners: Vec<Arc<dyn Provisioner>>,
-    /// Who has to know where Workloads come from on this machine.
-    pub(crate) homes: Option<Arc<dyn Homes>>,
-    /// Whether anything runs on this machine, whatever is said of it.
+    /// Store of workload origins, if a runtime runs on this machine.
+    #[cfg(feature = "embedded")]
+    pub(crate) origins: Option<Arc<dyn WorkloadOrigins>>,
+    /// True while any program runs on this machine, even one that no Workload declares.
+    #[cfg(feature = "embedded")]
     pub(crate) is_busy: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl Drivers {
-    /// The drivers of a platform whose data is in a folder. What runs programs of this machine for whoever may create
-    /// Workloads is among them only if those are trusted.
-    pub(crate) async fn open(data: &Path, is_trusted: bool) -> Result<Self, String> {
+    /// Drivers of a platform with a data folder. Those of this machine run programs for every user who can create Workloads,
+    /// and are included only if users are trusted.
+    #[cfg(feature = "embedded")]
+    pub(crate) async fn open(data: &Path, trusts_users: bool) -> io::Result<Self> {
         let (runtimes, provisioners) = (Vec::new(), vec![Arc::new(Static) as Arc<dyn Provisioner>]);
-        let drivers = Self { runtimes, provisioners, homes: None, is_busy: Arc::new(|| false) };
-        if is_trusted { drivers.with_machine(data).await } else { Ok(drivers) }
+        let drivers = Self { runtimes, provisioners, origins: None, is_busy: Arc::new(|| false) };
+        if trusts_users { drivers.with_machine(data).await } else { Ok(drivers) }
     }
 
-    /// The drivers of a platform whose API is that of a cluster.
+    /// Drivers of a platform on a cluster.
     pub(crate) fn in_cluster(client: &Client) -> Self {
         Self {
             runtimes: cluster_runtimes(client),
             provisioners: cluster_provisioners(client),
-            homes: None,
+            #[cfg(feature = "embedded")]
+            origins: None,
+            #[cfg(feature = "embedded")]
             is_busy: Arc::new(|| false),
         }
     }
 
     #[cfg(all(feature = "process", target_os = "linux"))]
-    async fn with_machine(mut self, data: &Path) -> Result<Self, String> {
-        let program =
-            std::env::current_exe().map_err(|error| format!("failed to find this program: {error}"))?;
-        let process = Arc::new(Process::open(data.to_owned(), program.clone()).await);
-        let engine = Engine::open(data.to_owned(), Launcher { program }).await;
-        let engine = Arc::new(engine.map_err(|error| format!("failed to prepare this machine: {error}"))?);
-        self.homes = Some(Arc::new(Machine { process: Arc::clone(&process), engine: Arc::clone(&engine) }));
+    async fn with_machine(mut self, data: &Path) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        let origins = OriginStore::open(data);
+        let process = Arc::new(Process::open(data.to_owned(), program.clone(), origins.clone()).await);
+        let engine = Engine::open(data.to_owned(), Launcher { program }, origins.clone()).await?;
+        self.origins = Some(Arc::new(origins));
         self.runtimes.push(Arc::clone(&process) as Arc<dyn Runtime>);
         self.is_busy = Arc::new(move || process.runs_anything());
-        self.provisioners.push(engine);
+        self.provisioners.push(Arc::new(engine));
         Ok(self)
     }
 
-    #[cfg(not(all(feature = "process", target_os = "linux")))]
-    fn with_machine(self, _: &Path) -> Ready<Result<Self, String>> {
+    #[cfg(all(feature = "embedded", not(all(feature = "process", target_os = "linux"))))]
+    fn with_machine(self, _: &Path) -> Ready<io::Result<Self>> {
         ready(Ok(self))
     }
 }
 
-/// What runs plans on a cluster.
+/// Runtimes of a cluster.
 fn cluster_runtimes(client: &Client) -> Vec<Arc<dyn Runtime>> {
     #[cfg(feature = "kubernetes")]
     return vec![Arc::new(Kubernetes::open(client.clone()))];
@@ -85,7 +89,7 @@ fn cluster_runtimes(client: &Client) -> Vec<Arc<dyn Runtime>> {
     }
 }
 
-/// What provides what claims ask for on a cluster.
+/// Provisioners of a cluster.
 fn cluster_provisioners(client: &Client) -> Vec<Arc<dyn Provisioner>> {
     #[cfg(feature = "template")]
     return vec![Arc::new(Static), Arc::new(Template::open(client.clone()))];
@@ -96,68 +100,52 @@ fn cluster_provisioners(client: &Client) -> Vec<Arc<dyn Provisioner>> {
     }
 }
 
-#[cfg(all(feature = "process", target_os = "linux"))]
-struct Machine {
-    process: Arc<Process>,
-    engine: Arc<Engine>,
-}
-
-#[cfg(all(feature = "process", target_os = "linux"))]
-impl Homes for Machine {
-    fn note(&self, namespace: &str, name: &str, home: orchestra_server::Home) -> std::io::Result<()> {
-        let orchestra_server::Home { folder, path, environment } = home;
-        self.process.note(namespace, name, process::Home { folder, path, environment })?;
-        self.engine.noted(namespace, name);
-        Ok(())
-    }
-}
-
-/// The runtime and the engine of this machine, by name, where this program contains them.
+/// Runtime class and engine of this machine, if they are part of this build.
 #[cfg(all(feature = "process", target_os = "linux"))]
 const MACHINE: Option<(&str, &str)> = Some((CLASS, PROCESS));
 #[cfg(not(all(feature = "process", target_os = "linux")))]
 const MACHINE: Option<(&str, &str)> = None;
 
-/// All that this program contains, by name.
-pub(crate) fn contained() -> Contained {
+/// Runtime classes and engines of this build.
+pub(crate) fn capabilities() -> Capabilities {
     let (runtime, engine) = MACHINE.unzip();
     let runtimes = runtime.into_iter().chain(cfg!(feature = "kubernetes").then_some(KUBERNETES));
     let engines =
-        [Static.engine()].into_iter().chain(engine).chain(cfg!(feature = "template").then_some(TEMPLATE));
-    Contained {
+        [Static.name()].into_iter().chain(engine).chain(cfg!(feature = "template").then_some(TEMPLATE));
+    Capabilities {
         runtime_classes: runtimes.map(ToOwned::to_owned).collect(),
         engines: engines.map(ToOwned::to_owned).collect(),
     }
 }
 
-/// Forgets what was noted of Workloads that do not exist: of those that were deleted, or never came to be.
+/// Removes recorded origins of Workloads that do not exist: deleted, or never created.
 #[cfg(all(feature = "process", target_os = "linux"))]
-pub(crate) fn forget_others(data: &Path, existing: &BTreeSet<(String, String)>) -> Result<(), String> {
-    process::folders::forget_others(data, existing).map_err(|error| error.to_string())
+pub(crate) fn prune_origins(data: &Path, existing: &BTreeSet<(String, String)>) -> io::Result<()> {
+    OriginStore::open(data).retain(existing)
 }
 
-/// Nothing is noted where no programs of this machine run.
-#[cfg(not(all(feature = "process", target_os = "linux")))]
-#[expect(clippy::unnecessary_wraps, reason = "with programs of this machine it can fail")]
-pub(crate) fn forget_others(_: &Path, _: &BTreeSet<(String, String)>) -> Result<(), String> {
+/// Without the runtime of this machine, there are no origins.
+#[cfg(all(feature = "embedded", not(all(feature = "process", target_os = "linux"))))]
+#[expect(clippy::unnecessary_wraps, reason = "it can fail with the runtime of this machine")]
+pub(crate) fn prune_origins(_: &Path, _: &BTreeSet<(String, String)>) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts to rest what only Workloads need that run no longer, after the platform has ended.
+/// Stops the database servers of a platform that has shut down.
 #[cfg(all(feature = "process", target_os = "linux"))]
-pub(crate) async fn rest(data: &Path) -> Result<(), String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    process::servers::halt(data, &Launcher { program }).await.map_err(|error| error.to_string())
+pub(crate) async fn stop_servers(data: &Path) -> io::Result<()> {
+    let program = std::env::current_exe()?;
+    process::servers::shutdown(data, &Launcher { program }).await
 }
 
-/// Nothing is needed where no programs of this machine run.
-#[cfg(not(all(feature = "process", target_os = "linux")))]
-pub(crate) fn rest(_: &Path) -> Ready<Result<(), String>> {
+/// Without the engine of this machine, there are no servers.
+#[cfg(all(feature = "embedded", not(all(feature = "process", target_os = "linux"))))]
+pub(crate) fn stop_servers(_: &Path) -> Ready<io::Result<()>> {
     ready(Ok(()))
 }
 
-/// The hidden commands by which a driver calls this program.
-pub(crate) fn hidden(arguments: &[OsString]) -> Option<ExitCode> {
+/// Internal commands, by which a driver starts this program.
+pub(crate) fn internal_command(arguments: &[OsString]) -> Option<ExitCode> {
     #[cfg(all(feature = "process", target_os = "linux"))]
     return process::hidden(arguments.iter().cloned());
     #[cfg(not(all(feature = "process", target_os = "linux")))]

@@ -1,38 +1,47 @@
-//! How a command ends.
+//! Exit codes.
 
 use std::{io, process::ExitCode};
 
-/// The exit codes; they are part of the interface.
+use crate::error::CliError;
+
+/// Exit code of a command; part of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// 0: done, or the answer is yes.
-    Yes,
-    /// 1: the answer is no, or the input is bad.
-    No,
-    /// 2: the command was not used as it must be.
+    Success,
+    /// 1: the answer is no, or the input is invalid.
+    Failure,
+    /// 2: invalid usage.
     Usage,
     /// 3: the platform cannot be reached.
     Unreachable,
+    /// 4: another process holds the data folder. Only of the background process of `orchestra up`, which then tries again.
+    DataFolderInUse,
+}
+
+impl Exit {
+    /// Number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Unreachable => 3,
+            Self::DataFolderInUse => 4,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Yes => 0,
-            Exit::No => 1,
-            Exit::Usage => 2,
-            Exit::Unreachable => 3,
-        })
+        Self::from(exit.code())
     }
 }
 
-/// How a command ends once its answer is written. A reader that goes away early (`| head`) has what it wanted.
-pub(crate) fn after_writing(written: io::Result<()>, exit: Exit) -> Exit {
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            crate::ui::complain(&format!("failed to write the answer: {error}"));
-            Exit::No
-        }
-        _ => exit,
+/// Checks the result of writing output. A broken pipe (`| head`) is fine.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), CliError> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Output(error)),
+        _ => Ok(()),
     }
 }

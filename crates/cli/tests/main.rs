@@ -1,4 +1,4 @@
-//! The binary as its users run it: on one machine, as a server and against a cluster.
+//! Integration tests of the binary: on one machine, as a server and against a cluster.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,7 +8,9 @@
     reason = "a test fails by panicking and prints its seed"
 )]
 
+mod build_facts;
 mod cluster;
+mod documentation;
 mod laptop;
 mod platform;
 mod process;

@@ -1,4 +1,4 @@
-//! The program as other programs see it: JSON, standard input, exit codes, pipes.
+//! The program in scripts: JSON, standard input, exit codes, pipes.
 
 use std::{
     io::Write,
@@ -17,20 +17,20 @@ fn orchestra(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A program that does not read its input may close it early.
+    // The program may close its input early.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
 
-fn answer(output: &Output) -> Json {
+fn json_of(output: &Output) -> Json {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
-fn json_is_one_document_with_the_promised_fields() {
+fn json_is_one_document_with_the_documented_fields() {
     let output = orchestra(&["validate", "-o", "json", "valid.yaml", "invalid.yaml", "warned.yaml"], b"");
     assert_eq!(output.status.code(), Some(1));
-    let answer = answer(&output);
+    let answer = json_of(&output);
     assert_eq!(
         answer["files"][0],
         json!({"file": "valid.yaml", "valid": true, "specVersion": "0.1.0", "errors": [], "warnings": []})
@@ -40,11 +40,11 @@ fn json_is_one_document_with_the_promised_fields() {
         answer["files"][1]["errors"][1],
         json!({
             "path": "/containers/main/variables/PORT",
-            "message": "`PORT` must be text, and this is a number",
+            "message": "invalid type: expected string, found number for `PORT`",
             "code": "TYPE_MISMATCH",
             "line": 8,
             "column": 13,
-            "hint": "write it in quotes: \"8080\"",
+            "hint": "quote the value: \"8080\"",
         })
     );
     assert_eq!(answer["files"][2]["valid"], json!(true));
@@ -53,7 +53,7 @@ fn json_is_one_document_with_the_promised_fields() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_a_finding_in_json_too() {
-    let answer = answer(&orchestra(
+    let answer = json_of(&orchestra(
         &["validate", "-o", "json", "nope.yaml", "folder", "binary.yaml", "empty.yaml"],
         b"",
     ));
@@ -68,7 +68,7 @@ fn standard_input_is_read_for_a_dash_as_yaml_or_json() {
     let document = br#"{"apiVersion": "score.dev/v1b1", "metadata": {"name": "demo"}, "containers": {"main": {"image": "x"}}}"#;
     let output = orchestra(&["validate", "-o", "json", "-"], document);
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(answer(&output)["files"][0]["file"], json!("<stdin>"));
+    assert_eq!(json_of(&output)["files"][0]["file"], json!("<stdin>"));
     let output = orchestra(&["validate", "-"], b"metadata: {}\n");
     assert_eq!(output.status.code(), Some(1));
 }
@@ -79,7 +79,7 @@ fn a_finding_in_an_override_names_its_source() {
         &["validate", "-o", "json", "valid.yaml", "--override-property", "containers.main.image=1"],
         b"",
     );
-    let error = &answer(&output)["files"][0]["errors"][0];
+    let error = &json_of(&output)["files"][0]["errors"][0];
     assert_eq!(error["path"], json!("/containers/main/image"));
     assert_eq!(error["source"], json!("--override-property containers.main.image"));
 }
@@ -87,11 +87,11 @@ fn a_finding_in_an_override_names_its_source() {
 #[test]
 fn input_that_is_too_long_is_refused_without_reading_it_all() {
     let output = orchestra(&["validate", "-o", "json", "-"], &vec![b'a'; 5 * 1024 * 1024]);
-    assert_eq!(answer(&output)["files"][0]["errors"][0]["code"], json!("LIMIT_EXCEEDED"));
+    assert_eq!(json_of(&output)["files"][0]["errors"][0]["code"], json!("LIMIT_EXCEEDED"));
 }
 
 #[test]
-fn there_is_no_colour_when_the_answer_goes_into_a_pipe() {
+fn output_into_a_pipe_has_no_colour() {
     let output = orchestra(&["validate", "invalid.yaml"], b"");
     assert!(!output.stdout.contains(&0x1b));
     assert!(output.stderr.is_empty());
@@ -130,7 +130,7 @@ fn standard_input_is_read_once() {
 }
 
 #[test]
-fn completions_are_there_for_every_shell() {
+fn every_shell_has_completions() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let output = orchestra(&["completion", shell], b"");
         assert_eq!(output.status.code(), Some(0), "{shell}");
@@ -139,7 +139,7 @@ fn completions_are_there_for_every_shell() {
 }
 
 #[test]
-fn every_command_teaches_by_example() {
+fn the_help_of_every_command_has_an_example() {
     fn commands(command: &clap::Command, name: &str, found: &mut Vec<(String, String)>) {
         for inner in command.get_subcommands() {
             let name = format!("{name} {}", inner.get_name());
@@ -164,5 +164,5 @@ fn every_command_teaches_by_example() {
 #[test]
 fn the_schema_is_json_that_names_the_fields() {
     let output = orchestra(&["schema"], b"");
-    assert!(answer(&output)["properties"]["containers"].is_object());
+    assert!(json_of(&output)["properties"]["containers"].is_object());
 }

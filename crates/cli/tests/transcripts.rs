@@ -1,8 +1,8 @@
-//! What the documentation shows on the terminal is run, and must look as it is shown.
+//! Console blocks of the documentation, executed and compared.
 
 #[test]
 fn commands_print_what_the_documentation_shows() {
-    // Paths in the transcripts are those of a checkout.
+    // Paths in the transcripts are relative to the checkout.
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::set_current_dir(root).unwrap();
     trycmd::TestCases::new()

@@ -1,72 +1,38 @@
-//! Why the API refuses a write: what concerns the user goes into the status, the rest is tried again.
+//! Classification of failed writes: refusals that concern the user go into the status, the rest is retried.
 
-use kube::Error;
-use orchestra_api::Reason;
 use orchestra_core::{Denied, denial::Denial};
 
-use crate::work::Failure;
+use crate::error::Error;
 
-/// What follows from a refused apply.
-pub(crate) fn judge(error: &Error) -> Result<Denied, Failure> {
-    match error {
-        Error::Api(status) => {
-            let denial = Denial::of(status.code, &status.message).ok_or_else(|| failure(error))?;
-            Ok(told(denial, &status.message))
+/// Refusal of an apply to report, or the error to retry.
+pub(crate) fn judge(error: kube::Error) -> Result<Denied, Error> {
+    match &error {
+        kube::Error::Api(status) => {
+            let denial = Denial::of(status);
+            denial.map(|denial| denial.of_own_write(&status.message)).ok_or_else(|| error.into())
         }
-        _ => Err(failure(error)),
-    }
-}
-
-/// What follows from any other write that failed.
-pub(crate) fn failure(error: &Error) -> Failure {
-    match error {
-        Error::Api(status) if status.code == 409 => Failure::Conflict(status.message.clone()),
-        error => Failure::Transient(error.to_string()),
-    }
-}
-
-/// An object of ours that is refused is told with the words of the API, which name it.
-fn told(denial: Denial, message: &str) -> Denied {
-    match denial {
-        Denial::Quota => Denied {
-            reason: denial.reason(),
-            message: format!("There is not enough left in this namespace: {message}"),
-        },
-        Denial::Permission => Denied {
-            reason: denial.reason(),
-            message: format!(
-                "The platform may not do what is needed; the platform team has to allow it: {message}"
-            ),
-        },
-        // What the orchestrator writes is valid but for rules that somebody added.
-        Denial::Invalid => Denied {
-            reason: Reason::PolicyViolation,
-            message: format!("The platform does not take it: {message}"),
-        },
-        Denial::Policy => Denied {
-            reason: denial.reason(),
-            message: format!("A policy of the organisation forbids it: {message}"),
-        },
-        Denial::Terminating => denial.told(message),
+        _ => Err(error.into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use kube::core::Status;
+    use orchestra_api::Reason;
+
+    use super::*;
 
     fn judged(code: u16, message: &str) -> Result<Reason, &'static str> {
         let status = Status { code, message: message.to_owned(), ..Status::default() };
-        match judge(&Error::Api(Box::new(status))) {
+        match judge(kube::Error::Api(Box::new(status))) {
             Ok(denied) => Ok(denied.reason),
-            Err(Failure::Conflict(_)) => Err("conflict"),
-            Err(Failure::Transient(_)) => Err("transient"),
+            Err(error) if error.is_conflict() => Err("conflict"),
+            Err(_) => Err("transient"),
         }
     }
 
     #[test]
-    fn what_concerns_the_user_is_told_and_the_rest_is_tried_again() {
+    fn denials_are_reported_and_other_errors_are_retried() {
         for (code, message, expected) in [
             (403, "claims is forbidden: exceeded quota: q, requested: count=1", Ok(Reason::QuotaExceeded)),
             (

@@ -1,48 +1,32 @@
-//! The controllers of Score Orchestrator, and the engine they share.
-//!
-//! A controller compares what is wanted with what there is, and acts on the difference, over and over:
+//! Controllers of Score Orchestrator, and the engine they share.
 //!
 //! ```text
-//!  API ──list, watch──► feed ──► cache ──changes──► worker (queue, backoff) ──► reconcile ──► API
-//!                                  ▲                                               │
-//!                                  └──────────── answers to our own writes ────────┘
+//!  API ──list, watch──► reflector ──► cache ──changes──► watches ──► worker (queue, backoff) ──► reconcile ──► API
+//!                                       ▲                                                            │
+//!                                       └───────────────── answers to our own writes ────────────────┘
 //! ```
 //!
-//! - A [`cache`] is what is known of one kind. It reads its own writes, so that nobody acts twice on old news.
-//! - A [`feed`] keeps a cache up to date, whatever happens to the connection or stands in the objects ([`legible`]).
-//! - A [`queue`] and a [`backoff`] decide what is next; a [`work`]er does it, a bounded number at a time.
-//! - A [`lease`] says which of several processes may act; a [`record`]er tells users what happened.
-//! - [`metrics`] count all of it, and [`stop`] ends it in order.
-//!
-//! All controllers have one shape: fetch from the [`world`], decide with `orchestra_core`, [`write`](mod@write), report.
-//! [`run`] puts them together, and knows who is woken by what.
+//! All controllers have one shape: fetch from the [`context`], decide with `orchestra_core`, execute with the [`writer`],
+//! report. Each has a module: [`workload`], [`claim`], [`plan`], [`policy`]. [`manager`] starts and stops them together,
+//! `watches` maps changes to the objects to reconcile, and [`engine`] has what is common to controllers anywhere.
 
-pub mod backoff;
-pub mod cache;
 pub mod claim;
-mod deadline;
+pub mod config_watcher;
+pub mod context;
 mod denial;
-pub mod feed;
-pub mod key;
-mod known;
-pub mod lead;
-pub mod lease;
-pub mod legible;
+pub mod engine;
+pub mod error;
+pub mod events;
+pub mod leader;
+pub mod manager;
 pub mod metrics;
-mod neighbourhood;
-mod patience;
+mod object_metrics;
 pub mod plan;
 pub mod policy;
-pub mod queue;
-pub mod record;
-pub mod run;
 pub mod secrets;
-pub mod settings;
-pub mod stop;
-mod tally;
-pub mod work;
+mod watches;
 pub mod workload;
-pub mod world;
-pub mod write;
+pub mod writer;
 
-pub use run::{Controllers, Options};
+pub use error::Error;
+pub use manager::{Controllers, Options};

@@ -1,7 +1,4 @@
-//! What is counted, for Prometheus.
-//!
-//! Labels are only such as stay few: controllers, kinds, conditions. Nothing is counted by object, since ten thousand
-//! objects would make ten thousand series.
+//! Metrics for Prometheus. Labels have few values (controllers, kinds, conditions): never one per object.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,10 +8,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// Upper bounds of reconcile times in seconds: from a look at the cache to a driver that is slow.
+/// Buckets of reconcile durations in seconds: from a read of the cache to a slow driver.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
-/// The counters of a process. Clones share them.
+/// Metrics of a process. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Metrics(Arc<Inner>);
 
@@ -53,21 +50,21 @@ struct Objects {
     status: String,
 }
 
-/// How a reconcile ended.
+/// Outcome of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// What is, is as wanted, or on its way.
+    /// Success.
     Ok,
-    /// Somebody else wrote first.
+    /// Conflicting write.
     Conflict,
-    /// Something failed that may work later.
+    /// Fault that may pass.
     Transient,
-    /// The code is wrong.
+    /// Panic.
     Panic,
 }
 
 impl Outcome {
-    /// The word for it in a label.
+    /// Value of the label.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -87,18 +84,18 @@ impl Default for Metrics {
         let depth = Family::default();
         let (malformed, errors) = (Family::default(), Family::default());
         let objects = Family::default();
-        registry.register("reconcile_seconds", "How long reconciles took", seconds.clone());
-        registry.register("reconcile", "Reconciles by how they ended", results.clone());
-        registry.register("queue_depth", "Objects that wait to be reconciled", depth.clone());
-        registry.register("watch_malformed", "Sights of objects that could not be read", malformed.clone());
+        registry.register("reconcile_seconds", "Duration of reconciles", seconds.clone());
+        registry.register("reconcile", "Reconciles by outcome", results.clone());
+        registry.register("queue_depth", "Objects waiting to be reconciled", depth.clone());
+        registry.register(
+            "watch_malformed",
+            "Watched objects that could not be deserialized",
+            malformed.clone(),
+        );
         registry.register("watch_errors", "Lists and watches that failed", errors.clone());
         registry.register("objects", "Objects by the status of a condition", objects.clone());
         let config = Gauge::default();
-        registry.register(
-            "config_valid",
-            "Whether the platform's document can be used as it is",
-            config.clone(),
-        );
+        registry.register("config_valid", "1 if the orchestrator config is valid", config.clone());
         Self(Arc::new(Inner { registry, seconds, results, depth, malformed, errors, objects, config }))
     }
 }
@@ -110,12 +107,12 @@ impl Metrics {
         self.0.results.get_or_create(&Reconcile { controller, result: outcome.as_str() }).inc();
     }
 
-    /// Notes how many objects wait.
+    /// Sets the number of objects that wait.
     pub fn queue_depth(&self, controller: &'static str, depth: usize) {
         self.0.depth.get_or_create(&Controller { controller }).set(whole(depth));
     }
 
-    /// Counts the sight of an object that could not be read.
+    /// Counts an object that could not be deserialized.
     pub fn malformed(&self, kind: &str) {
         self.0.malformed.get_or_create(&Kind { kind: kind.to_owned() }).inc();
     }
@@ -125,18 +122,18 @@ impl Metrics {
         self.0.errors.get_or_create(&Kind { kind: kind.to_owned() }).inc();
     }
 
-    /// Notes how many objects of a kind have this status of a condition.
+    /// Sets the number of objects of a kind with this status of a condition.
     pub fn set_objects(&self, kind: &'static str, condition: &str, status: &str, count: i64) {
         let (condition, status) = (condition.to_owned(), status.to_owned());
         self.0.objects.get_or_create(&Objects { kind, condition, status }).set(count);
     }
 
-    /// Notes whether the platform's document can be used as it is.
+    /// Sets whether the orchestrator config is valid.
     pub fn config_valid(&self, valid: bool) {
         self.0.config.set(i64::from(valid));
     }
 
-    /// All of it in the text format that Prometheus reads.
+    /// Metrics in the text format of Prometheus.
     pub fn encode(&self) -> String {
         let mut text = String::new();
         if let Err(error) = encode(&mut text, &self.0.registry) {

@@ -1,14 +1,15 @@
-//! Secrets, each read by its name from the API when it is needed. None is listed, watched or kept.
+//! Secrets, each read by name when it is needed. None is listed, watched or cached.
 
 use std::fmt;
 
 use futures_util::future::BoxFuture;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt};
-use orchestra_api::{Reason, reference::SecretKeyRef};
+use orchestra_api::reference::SecretKeyRef;
+use orchestra_core::denial::secret::SecretRequest;
 use orchestra_drivers::{DriverError, SecretText, Secrets, secret::Read};
 
-/// The Secrets of every namespace, for which the platform needs the right to read single ones.
+/// Secrets of every namespace, which the platform may read by name.
 #[derive(Clone)]
 pub struct NamespaceSecrets(Client);
 
@@ -19,17 +20,17 @@ impl fmt::Debug for NamespaceSecrets {
 }
 
 impl NamespaceSecrets {
-    /// Reads with this client.
+    /// Secrets as this client sees them.
     pub fn new(client: Client) -> Self {
         Self(client)
     }
 
-    /// The API of the Secrets of one namespace.
+    /// API of the Secrets of one namespace.
     pub(crate) fn api(&self, namespace: &str) -> Api<Secret> {
         Api::namespaced(self.0.clone(), namespace)
     }
 
-    /// The Secrets of one namespace.
+    /// Secrets of one namespace.
     pub fn of(&self, namespace: &str) -> impl Secrets + use<> {
         One(self.api(namespace))
     }
@@ -43,9 +44,11 @@ impl Secrets for One {
     }
 }
 
-/// The value of one key of a Secret.
+/// Value of one key of a Secret.
 pub(crate) async fn read(api: &Api<Secret>, secret: &SecretKeyRef) -> Result<Option<Read>, DriverError> {
-    let found = api.get_opt(&secret.name).await.map_err(|error| refusal(&error, "read"))?;
+    let found = api.get_opt(&secret.name).await.map_err(|error| {
+        driver_error(&error, SecretRequest { verb: "read", name: &secret.name, key: Some(&secret.key) })
+    })?;
     Ok(found.and_then(|found| {
         let version = found.resource_version().unwrap_or_default();
         let value = found.data?.remove(&secret.key)?;
@@ -53,17 +56,18 @@ pub(crate) async fn read(api: &Api<Secret>, secret: &SecretKeyRef) -> Result<Opt
     }))
 }
 
-/// What went wrong, without a word of what was read.
-pub(crate) fn refusal(error: &kube::Error, wish: &str) -> DriverError {
-    match error {
-        kube::Error::Api(status) if status.code == 403 => DriverError::Transient {
-            reason: Reason::PermissionDenied,
-            message: format!(
-                "The platform may not {wish} the secrets of this namespace: the platform team has to allow it."
-            ),
-        },
-        _ => DriverError::unreachable(format!(
-            "The platform cannot {wish} secrets at the moment; it tries again."
-        )),
+/// Error of a request about a Secret. The log has its source, without any content of the Secret.
+pub(crate) fn driver_error(error: &kube::Error, request: SecretRequest<'_>) -> DriverError {
+    let SecretRequest { verb, name, key } = request;
+    let status = match error {
+        kube::Error::Api(status) => Some(&**status),
+        _ => None,
+    };
+    // The error of a deserialization may quote the content.
+    if matches!(error, kube::Error::SerdeError(_)) {
+        tracing::warn!(secret = name, key, "failed to {verb} a secret: cannot be deserialized");
+    } else {
+        tracing::warn!(secret = name, key, "failed to {verb} a secret: {error}");
     }
+    request.error(status)
 }

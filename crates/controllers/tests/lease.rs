@@ -1,15 +1,15 @@
-//! At no time do two lead, and when the leader is gone another one leads.
+//! Leader election: never two leaders, and a new leader when the old one is gone.
 //!
-//! Time stands still here until a test moves it. Left alone, Tokio's test clock would run ahead whenever it waits for
-//! the server, which works on threads of its own.
+//! The clock is paused and moves only when a test advances it. Tokio's paused clock advances by itself whenever all tasks
+//! wait, also for the server, which works on threads of its own; a blocking task prevents that.
 
 use std::{sync::mpsc, time::Duration};
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::{Api, Client};
 use orchestra_controllers::{
-    lease::{Leadership, Options},
-    stop::{self, Stopper},
+    engine::lease::{Leadership, Options},
+    engine::shutdown::{self, ShutdownTrigger},
 };
 use orchestra_testkit::{Matching, TestEnv, Verb};
 use tokio::{
@@ -18,27 +18,27 @@ use tokio::{
     time::{Instant, advance},
 };
 
-/// Keeps the clock from running ahead, as long as it lives.
-struct StandingClock {
+/// Paused clock that does not advance by itself while this value lives.
+struct PausedClock {
     _released: mpsc::Sender<()>,
 }
 
-fn stop_the_clock() -> StandingClock {
+fn pause_clock() -> PausedClock {
     let (released, end) = mpsc::channel();
     tokio::time::pause();
-    // Tokio's clock does not run ahead while a blocking task runs.
+    // Tokio's clock does not advance by itself while a blocking task runs.
     tokio::task::spawn_blocking(move || end.recv());
-    StandingClock { _released: released }
+    PausedClock { _released: released }
 }
 
 struct Contender {
     leading: watch::Receiver<bool>,
     task: JoinHandle<()>,
-    stopper: Stopper,
+    stopper: ShutdownTrigger,
 }
 
 fn contend(client: Client, identity: &str) -> Contender {
-    let (stopper, stop) = stop::channel();
+    let (stopper, stop) = shutdown::channel();
     let (leading, task) =
         Leadership::contend(client, "default", "orchestra", identity, Options::default(), stop);
     Contender { leading, task, stopper }
@@ -49,7 +49,7 @@ impl Contender {
         self.leading.wait_for(|leading| *leading).await.unwrap();
     }
 
-    async fn leads_no_more(&mut self) {
+    async fn stops_leading(&mut self) {
         self.leading.wait_for(|leading| !*leading).await.unwrap();
     }
 
@@ -64,19 +64,19 @@ async fn lease(env: &TestEnv) -> LeaseSpec {
 }
 
 #[tokio::test]
-async fn after_a_clean_end_the_next_leads_at_once() {
+async fn after_a_graceful_shutdown_the_next_leads_at_once() {
     let env = TestEnv::start().await;
-    let _clock = stop_the_clock();
+    let _clock = pause_clock();
     let start = Instant::now();
     let mut first = contend(env.client(), "first");
     first.leads().await;
     let watched = env.faults().hold(Matching::any().verb(Verb::Watch), 1);
     let mut second = contend(env.faulty_client(), "second");
-    watched.strikes().await;
+    watched.until_triggered().await;
     watched.release();
     assert!(!second.is_leading());
 
-    first.stopper.stop();
+    first.stopper.trigger();
     first.task.await.unwrap();
     assert!(!*first.leading.borrow());
     second.leads().await;
@@ -84,55 +84,55 @@ async fn after_a_clean_end_the_next_leads_at_once() {
     let spec = lease(&env).await;
     assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("second"), Some(1)));
 
-    second.stopper.stop();
+    second.stopper.trigger();
     second.task.await.unwrap();
     assert_eq!(lease(&env).await.holder_identity, None);
 }
 
 #[tokio::test]
-async fn who_is_beaten_to_a_new_lease_looks_at_once_who_holds_it() {
+async fn a_contender_that_loses_the_creation_of_the_lease_watches_it_at_once() {
     let env = TestEnv::start().await;
-    let _clock = stop_the_clock();
+    let _clock = pause_clock();
     let made = env.faults().hold(Matching::any().verb(Verb::Create), 1);
     let watched = env.faults().hold(Matching::any().verb(Verb::Watch), 1);
     let second = contend(env.faulty_client(), "second");
-    made.strikes().await;
+    made.until_triggered().await;
     let mut first = contend(env.client(), "first");
     first.leads().await;
     made.release();
-    // It waits for the first one, and not for its own next attempt: nobody moves the clock.
-    watched.strikes().await;
+    // It watches without waiting for its next attempt: the clock stands still.
+    watched.until_triggered().await;
     assert!(first.is_leading() && !second.is_leading());
     watched.release();
 }
 
 #[tokio::test]
-async fn after_a_silent_death_the_next_leads_when_the_lease_is_over() {
+async fn after_a_crash_the_next_leads_when_the_lease_expires() {
     let env = TestEnv::start().await;
-    let _clock = stop_the_clock();
+    let _clock = pause_clock();
     let mut first = contend(env.client(), "first");
     first.leads().await;
     first.task.abort();
-    let death = Instant::now();
+    let crash = Instant::now();
     let second = contend(env.client(), "second");
     while !second.is_leading() {
         advance(Duration::from_millis(500)).await;
     }
-    assert!(death.elapsed() >= Duration::from_secs(15), "{:?}", death.elapsed());
+    assert!(crash.elapsed() >= Duration::from_secs(15), "{:?}", crash.elapsed());
     assert_eq!(lease(&env).await.holder_identity.as_deref(), Some("second"));
 }
 
 #[tokio::test]
-async fn a_leader_that_renews_goes_on_leading() {
+async fn a_leader_that_renews_keeps_leading() {
     let env = TestEnv::start().await;
-    let _clock = stop_the_clock();
+    let _clock = pause_clock();
     let mut first = contend(env.faulty_client(), "first");
     first.leads().await;
     let second = contend(env.client(), "second");
     for _ in 0..10 {
         let before = lease(&env).await.renew_time;
         let renewal = env.faults().hold(Matching::any().verb(Verb::Update), 1);
-        while !renewal.struck() {
+        while !renewal.is_triggered() {
             advance(Duration::from_millis(500)).await;
         }
         renewal.release();
@@ -145,20 +145,20 @@ async fn a_leader_that_renews_goes_on_leading() {
 #[tokio::test]
 async fn a_leader_that_cannot_renew_stops_before_another_can_start() {
     let env = TestEnv::start().await;
-    let _clock = stop_the_clock();
+    let _clock = pause_clock();
     let mut first = contend(env.faulty_client(), "first");
     first.leads().await;
     let second = contend(env.client(), "second");
     let renewal = env.faults().hold(Matching::any().verb(Verb::Update), 1);
-    let looks = (1..100).map(|nth| env.faults().hold(Matching::any().verb(Verb::Get), nth));
-    let _cut_off: Vec<_> = looks.collect();
+    let reads = (1..100).map(|nth| env.faults().hold(Matching::any().verb(Verb::Get), nth));
+    let _partition: Vec<_> = reads.collect();
     let mut steps = 0;
     while first.is_leading() {
         assert!(!second.is_leading());
         advance(Duration::from_millis(100)).await;
         steps += 1;
     }
-    assert!(renewal.struck() && (134..150).contains(&steps), "{steps}");
+    assert!(renewal.is_triggered() && (134..150).contains(&steps), "{steps}");
     while !second.is_leading() {
         assert!(!first.is_leading());
         advance(Duration::from_millis(100)).await;
@@ -166,14 +166,14 @@ async fn a_leader_that_cannot_renew_stops_before_another_can_start() {
     }
     assert!(steps >= 150, "{steps}");
     renewal.release();
-    first.leads_no_more().await;
+    first.stops_leading().await;
     assert_eq!(lease(&env).await.holder_identity.as_deref(), Some("second"));
 }
 
 #[tokio::test]
 async fn a_leader_whose_lease_was_taken_stops_at_its_next_renewal() {
     let env = TestEnv::start().await;
-    let _clock = stop_the_clock();
+    let _clock = pause_clock();
     let mut first = contend(env.client(), "first");
     first.leads().await;
     let leases: Api<Lease> = Api::namespaced(env.client(), "default");
@@ -181,19 +181,19 @@ async fn a_leader_whose_lease_was_taken_stops_at_its_next_renewal() {
     taken.spec.as_mut().unwrap().holder_identity = Some("usurper".to_owned());
     leases.replace("orchestra", &kube::api::PostParams::default(), &taken).await.unwrap();
     advance(Duration::from_secs(6)).await;
-    first.leads_no_more().await;
+    first.stops_leading().await;
     assert_eq!(lease(&env).await.holder_identity.as_deref(), Some("usurper"));
 }
 
 #[tokio::test]
-async fn of_many_who_contend_at_once_one_leads() {
+async fn of_many_contenders_exactly_one_leads() {
     let env = TestEnv::start().await;
-    let _clock = stop_the_clock();
+    let _clock = pause_clock();
     let mut all: Vec<_> = (0..8).map(|n| contend(env.client(), &format!("contender-{n}"))).collect();
     let first = all.iter_mut().map(|contender| Box::pin(contender.leads()));
     futures_util::future::select_all(first).await;
     assert_eq!(all.iter().filter(|contender| contender.is_leading()).count(), 1);
-    // The leader ends, then the next, until all have led: each takes over from the one before.
+    // Each leader stops and the next takes over, until all have led.
     while !all.is_empty() {
         let leader = loop {
             if let Some(leader) = all.iter().position(Contender::is_leading) {
@@ -203,7 +203,7 @@ async fn of_many_who_contend_at_once_one_leads() {
         };
         assert_eq!(all.iter().filter(|contender| contender.is_leading()).count(), 1);
         let leader = all.swap_remove(leader);
-        leader.stopper.stop();
+        leader.stopper.trigger();
         leader.task.await.unwrap();
     }
 }

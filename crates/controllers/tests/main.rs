@@ -1,4 +1,4 @@
-//! All controllers on the in-process API, with scripted drivers.
+//! All controllers on the in-process API with scripted drivers.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,9 +10,9 @@
 
 mod common;
 mod crash;
-mod feed;
+mod events;
 mod flow;
 mod lease;
 mod plan_equals_apply;
-mod record;
+mod reflector;
 mod teardown;

@@ -1,7 +1,6 @@
-//! What a plan says is what the API holds afterwards: the decision is taken from what there is, shown as `plan` shows
-//! it, and then the controllers act.
+//! Plan equals apply: after a reconcile the API has exactly the previewed objects, on built-in and external runtimes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Namespace},
@@ -11,10 +10,19 @@ use kube::{
     Api, Client, Resource, ResourceExt,
     api::{ListParams, Patch, PatchParams},
 };
-use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, crd};
-use orchestra_controllers::{Controllers, Options, world::namespace_of};
-use orchestra_core::{Applied, Decision, Inputs, config, decision::DoomedKind, plan};
-use orchestra_testkit::TestEnv;
+use orchestra_api::{
+    PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, crd, finalizer,
+};
+use orchestra_controllers::{Controllers, Options};
+use orchestra_core::{
+    Applied, Decision, Inputs, Observed, config,
+    decision::{Deferral, DeletionKind},
+    plan,
+};
+use orchestra_testkit::{
+    TestEnv,
+    scripted::{RunScript, ScriptedRuntime},
+};
 use proptest::{
     prelude::*,
     sample::select,
@@ -24,24 +32,34 @@ use proptest::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json};
 
-/// How many histories of one Workload are looked at; each takes a few passes of all controllers.
+/// Random histories of a Workload; each takes a few passes of all controllers.
 const HISTORIES: usize = 12;
 const NAME: &str = "shop";
 
-const DOCUMENT: &str = r"
+/// Class of the built-in runtime.
+const BUILT_IN: &str = "scripted";
+/// Class of the external runtime.
+const EXTERNAL: &str = "others";
+
+/// Config with a backend of this class, and one of the external class for Workloads that need it.
+fn config_text(runtime_class: &str) -> String {
+    format!(
+        "
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
-metadata: {name: default}
+metadata: {{name: default}}
 spec:
   profiles:
     - name: web-service
       backends:
-        - {backendId: here, runtimeClass: others, priority: 10}
-        - {backendId: there, runtimeClass: others, constraints: {features: [big]}}
-  provisioners: [{type: postgres, engine: external}, {type: redis, engine: external}]
-";
+        - {{backendId: here, runtimeClass: {runtime_class}, priority: 10}}
+        - {{backendId: there, runtimeClass: {EXTERNAL}, constraints: {{features: [big]}}}}
+  provisioners: [{{type: postgres, engine: external}}, {{type: redis, engine: external}}]
+"
+    )
+}
 
-/// A Workload as somebody writes it, or a policy.
+/// Change of the Workload (annotations, spec) or of the policy.
 #[derive(Clone, Debug)]
 enum Change {
     Workload(Json, Json),
@@ -91,21 +109,23 @@ fn change() -> impl Strategy<Value = Change> {
 
 struct Platform {
     env: TestEnv,
+    config: String,
+    runtime: ScriptedRuntime,
 }
 
 impl Platform {
-    async fn start() -> Self {
+    async fn start(runtime_class: &str) -> Self {
         let env = TestEnv::start().await;
         for definition in crd::all() {
             env.install(definition).await;
         }
         env.namespace("score-system").await;
         let map = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orchestrator-config"}, "data": {"config.yaml": DOCUMENT},
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orchestrator-config"}, "data": {"config.yaml": config_text(runtime_class)},
         });
         let maps: Api<ConfigMap> = Api::namespaced(env.client(), "score-system");
         maps.patch("orchestrator-config", &PatchParams::apply("test"), &Patch::Apply(map)).await.unwrap();
-        Self { env }
+        Self { env, config: config_text(runtime_class), runtime: ScriptedRuntime::new(BUILT_IN) }
     }
 
     fn client(&self) -> Client {
@@ -129,48 +149,50 @@ impl Platform {
         Api::<K>::all(self.client()).list(&ListParams::default()).await.unwrap().items
     }
 
-    /// What `plan` would show now.
+    /// Inputs of `plan`, assembled as the server assembles them.
     async fn inputs(&self) -> Inputs {
-        let workload = self.all::<Workload>().await.pop().unwrap();
-        let home = Api::<Namespace>::all(self.client()).get("default").await.unwrap();
-        Inputs {
-            workload,
-            namespace: namespace_of(&home),
+        let observed = Observed {
+            workload: self.all::<Workload>().await.pop().unwrap(),
+            namespace: Api::<Namespace>::all(self.client()).get_opt("default").await.unwrap(),
             policies: self.all::<PlatformPolicy>().await,
-            config: Arc::new(config::check(DOCUMENT).unwrap()),
+            unreadable_policies: Vec::new(),
+            config: Arc::new(config::check(&self.config).unwrap()),
             claims: self.all::<ResourceClaim>().await,
             plan: self.all::<WorkloadPlan>().await.pop(),
             exposure: self.all::<WorkloadExposure>().await.pop(),
-            now: Timestamp::now(),
-        }
+            runtimes: [BUILT_IN.to_owned()].into(),
+        };
+        Inputs::assemble(observed, Timestamp::now(), Duration::ZERO)
     }
 
-    /// Lets the controllers act. What is provided and run here is others' work, so the workload controller is alone.
-    async fn orchestrate(&self) {
-        let controllers = Controllers::start(self.client(), Options::default()).await.unwrap();
+    /// Runs the controllers until they are idle. A plan on the built-in runtime proceeds as the script says.
+    async fn orchestrate(&self, script: RunScript) {
+        self.runtime.script("default", NAME, script);
+        let options = Options { runtimes: vec![Arc::new(self.runtime.clone())], ..Options::default() };
+        let controllers = Controllers::start(self.client(), options).await.unwrap();
         controllers.idle().await;
         controllers.stop().await;
     }
 
-    /// Answers as the others would, and lets the controllers act on it, until everything is at rest.
-    async fn come_to_rest(&self) {
+    /// Reports as external controllers would, and runs ours, until nothing changes.
+    async fn settle(&self) {
         for _ in 0..12 {
-            self.answer().await;
-            self.orchestrate().await;
+            self.report_external().await;
+            self.orchestrate(RunScript::Run).await;
             let inputs = self.inputs().await;
             let decision = plan(&inputs);
-            let is_said =
-                inputs.workload.status.as_ref() == Some(&decision.basis.report(&Applied::default()));
+            let is_reported =
+                inputs.workload.status.as_ref() == Some(&decision.status_inputs.report(&Applied::default()));
             let claims = inputs.claims.iter().all(is_observed);
             let plans = inputs.plan.iter().all(|plan| observed(plan) == Some(&plan.spec.revision));
-            if decision.is_settled() && is_said && claims && plans {
+            if decision.is_settled() && is_reported && claims && plans {
                 return;
             }
         }
-        panic!("it does not come to rest: {:#?}", plan(&self.inputs().await));
+        panic!("it does not settle: {:#?}", plan(&self.inputs().await));
     }
 
-    async fn answer(&self) {
+    async fn report_external(&self) {
         let claims: Api<ResourceClaim> = Api::default_namespaced(self.client());
         for claim in self.all::<ResourceClaim>().await.iter().filter(|claim| !is_observed(claim)) {
             let status = json!({
@@ -186,6 +208,10 @@ impl Platform {
         }
         let plans: Api<WorkloadPlan> = Api::default_namespaced(self.client());
         for plan in self.all::<WorkloadPlan>().await {
+            let is_empty = plan.status.as_ref().is_none_or(|status| status.inventory.is_empty());
+            if plan.spec.runtime_class != EXTERNAL || !is_empty {
+                continue;
+            }
             let patch =
                 Patch::Merge(json!({"status": {"phase": "Ready", "observedRevision": plan.spec.revision}}));
             plans.patch_status(&plan.name_any(), &PatchParams::default(), &patch).await.unwrap();
@@ -208,24 +234,24 @@ fn specs<K: Resource<DynamicType = ()>, S: Serialize>(
     all.iter().map(|object| (object.name_any(), json!(spec(object)))).collect()
 }
 
-/// What the API must hold of a kind after a decision, by name.
+/// Specs of a kind in the API after a decision, by name.
 fn expected(
-    mut held: BTreeMap<String, Json>,
+    mut specs: BTreeMap<String, Json>,
     written: BTreeMap<String, Json>,
-    gone: &[&str],
+    deleted: &[&str],
 ) -> BTreeMap<String, Json> {
-    held.extend(written);
-    held.retain(|name, _| !gone.contains(&name.as_str()));
-    held
+    specs.extend(written);
+    specs.retain(|name, _| !deleted.contains(&name.as_str()));
+    specs
 }
 
 async fn check(platform: &Platform, before: &Inputs, decision: &Decision) {
-    let gone = |kind: DoomedKind| {
-        let doomed = decision.delete.iter().filter(move |doomed| doomed.kind == kind);
-        doomed.map(|doomed| doomed.name.as_str()).collect::<Vec<_>>()
+    let deleted = |kind: DeletionKind| {
+        let deletion = decision.delete.iter().filter(move |deletion| deletion.kind == kind);
+        deletion.map(|deletion| deletion.name.as_str()).collect::<Vec<_>>()
     };
     let after = platform.inputs().await;
-    // What is held by a finalizer is marked, and goes later.
+    // A claim with a finalizer is terminating, and gone later.
     let stays = |claim: &&ResourceClaim| claim.metadata.deletion_timestamp.is_none();
     let claims: Vec<_> = after.claims.iter().filter(stays).cloned().collect();
     let before_claims: Vec<_> = before.claims.iter().filter(stays).cloned().collect();
@@ -234,7 +260,7 @@ async fn check(platform: &Platform, before: &Inputs, decision: &Decision) {
         expected(
             specs(&before_claims, |claim| &claim.spec),
             specs(&decision.claims, |claim| &claim.spec),
-            &gone(DoomedKind::ResourceClaim),
+            &deleted(DeletionKind::ResourceClaim),
         ),
     );
     let plans = |plan: &Option<WorkloadPlan>| specs(plan.as_slice(), |plan| &plan.spec);
@@ -245,21 +271,32 @@ async fn check(platform: &Platform, before: &Inputs, decision: &Decision) {
         exposures(&after.exposure),
         expected(exposures(&before.exposure), exposures(&decision.exposure), &[])
     );
-    // And the next plan has nothing more to say.
+    // The next decision has no changes.
     let next = plan(&after);
     assert!(next.claims.is_empty() && next.plan.is_none() && next.exposure.is_none(), "{next:#?}");
-    let reported = after.workload.status.unwrap();
-    assert_eq!(next.basis.report(&Applied::default()).conditions, reported.conditions);
+    let expected = next.report(&Applied::default());
+    match &after.workload.status {
+        Some(reported) => {
+            let status = next.status_inputs.report(&Applied::default());
+            assert_eq!(status.conditions, reported.conditions);
+        }
+        None => assert_eq!(expected.deferred, Some(Deferral::FirstStatus)),
+    }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_plan_says_is_what_the_api_holds_afterwards() {
+/// The finalizer of built-in runtimes is on their plans, and on no others.
+fn check_finalizer(plan: &WorkloadPlan) {
+    let has_finalizer = plan.finalizers().iter().any(|name| name == finalizer::RUNTIME);
+    assert_eq!(has_finalizer, plan.spec.runtime_class == BUILT_IN, "{plan:#?}");
+}
+
+async fn follow_histories(runtime_class: &str) {
     let mut runner =
         TestRunner::new_with_rng(Running::default(), TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let histories = proptest::collection::vec(change(), 1..4);
     for _ in 0..HISTORIES {
         let history = histories.new_tree(&mut runner).unwrap().current();
-        let platform = Platform::start().await;
+        let platform = Platform::start(runtime_class).await;
         let workloads: Api<Workload> = Api::default_namespaced(platform.client());
         let first = json!({"containers": {"app": {"image": "nginx"}}});
         platform.write(workloads.clone(), "Workload", NAME, &json!({}), &first).await;
@@ -275,9 +312,21 @@ async fn what_a_plan_says_is_what_the_api_holds_afterwards() {
             }
             let before = platform.inputs().await;
             let decision = plan(&before);
-            platform.orchestrate().await;
+            // A runtime that is still starting leads to no further decision.
+            platform.orchestrate(RunScript::Start).await;
             check(&platform, &before, &decision).await;
-            platform.come_to_rest().await;
+            platform.settle().await;
+            platform.all().await.iter().for_each(check_finalizer);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_shows_what_apply_does_on_an_external_runtime() {
+    follow_histories(EXTERNAL).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_shows_what_apply_does_on_a_built_in_runtime() {
+    follow_histories(BUILT_IN).await;
 }

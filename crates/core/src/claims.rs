@@ -1,5 +1,4 @@
-//! Step four: what the Workload depends on, as claims: those that are wanted, those that must wait for others, and
-//! those that nobody wants any more.
+//! Step four: claims for the dependencies of a Workload: which to write, which are blocked, and which to delete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,35 +18,36 @@ use orchestra_score::{
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
-    inputs::{Inputs, Live},
-    outputs::{Gap, Outputs, is_observed, is_provided, text},
+    claim_state::{is_deleting, is_observed, is_provided},
+    inputs::{Inputs, Owned},
+    outputs::{Gap, Outputs, text},
     policy::Effective,
 };
 
-/// The key under which parameters hold a text with secrets in it.
+/// Key in parameters of a text that contains secrets.
 pub const SEGMENTS: &str = "$segments";
 
-/// What is decided about the claims of a Workload.
+/// Decision about the claims of a Workload.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    /// By key: how each dependency fares.
-    pub(crate) wanted: BTreeMap<String, Wanted>,
+    /// Claims of the current document, by key.
+    pub(crate) desired: BTreeMap<String, DesiredClaim>,
 }
 
-/// A dependency that is wanted.
+/// Claim of a dependency in the current document.
 #[derive(Debug)]
-pub(crate) struct Wanted {
-    /// What is to be written, if anything.
+pub(crate) struct DesiredClaim {
+    /// Claim to write, if it differs.
     pub(crate) write: Option<ResourceClaim>,
-    /// Why nothing can be written yet.
+    /// Why it cannot be written yet.
     pub(crate) blocked: Option<String>,
-    /// The values that its parameters wait for.
+    /// Values missing in its parameters.
     pub(crate) gaps: Vec<Gap>,
-    /// Whether it exists and is asked for otherwise now, so that what it gives is out of date.
+    /// True if it exists with another spec, so its outputs are out of date.
     pub(crate) outdated: bool,
 }
 
-/// The names that the claims of a Workload have, by the key of the resource.
+/// Names of the claims of a Workload, by key of the resource.
 pub(crate) fn names(
     workload: &str,
     resources: &BTreeMap<String, Resource>,
@@ -63,9 +63,9 @@ fn class<'e>(key: &str, effective: &'e Effective) -> &'e str {
     effective.classes.get(key).map_or(orchestra_score::resource::Uid::DEFAULT_CLASS, String::as_str)
 }
 
-/// The classes that claims have got without the author naming one, by key: the edit of a policy changes none of them.
+/// Classes of existing claims whose author names none, by key: an edit of a policy changes none of them.
 pub(crate) fn existing_classes(
-    live: &Live<'_>,
+    live: &Owned<'_>,
     resources: &BTreeMap<String, Resource>,
 ) -> BTreeMap<String, String> {
     let in_force = |name: &str| {
@@ -77,7 +77,7 @@ pub(crate) fn existing_classes(
             claim.spec.key == *key
                 && claim.spec.type_ == resource.type_
                 && claim.spec.id == resource.id
-                && (!is_going(claim) || live.is_kept(claim))
+                && (!is_deleting(claim) || live.is_kept(claim))
         });
         let (_, claim) = fits.max_by_key(|(name, _)| in_force(name))?;
         resource.class.is_none().then(|| (key.clone(), claim.spec.class.clone()))
@@ -88,7 +88,7 @@ pub(crate) fn existing_classes(
 /// Decides about every dependency.
 pub(crate) fn claim(
     inputs: &Inputs,
-    live: &Live<'_>,
+    live: &Owned<'_>,
     resources: &BTreeMap<String, Resource>,
     effective: &Effective,
     placement: &Placement,
@@ -96,25 +96,25 @@ pub(crate) fn claim(
 ) -> Claims {
     let workload = inputs.workload_ref();
     let names = names(&workload.name, resources, effective);
-    let mut wanted = BTreeMap::new();
+    let mut desired_claims = BTreeMap::new();
     for (key, resource) in resources {
         let name = names[key].clone();
         let existing = live.claims.get(name.as_str()).copied();
         let blocked = if live.foreign_claims.contains(&name.as_str()) {
-            Some("An earlier dependency of this name is still being removed.".to_owned())
-        } else if existing.is_some_and(|claim| is_going(claim) && !live.is_kept(claim)) {
-            Some("It is being removed, and will then be asked for again.".to_owned())
+            Some("Waiting for an earlier claim of this name to be deleted.".to_owned())
+        } else if existing.is_some_and(|claim| is_deleting(claim) && !live.is_kept(claim)) {
+            Some("Being deleted; it is requested again afterwards.".to_owned())
         } else {
             None
         };
         let expanded = expand(resource.params.as_ref(), outputs);
         let entry = match (blocked, expanded) {
             (Some(message), _) => {
-                Wanted { write: None, blocked: Some(message), gaps: Vec::new(), outdated: false }
+                DesiredClaim { write: None, blocked: Some(message), gaps: Vec::new(), outdated: false }
             }
             (None, Err(gaps)) => {
                 let message = gaps.first().map(|gap| gap.message.clone()).unwrap_or_default();
-                Wanted { write: None, blocked: Some(message), gaps, outdated: false }
+                DesiredClaim { write: None, blocked: Some(message), gaps, outdated: false }
             }
             (None, Ok(params)) => {
                 let spec = ResourceClaimSpec {
@@ -130,44 +130,39 @@ pub(crate) fn claim(
                     depends_on: references(resource.params.as_ref()),
                 };
                 let desired = object(inputs, &name, spec);
-                let outdated = existing.is_some_and(|existing| asks_otherwise(existing, &desired));
-                let blocked = existing.filter(|existing| outdated && is_going(existing)).map(|_| {
-                    "It was deleted, and cannot be changed: remove the resource from the document, and add it again once it is gone."
+                let outdated = existing.is_some_and(|existing| is_outdated(existing, &desired));
+                let blocked = existing.filter(|existing| outdated && is_deleting(existing)).map(|_| {
+                    "Deleted claims cannot change: remove the resource from the document, and add it again once the claim is gone."
                         .to_owned()
                 });
                 let differs =
-                    existing.is_none_or(|existing| !is_going(existing) && differs(existing, &desired));
-                Wanted { write: differs.then_some(desired), blocked, gaps: Vec::new(), outdated }
+                    existing.is_none_or(|existing| !is_deleting(existing) && differs(existing, &desired));
+                DesiredClaim { write: differs.then_some(desired), blocked, gaps: Vec::new(), outdated }
             }
         };
-        wanted.insert(key.clone(), entry);
+        desired_claims.insert(key.clone(), entry);
     }
-    Claims { wanted }
+    Claims { desired: desired_claims }
 }
 
-/// Whether a claim is asked for otherwise than it is. Of one that was deleted, only what it gives counts: it stays where
-/// it is, and its removal is decided.
-fn asks_otherwise(existing: &ResourceClaim, desired: &ResourceClaim) -> bool {
-    if is_going(existing) {
+/// True if the desired spec differs. Of a deleted claim only parameters and metadata count: its placement and removal are
+/// already decided.
+fn is_outdated(existing: &ResourceClaim, desired: &ResourceClaim) -> bool {
+    if is_deleting(existing) {
         return existing.spec.params != desired.spec.params
             || existing.spec.metadata != desired.spec.metadata;
     }
     existing.spec != desired.spec
 }
 
-/// Whether somebody has deleted a claim.
-pub(crate) fn is_going(claim: &ResourceClaim) -> bool {
-    claim.metadata.deletion_timestamp.is_some()
-}
-
-/// The parameters of a claim, with every placeholder expanded.
+/// Parameters of a claim, with every placeholder expanded.
 fn expand(
     params: Option<&Map<String, Json>>,
     outputs: &Outputs<'_>,
 ) -> Result<Option<Map<String, Json>>, Vec<Gap>> {
     let Some(params) = params else { return Ok(None) };
     match expansion::params(outputs, &Json::Object(params.clone())) {
-        Ok(template) => Ok(match written(template) {
+        Ok(template) => Ok(match to_json(template) {
             Json::Object(map) => Some(map),
             _ => None,
         }),
@@ -175,8 +170,8 @@ fn expand(
     }
 }
 
-/// An expanded value as claims write it.
-fn written(template: Template<crate::outputs::Kept>) -> Json {
+/// JSON of an expanded value in the spec of a claim.
+fn to_json(template: Template<crate::outputs::Reference>) -> Json {
     match template {
         Template::Plain(value) => value,
         Template::Text(segments) => {
@@ -186,14 +181,14 @@ fn written(template: Template<crate::outputs::Kept>) -> Json {
                 _ => json!({SEGMENTS: segments}),
             }
         }
-        Template::List(list) => list.into_iter().map(written).collect(),
+        Template::List(list) => list.into_iter().map(to_json).collect(),
         Template::Map(map) => {
-            Json::Object(map.into_iter().map(|(key, value)| (key, written(value))).collect())
+            Json::Object(map.into_iter().map(|(key, value)| (key, to_json(value))).collect())
         }
     }
 }
 
-/// The keys of resources that a text refers to.
+/// Keys of the resources that a text refers to.
 pub(crate) fn referred_to(text: &str) -> impl Iterator<Item = String> {
     tokens(text).filter_map(|token| match token {
         Token::Reference(reference) => match Reference::parse(reference) {
@@ -204,7 +199,7 @@ pub(crate) fn referred_to(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The keys of resources that parameters refer to.
+/// Keys of the resources that parameters refer to.
 pub(crate) fn references(params: Option<&Map<String, Json>>) -> Vec<String> {
     fn visit(value: &Json, found: &mut BTreeSet<String>) {
         match value {
@@ -248,7 +243,7 @@ fn object(inputs: &Inputs, name: &str, spec: ResourceClaimSpec) -> ResourceClaim
     }
 }
 
-/// Whether an object must be written to be as it should be. Labels and owners that others have added stay.
+/// True if desired labels or owners are missing. Those that others have added stay.
 pub(crate) fn metadata_differs(existing: &ObjectMeta, desired: &ObjectMeta) -> bool {
     let labels = existing.labels.as_ref();
     let owners = existing.owner_references.as_ref();
@@ -268,10 +263,10 @@ fn differs(existing: &ResourceClaim, desired: &ResourceClaim) -> bool {
     existing.spec != desired.spec || metadata_differs(&existing.metadata, &desired.metadata)
 }
 
-/// The claims that can go: nobody wants them, and none of those that stay was made with their help. A claim that is
-/// current was made with the help of the successor, if there is one.
+/// Claims to delete: not desired, and no remaining claim depends on them. A current claim depends on the successor, if
+/// there is one.
 pub(crate) fn removable<'a>(
-    live: &Live<'a>,
+    live: &Owned<'a>,
     is_wanted: impl Fn(&ResourceClaim) -> bool,
     is_current: impl Fn(&ResourceClaim) -> bool,
 ) -> Vec<&'a ResourceClaim> {
@@ -287,7 +282,7 @@ pub(crate) fn removable<'a>(
     live.claims.values().copied().filter(|claim| !is_wanted(claim) && !needed(claim)).collect()
 }
 
-/// Whether a reason says what is in the way of a dependency, and not only that something is.
+/// True if a reason names the specific obstacle of a dependency.
 pub(crate) fn is_obstacle(reason: Reason) -> bool {
     matches!(
         reason,
@@ -298,34 +293,31 @@ pub(crate) fn is_obstacle(reason: Reason) -> bool {
     )
 }
 
-/// The line of a claim in the status of its Workload. One that is kept gives what it gave, although it was deleted.
+/// Row of a claim in the status of its Workload. A claim that is kept still has its outputs, although it was deleted.
 pub(crate) fn summary(claim: &ResourceClaim, is_kept: bool, is_wanted: bool) -> ClaimSummary {
     let key = claim.spec.key.clone();
     let status = claim.status.clone().unwrap_or_default();
-    let outputs_available = is_provided(claim) && (is_kept || !is_going(claim));
-    let (phase, reason, message) = if is_going(claim) && outputs_available {
+    let outputs_available = is_provided(claim) && (is_kept || !is_deleting(claim));
+    let (phase, reason, message) = if is_deleting(claim) && outputs_available {
         let message = if is_wanted {
-            "It was deleted, and is kept while the running version uses it; to let it go, remove the resource from the document."
+            "Deleted, but kept while the running version uses it; remove the resource from the document to release it."
         } else {
-            "No longer wanted; kept until the running version does without it."
+            "No longer needed; kept until the running version no longer uses it."
         };
         (status.phase, Reason::Succeeded, message.to_owned())
-    } else if is_going(claim) {
-        // What was said while all was well is not said of its removal.
-        let said = status.message.filter(|_| status.reason != Some(Reason::Succeeded));
-        (Phase::Pending, Reason::BindingPending, said.unwrap_or_else(|| "Being removed.".to_owned()))
+    } else if is_deleting(claim) {
+        // A message of success does not describe the removal.
+        let message = status.message.filter(|_| status.reason != Some(Reason::Succeeded));
+        (Phase::Pending, Reason::BindingPending, message.unwrap_or_else(|| "Being released.".to_owned()))
     } else if !is_observed(claim) {
-        (Phase::Binding, Reason::BindingPending, "Its change is being carried out.".to_owned())
+        (Phase::Binding, Reason::BindingPending, "Waiting for the provisioner to apply a change.".to_owned())
     } else {
         let (reason, message) = match status.phase {
-            Phase::Bound if status.outputs_available => (Reason::Succeeded, "Ready to use."),
-            Phase::Bound => (Reason::BindingPending, "Bound; its outputs are not complete yet."),
-            Phase::Binding => (Reason::BindingPending, "Being provided."),
-            Phase::Pending => (
-                Reason::BindingPending,
-                "Waiting for a provisioner; if none begins, ask the platform team who provides this type.",
-            ),
-            Phase::Failed => (Reason::BindingFailed, "It cannot be provided."),
+            Phase::Bound if status.outputs_available => (Reason::Succeeded, "Ready."),
+            Phase::Bound => (Reason::BindingPending, "Bound; waiting for the remaining outputs."),
+            Phase::Binding => (Reason::BindingPending, "Being provisioned."),
+            Phase::Pending => (Reason::BindingPending, "Waiting for a provisioner to pick up this claim."),
+            Phase::Failed => (Reason::BindingFailed, "Provisioning failed."),
         };
         let given = status.message.filter(|message| !message.is_empty());
         (status.phase, status.reason.unwrap_or(reason), given.unwrap_or_else(|| message.to_owned()))

@@ -1,44 +1,63 @@
-//! Why a cluster refuses a write, and what users are told of it.
+//! Denial of a write by a cluster, and the sentence for users.
 //!
-//! What a cluster answers speaks of its own objects; users are told what it means for them. The raw answer belongs into
-//! the log of the platform.
+//! The raw answer names objects of the cluster and belongs into the log of the platform; users get what it means for them.
 
+use kube::core::{Status, response::StatusCause};
 use orchestra_api::Reason;
 
 use crate::{
     decision::Denied,
-    observe::kubernetes::words::{neutral, quota, security},
+    observe::kubernetes::messages::{neutral, quota, security},
 };
 
-/// Why a cluster refuses a write for good. Everything else may work later.
+/// Cause of a denial in a namespace that is being deleted.
+const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
+/// Prefix of causes of field validation.
+const FIELD_CAUSE: &str = "FieldValue";
+
+/// Denial of a write, for good. Any other failure may succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
     /// The namespace is being deleted.
     Terminating,
-    /// There is not enough left.
+    /// A quota is exhausted.
     Quota,
     /// A policy of the organisation forbids it.
     Policy,
-    /// The platform lacks a right.
+    /// The orchestrator lacks a permission.
     Permission,
-    /// What was sent is not taken.
+    /// The object is invalid.
     Invalid,
 }
 
 impl Denial {
-    /// What an answer means; `None` if it may work later.
-    pub fn of(code: u16, message: &str) -> Option<Self> {
-        match code {
-            403 => Some(Self::forbidden(message)),
-            422 if is_policy(message) => Some(Self::Policy),
-            422 => Some(Self::Invalid),
-            // A schema that does not fit is answered so, and trying again does not help.
-            500 if message.starts_with("failed to create typed patch object") => Some(Self::Invalid),
+    /// Denial that a status means; `None` if the write may succeed later.
+    ///
+    /// Machine-readable causes and the reason decide first. Text decides only for quotas, security levels and webhooks, which
+    /// have no causes of their own.
+    pub fn of(status: &Status) -> Option<Self> {
+        let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
+        let is_terminating = |cause: &StatusCause| cause.reason == NAMESPACE_TERMINATING;
+        let is_field = |cause: &StatusCause| cause.reason.starts_with(FIELD_CAUSE);
+        let message = status.message.as_str();
+        if causes.iter().any(is_terminating) {
+            return Some(Self::Terminating);
+        }
+        if causes.iter().any(is_field) {
+            return Some(Self::Invalid);
+        }
+        match (status.reason.as_str(), status.code) {
+            ("Forbidden", _) | ("", 403) => Some(Self::forbidden(message)),
+            // A webhook chooses its code and reason, so only the text identifies its denial.
+            (_, 400..500) if is_policy(message) => Some(Self::Policy),
+            ("Invalid", _) | ("", 422) => Some(Self::Invalid),
+            // Answer to an apply that does not match the schema, without a reason; a retry does not help.
+            (_, 500) if message.starts_with("failed to create typed patch object") => Some(Self::Invalid),
             _ => None,
         }
     }
 
-    /// What a message about something forbidden means, whoever passes it on.
+    /// Denial that the message of a forbidden write means, from a status or an event.
     pub fn forbidden(message: &str) -> Self {
         if message.contains("is being terminated") {
             Self::Terminating
@@ -51,7 +70,7 @@ impl Denial {
         }
     }
 
-    /// In a word.
+    /// Reason of the condition.
     pub fn reason(self) -> Reason {
         match self {
             Self::Terminating => Reason::RuntimeProvisioning,
@@ -62,26 +81,58 @@ impl Denial {
         }
     }
 
-    /// In a neutral sentence, of something that is to run.
-    pub fn told(self, message: &str) -> Denied {
+    /// Reason and sentence for users, about a Workload.
+    pub fn describe(self, message: &str) -> Denied {
         let message = match self {
-            Self::Terminating => "The namespace is being deleted: nothing new is made in it.".to_owned(),
+            Self::Terminating => "The namespace is being deleted: nothing can be created in it.".to_owned(),
             Self::Quota => quota(message),
-            Self::Policy => format!("A policy of the organisation forbids it: {}", own_words(message)),
-            Self::Permission => "The platform may not do what is needed to run it; the platform team has to give the orchestrator its role in this namespace.".to_owned(),
-            Self::Invalid => format!("The cluster does not take it as it is: {}", neutral(message)),
+            Self::Policy => format!("Denied by a policy: {}", policy_text(message)),
+            Self::Permission => "Permission denied: the orchestrator may not create its objects in this namespace; the platform's administrators have to grant its role.".to_owned(),
+            Self::Invalid => format!("Rejected as invalid by the cluster: {}", neutral(message)),
         };
         Denied { reason: self.reason(), message }
     }
 }
 
-/// Whether a policy of the organisation speaks: an admission policy, a webhook, or the security level of a namespace.
+/// Subject of a "not found" answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotFound {
+    /// The object.
+    Object,
+    /// The namespace of the object.
+    Namespace,
+    /// The kind of the object: its definition is not installed.
+    Kind,
+}
+
+impl NotFound {
+    /// Subject of a "not found" status; `None` for any other status.
+    pub fn of(status: &Status) -> Option<Self> {
+        if status.reason != "NotFound" && status.code != 404 {
+            return None;
+        }
+        let kind = status.details.as_ref().map(|details| details.kind.as_str()).unwrap_or_default();
+        Some(match kind {
+            "namespaces" => Self::Namespace,
+            // The answer to an unknown path has no details, or is plain text.
+            "" if status.message.contains("namespaces \"") => Self::Namespace,
+            "" if is_unknown_path(&status.message) => Self::Kind,
+            _ => Self::Object,
+        })
+    }
+}
+
+fn is_unknown_path(message: &str) -> bool {
+    ["could not find the requested resource", "page not found"].iter().any(|sign| message.contains(sign))
+}
+
+/// True if a message comes from an admission policy, a webhook, or the security level of a namespace.
 fn is_policy(message: &str) -> bool {
     ["denied request", "denied the request", "violates PodSecurity"].iter().any(|sign| message.contains(sign))
 }
 
-/// What the policy itself says.
-fn own_words(message: &str) -> String {
+/// Text of the policy itself.
+fn policy_text(message: &str) -> String {
     for sign in ["denied request: ", "denied the request: "] {
         if let Some((_, own)) = message.split_once(sign) {
             return own.trim().to_owned();
@@ -93,60 +144,7 @@ fn own_words(message: &str) -> String {
     }
 }
 
+mod own_write;
+pub mod secret;
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_concerns_the_user_is_told_and_the_rest_is_tried_again() {
-        for (code, message, expected) in [
-            (
-                403,
-                "deployments.apps is forbidden: exceeded quota: q, requested: count=1",
-                Some(Denial::Quota),
-            ),
-            (
-                403,
-                "x is forbidden: unable to create new content in namespace a because it is being terminated",
-                Some(Denial::Terminating),
-            ),
-            (403, "admission webhook \"w\" denied the request: no", Some(Denial::Policy)),
-            (
-                403,
-                "pods \"x\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
-                Some(Denial::Policy),
-            ),
-            (403, "User \"u\" cannot patch resource", Some(Denial::Permission)),
-            (422, "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", Some(Denial::Policy)),
-            (
-                422,
-                "Deployment.apps \"x\" is invalid: spec.replicas: Invalid value: -1",
-                Some(Denial::Invalid),
-            ),
-            (
-                500,
-                "failed to create typed patch object (a/b; …): .spec.x: field not declared in schema",
-                Some(Denial::Invalid),
-            ),
-            (500, "etcdserver: leader changed", None),
-            (409, "the object has been modified", None),
-            (429, "slow down", None),
-        ] {
-            assert_eq!(Denial::of(code, message), expected, "{code} {message}");
-        }
-    }
-
-    #[test]
-    fn a_policy_speaks_in_its_own_words() {
-        let message = "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: every workload needs the label `team`";
-        assert_eq!(
-            Denial::Policy.told(message).message,
-            "A policy of the organisation forbids it: every workload needs the label `team`"
-        );
-        let message = "pods \"x-7\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true (pod or container \"web\" must set securityContext.runAsNonRoot=true)";
-        assert_eq!(
-            Denial::Policy.told(message).message,
-            "A policy of the organisation forbids it: this namespace allows only programs that do not run as root; use an image that runs as another user than root, and ask the platform team to run it with these limits, or to allow more here."
-        );
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Which port is the endpoint, and which published address becomes the one that users see.
+//! Endpoint of a Workload: the exposed port, and the published address shown in the status.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use orchestra_api::{
 };
 use orchestra_score::model::Protocol;
 
-/// Ports that are the endpoint by their name.
+/// Preferred port names.
 const BY_NAME: [&str; 3] = ["https", "http", "web"];
-/// Ports that are the endpoint by their number.
+/// Preferred port numbers.
 const BY_NUMBER: [u16; 4] = [443, 80, 8443, 8080];
-/// Ports that never are.
+/// Ports that are never the endpoint.
 const NEVER: [&str; 4] = ["metrics", "health", "admin", "grpc"];
 
-/// What is published of a workload, the best first: its routes, or else one port.
+/// Exposures of a workload, the best first: its routes, or else one port.
 pub fn choose<'r>(ports: &BTreeMap<String, Port>, routes: impl Iterator<Item = &'r str>) -> Vec<Exposure> {
     let mut targets: Vec<_> = routes.map(|key| ExposureTarget::ClaimKey(key.to_owned())).collect();
     if targets.is_empty() {
@@ -38,8 +38,7 @@ fn port(ports: &BTreeMap<String, Port>) -> Option<&str> {
     named.or_else(numbered).or_else(only).map(|(name, _)| *name)
 }
 
-/// The one address that users see. What was known stays known until the runtime withdraws it; an address that is
-/// none changes nothing.
+/// Address shown in the status. The previous one stays until the runtime withdraws it; invalid addresses are ignored.
 pub fn mirror(published: Option<&[exposure::Exposure]>, previous: Option<&str>) -> Option<String> {
     let previous = previous.map(ToOwned::to_owned);
     let Some(published) = published else { return previous };
@@ -49,13 +48,13 @@ pub fn mirror(published: Option<&[exposure::Exposure]>, previous: Option<&str>) 
     let best = published
         .iter()
         .filter(|exposure| is_address(&exposure.url))
-        // Of equals the first: `max_by_key` would take the last.
+        // The first of equals: `max_by_key` returns the last.
         .rev()
         .max_by_key(|exposure| (exposure.reachable != Some(false), exposure.priority));
     best.map_or(previous, |exposure| Some(exposure.url.clone()))
 }
 
-/// Whether a text is a URI with a host.
+/// True if a text is a URI with a host.
 fn is_address(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_endpoint_is_the_port_that_people_expect() {
+    fn the_endpoint_is_a_well_known_or_the_only_port() {
         use Protocol::{Tcp, Udp};
 
         type Ports<'a> = &'a [(&'a str, u16, Protocol)];
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_reachable_address_is_taken_and_of_equals_the_first() {
+    fn the_first_reachable_address_of_the_highest_priority_wins() {
         let published = [
             address("http://low", 1, Some(true)),
             address("http://high-but-down", 9, Some(false)),

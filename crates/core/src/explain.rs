@@ -1,46 +1,46 @@
-//! Why a decision is as it is: what `orchestra explain` prints, step by step.
+//! Explanation of a decision, printed by `orchestra explain`.
 
 use serde::Serialize;
 
 use crate::{outputs::Gap, place, policy};
 
-/// Why a decision is as it is.
+/// Explanation of a decision.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// Mistakes in the document: code, pointer, and what to do.
+    /// Mistakes in the document.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<Mistake>,
-    /// What each policy set, and who was overridden.
+    /// Settings of policies, with the policies they override.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<policy::Setting>,
-    /// What policies forbid.
+    /// Violations of policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<policy::Violation>,
-    /// What policies would forbid, if they were enforced.
+    /// Violations of policies that are not enforced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub audited: Vec<policy::Violation>,
-    /// How the place was chosen.
+    /// Choice of the placement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<place::Explanation>,
-    /// Values that are not known yet.
+    /// Missing values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<Gap>,
-    /// What else is worth knowing.
+    /// Other remarks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// A mistake in the document.
+/// Mistake in the document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mistake {
-    /// Its code, as `orchestra validate` gives it.
+    /// Code, the same as in `orchestra validate`.
     pub code: &'static str,
-    /// The place in the document.
+    /// JSON pointer.
     pub pointer: String,
-    /// What is wrong.
+    /// Message.
     pub message: String,
-    /// What to do.
+    /// Remedy.
     pub hint: String,
 }
 

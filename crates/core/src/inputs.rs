@@ -1,62 +1,113 @@
-//! Everything that a decision about one Workload rests on, and what of it is the Workload's own.
+//! Inputs of a decision about one Workload, and which of them the Workload owns.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use k8s_openapi::{
+    api::core::v1::Namespace,
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
     jiff::Timestamp,
 };
-use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef};
+use orchestra_api::{
+    PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, annotation,
+};
 
-use crate::{config::Config, provision};
+use serde_json::Value as Json;
 
-/// Everything that a decision about one Workload rests on.
+use crate::{
+    claim_state,
+    config::Config,
+    policy::{self, UnreadablePolicy},
+};
+
+/// Inputs of a decision about one Workload. [`Inputs::assemble`] makes them from objects of the API.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// The Workload.
+    /// The Workload, with the annotations of its author only.
     pub workload: Workload,
-    /// Its namespace.
-    pub namespace: Namespace,
-    /// The platform's policies, all of them.
+    /// Its namespace; absent if it has not been observed yet.
+    pub namespace: Option<NamespaceFacts>,
+    /// All policies of the platform, with the last accepted versions of those that cannot be deserialized.
     pub policies: Vec<PlatformPolicy>,
-    /// The platform's document.
-    pub config: std::sync::Arc<Config>,
-    /// The claims that bear the Workload's name.
+    /// Policies that cannot be deserialized.
+    pub unreadable_policies: Vec<UnreadablePolicy>,
+    /// The orchestrator config in force.
+    pub config: Arc<Config>,
+    /// Claims with the Workload's name.
     pub claims: Vec<ResourceClaim>,
-    /// The plan that bears its name.
+    /// Plan with the Workload's name.
     pub plan: Option<WorkloadPlan>,
-    /// The exposure that bears its name.
+    /// Exposure with the Workload's name.
     pub exposure: Option<WorkloadExposure>,
-    /// The time of day.
+    /// Classes of the built-in runtimes.
+    pub runtimes: BTreeSet<String>,
+    /// Current time.
     pub now: Timestamp,
+    /// How long the first status has been deferred.
+    pub deferred_for: Duration,
 }
 
-/// What is known of a namespace.
+/// Facts about a namespace that decisions depend on.
 #[derive(Clone, Debug, Default)]
-pub struct Namespace {
-    /// Its labels.
+pub struct NamespaceFacts {
+    /// Labels, which policies select.
     pub labels: BTreeMap<String, String>,
-    /// Whether it is going away; nothing can be made in it any more.
+    /// True if it is being deleted: nothing can be created in it.
     pub terminating: bool,
 }
 
-/// What there is under the Workload's name: its own, and what is in the way.
-#[derive(Debug)]
-pub(crate) struct Live<'a> {
-    /// Its own claims, by name.
-    pub(crate) claims: BTreeMap<&'a str, &'a ResourceClaim>,
-    /// The names of claims that others hold.
-    pub(crate) foreign_claims: Vec<&'a str>,
-    /// Its plan.
-    pub(crate) plan: Held<'a, WorkloadPlan>,
-    /// Its exposure.
-    pub(crate) exposure: Held<'a, WorkloadExposure>,
+impl From<&Namespace> for NamespaceFacts {
+    fn from(namespace: &Namespace) -> Self {
+        Self {
+            labels: namespace.metadata.labels.clone().unwrap_or_default(),
+            terminating: namespace.metadata.deletion_timestamp.is_some(),
+        }
+    }
 }
 
-/// Who holds a name.
+/// Objects of the API around one Workload, the config in force and the built-in runtimes.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Workload.
+    pub workload: Workload,
+    /// Its namespace, if it was observed.
+    pub namespace: Option<Namespace>,
+    /// All policies of the platform that can be deserialized, and known earlier versions of the others.
+    pub policies: Vec<PlatformPolicy>,
+    /// Policies that cannot be deserialized.
+    pub unreadable_policies: Vec<Json>,
+    /// The orchestrator config in force.
+    pub config: Arc<Config>,
+    /// Claims with the Workload's name.
+    pub claims: Vec<ResourceClaim>,
+    /// Plan with the Workload's name.
+    pub plan: Option<WorkloadPlan>,
+    /// Exposure with the Workload's name.
+    pub exposure: Option<WorkloadExposure>,
+    /// Classes of the built-in runtimes.
+    pub runtimes: BTreeSet<String>,
+}
+
+/// Objects with the Workload's name, by owner.
 #[derive(Debug)]
-pub(crate) enum Held<'a, K> {
-    /// Nobody.
+pub(crate) struct Owned<'a> {
+    /// Its own claims, by name.
+    pub(crate) claims: BTreeMap<&'a str, &'a ResourceClaim>,
+    /// Names of claims with another owner.
+    pub(crate) foreign_claims: Vec<&'a str>,
+    /// Its plan.
+    pub(crate) plan: Ownership<'a, WorkloadPlan>,
+    /// Its exposure.
+    pub(crate) exposure: Ownership<'a, WorkloadExposure>,
+}
+
+/// Owner of a name.
+#[derive(Debug)]
+pub(crate) enum Ownership<'a, K> {
+    /// None.
     Free,
     /// The Workload itself.
     Ours(&'a K),
@@ -64,7 +115,7 @@ pub(crate) enum Held<'a, K> {
     Foreign,
 }
 
-impl<'a, K> Held<'a, K> {
+impl<'a, K> Ownership<'a, K> {
     fn of(object: Option<&'a K>, is_ours: impl Fn(&K) -> bool) -> Self {
         match object {
             None => Self::Free,
@@ -81,17 +132,47 @@ impl<'a, K> Held<'a, K> {
     }
 }
 
-impl Live<'_> {
-    /// Whether a claim that somebody deletes is kept all the same, since what runs uses it: it is released only once
-    /// nothing does, so until then it gives what it gave.
+impl Owned<'_> {
+    /// True if a deleted claim is kept because the running version uses it. It is released afterwards, and keeps its outputs
+    /// until then.
     pub(crate) fn is_kept(&self, claim: &ResourceClaim) -> bool {
         let plan = self.plan.ours().filter(|plan| plan.metadata.deletion_timestamp.is_none());
-        !provision::is_releasing(claim) && plan.is_some_and(|plan| provision::is_in_use(claim, plan))
+        !claim_state::is_releasing(claim) && plan.is_some_and(|plan| claim_state::is_in_use(claim, plan))
     }
 }
 
+/// Drops what decisions do not read: the managed fields, which identify the author of annotations, and the annotations of
+/// other authors.
+pub fn prune(workload: &mut Workload) {
+    let annotations = annotation::of_score(&workload.metadata);
+    workload.metadata.annotations = (!annotations.is_empty()).then_some(annotations);
+    workload.metadata.managed_fields = None;
+}
+
 impl Inputs {
-    /// How others refer to the Workload.
+    /// Inputs made of objects of the API: the same for the controller and for previews of its decision.
+    pub fn assemble(observed: Observed, now: Timestamp, deferred_for: Duration) -> Self {
+        let Observed { mut workload, namespace, policies, unreadable_policies, .. } = observed;
+        let Observed { config, claims, plan, exposure, runtimes, .. } = observed;
+        let (policies, unreadable_policies) = policy::unreadable::resolve(policies, &unreadable_policies);
+        prune(&mut workload);
+        let namespace = namespace.as_ref().map(NamespaceFacts::from);
+        Self {
+            workload,
+            namespace,
+            policies,
+            unreadable_policies,
+            config,
+            claims,
+            plan,
+            exposure,
+            runtimes,
+            now,
+            deferred_for,
+        }
+    }
+
+    /// Reference to the Workload.
     pub fn workload_ref(&self) -> WorkloadRef {
         let ObjectMeta { name, uid, .. } = &self.workload.metadata;
         WorkloadRef { name: name.clone().unwrap_or_default(), uid: uid.clone().unwrap_or_default() }
@@ -102,7 +183,13 @@ impl Inputs {
         self.workload.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// The generation that is looked at.
+    /// Labels of the namespace.
+    pub(crate) fn namespace_labels(&self) -> &BTreeMap<String, String> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        self.namespace.as_ref().map_or(&NONE, |namespace| &namespace.labels)
+    }
+
+    /// Generation of the Workload.
     pub fn generation(&self) -> i64 {
         self.workload.metadata.generation.unwrap_or_default()
     }
@@ -115,24 +202,24 @@ impl Inputs {
             name,
             uid,
             controller: Some(true),
-            // The Workload waits for its own by its finalizer, in an order that the collector does not know.
+            // The finalizer of the Workload deletes dependents in an order that the garbage collector does not know.
             block_owner_deletion: Some(false),
         }
     }
 
     /// Its own claims, by name.
     pub(crate) fn live_claims(&self) -> BTreeMap<String, ResourceClaim> {
-        let live = self.live();
+        let live = self.owned();
         live.claims.into_iter().map(|(name, claim)| (name.to_owned(), claim.clone())).collect()
     }
 
-    pub(crate) fn live(&self) -> Live<'_> {
+    pub(crate) fn owned(&self) -> Owned<'_> {
         let me = self.workload_ref();
-        let mut live = Live {
+        let mut live = Owned {
             claims: BTreeMap::new(),
             foreign_claims: Vec::new(),
-            plan: Held::of(self.plan.as_ref(), |plan| plan.spec.workload_ref == me),
-            exposure: Held::of(self.exposure.as_ref(), |exposure| exposure.spec.workload_ref == me),
+            plan: Ownership::of(self.plan.as_ref(), |plan| plan.spec.workload_ref == me),
+            exposure: Ownership::of(self.exposure.as_ref(), |exposure| exposure.spec.workload_ref == me),
         };
         for claim in &self.claims {
             let name = claim.metadata.name.as_deref().unwrap_or_default();

@@ -1,29 +1,32 @@
-//! Every decision of the orchestrator, as pure functions.
+//! All decisions of the orchestrator, as pure functions.
 //!
-//! What comes in is a value, what goes out is a value: no clock, no network, no randomness. Controllers gather the
-//! inputs and carry out the decision; the command line and the server show it. So what is shown is what is done.
+//! From values to values: no clock, no network, no randomness. Controllers gather the inputs and execute the decision; the
+//! command line and the server show the same decision.
 //!
-//! The way of a Workload, a module for each step:
+//! The steps of a decision about a Workload, one module each:
 //!
-//! 1. [`mod@validate`]: is the document one that can be used?
-//! 2. [`policy`]: what the platform fills in and forbids.
-//! 3. [`place`]: where it runs, and why there; `request` says what it asks for.
-//! 4. [`claims`]: what it depends on, as claims.
-//! 5. `project`: the plan, when nothing is missing. [`endpoint`] chooses what is published, [`revision`] names it,
+//! 1. [`mod@validate`]: validation of the document.
+//! 2. [`policy`]: defaults and limits of the platform.
+//! 3. [`place`]: the placement and its explanation; `request` reads what the Workload requires.
+//! 4. [`claims`]: claims for its dependencies.
+//! 5. `project`: the plan, when no value is missing. [`endpoint`] chooses the exposures, [`revision`] hashes the plan,
 //!    [`lint`](mod@lint) checks it.
-//! 6. [`status`]: what is said of it, once the decision is carried out.
+//! 6. [`status`]: conditions, after the decision is executed.
 //!
-//! [`observe`] says how what runs fares, and [`denial`] why it may not.
-//! [`provision`] decides about what claims ask for, instance by instance.
-//! [`mod@plan`] goes this way, or the way back when the Workload is deleted. [`mod@preview`] shows where it would lead.
+//! [`mod@plan`] takes these steps, or `teardown` when the Workload is deleted. [`mod@preview`] shows their result.
+//! [`provision`] decides about instances of claims, [`run`] about plans. [`observe`] derives the status of what runs, and
+//! [`denial`] explains denied writes.
 
+pub mod claim_state;
 pub mod claims;
 pub mod config;
 pub mod decision;
 pub mod denial;
+pub mod driver;
 pub mod endpoint;
 pub mod explain;
 pub mod inputs;
+pub mod leftover;
 pub mod lint;
 pub mod observe;
 mod outputs;
@@ -37,14 +40,17 @@ pub mod range;
 pub mod render;
 mod request;
 pub mod revision;
+pub mod run;
+mod runtimes;
 pub mod selector;
 mod sentence;
 pub mod status;
 mod teardown;
 pub mod template;
 pub mod validate;
+pub mod watch;
 
 pub use decision::{Applied, Decision, Denied};
-pub use inputs::{Inputs, Namespace};
+pub use inputs::{Inputs, NamespaceFacts, Observed};
 pub use outputs::Gap;
 pub use plan::{judge, plan};

@@ -1,4 +1,4 @@
-//! What is true of every plan. Checked in debug builds and tests: a plan that breaks a rule is a mistake of ours.
+//! Invariants of plans, checked in debug builds and tests: a violation is a bug of the orchestrator.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use orchestra_api::plan::{ExposureTarget, FileContent, Segment, WorkloadPlanSpec
 
 use crate::revision;
 
-/// The rules that a plan breaks.
+/// Invariants that a plan violates.
 pub fn lint(plan: &WorkloadPlanSpec) -> Vec<String> {
     let mut broken = Vec::new();
     let mut rule = |holds: bool, message: String| {
@@ -14,8 +14,8 @@ pub fn lint(plan: &WorkloadPlanSpec) -> Vec<String> {
             broken.push(message);
         }
     };
-    rule(plan.revision == revision::of(plan), "the revision is not that of the content".to_owned());
-    rule(!plan.containers.is_empty(), "there is no container".to_owned());
+    rule(plan.revision == revision::of(plan), "the revision does not match the content".to_owned());
+    rule(!plan.containers.is_empty(), "no containers".to_owned());
     for (field, value) in [
         ("workloadRef.name", &plan.workload_ref.name),
         ("workloadRef.uid", &plan.workload_ref.uid),
@@ -26,7 +26,7 @@ pub fn lint(plan: &WorkloadPlanSpec) -> Vec<String> {
         rule(!value.is_empty(), format!("{field} is empty"));
     }
     let keys: BTreeSet<&str> = plan.claims.iter().map(|claim| claim.key.as_str()).collect();
-    rule(keys.len() == plan.claims.len(), "a claim stands twice".to_owned());
+    rule(keys.len() == plan.claims.len(), "duplicate claim".to_owned());
     rule(plan.claims.is_sorted_by(|a, b| a.key < b.key), "claims are not in order".to_owned());
     rule(plan.requirements.is_sorted(), "requirements are not in order".to_owned());
     for (name, container) in &plan.containers {
@@ -57,27 +57,27 @@ pub fn lint(plan: &WorkloadPlanSpec) -> Vec<String> {
             );
             rule(
                 volume.claim.is_some() || !volume.source.is_empty(),
-                format!("a volume of `{name}` comes from nowhere"),
+                format!("a volume of `{name}` has no source"),
             );
         }
         for waiting in container.before.keys() {
             rule(
                 plan.containers.contains_key(waiting),
-                format!("`{waiting}` waits for `{name}` and is not there"),
+                format!("`{waiting}` waits for `{name}` and does not exist"),
             );
         }
     }
     for exposure in &plan.exposures {
         match &exposure.target {
             ExposureTarget::Port(port) => {
-                rule(plan.ports.contains_key(port), format!("the port `{port}` is exposed and not there"));
+                rule(plan.ports.contains_key(port), format!("the exposed port `{port}` does not exist"));
             }
             ExposureTarget::ClaimKey(key) => {
-                rule(keys.contains(key.as_str()), format!("the route `{key}` is exposed and not listed"));
+                rule(keys.contains(key.as_str()), format!("the exposed route `{key}` is not listed"));
             }
         }
     }
     let priorities: BTreeSet<i32> = plan.exposures.iter().map(|exposure| exposure.priority).collect();
-    rule(priorities.len() == plan.exposures.len(), "two exposures have one priority".to_owned());
+    rule(priorities.len() == plan.exposures.len(), "two exposures have the same priority".to_owned());
     broken
 }

@@ -1,6 +1,6 @@
-//! The one decision path: what is to be done about a Workload, from everything that is known.
+//! Decision about a Workload, step by step.
 //!
-//! The controller carries the answer out; `orchestra plan`, `explain` and the server only show it.
+//! The controller executes it; `orchestra plan`, `explain` and the server only show it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,42 +19,47 @@ use orchestra_score::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
+    claim_state::{is_deleting, is_provided},
     claims::{self, Claims, metadata_differs},
-    decision::{Decision, DoomedKind, Finalizer},
+    decision::{Decision, Deferral, DeletionKind, Finalizer},
     explain::{Explanation, Mistake},
-    inputs::{Held, Inputs, Live},
+    inputs::{Inputs, Owned, Ownership},
     lint,
-    outputs::{Gap, Outputs, is_provided},
+    outputs::{Gap, Outputs},
     place::{Placed, ProfileReason, Refusal, Terms},
     policy::{self, Effective, Subject, Violation},
     project::Projection,
-    render, request, revision,
+    request, revision, run, runtimes,
     sentence::sentence,
-    status::{Basis, Line, Runtime},
-    teardown::{doom, tear_down, unique_keys},
+    status::{ClaimRow, DeferralInputs, Runtime, StatusInputs},
+    teardown::{mark_for_deletion, tear_down, unique_keys},
     validate,
 };
 
-/// Decides what is to be done about a Workload.
+/// Decides about a Workload.
 pub fn plan(inputs: &Inputs) -> Decision {
     if inputs.workload.metadata.deletion_timestamp.is_some() {
         return tear_down(inputs);
     }
-    let mut steps = Steps { inputs, live: inputs.live(), explanation: Explanation::default() };
+    let mut steps = Steps { inputs, live: inputs.owned(), explanation: Explanation::default() };
+    if inputs.namespace.is_none() {
+        let deferred = vec![Deferral::NamespaceUnknown];
+        return Decision { deferred, ..*steps.decision(Vec::new()) };
+    }
     let (Ok(decision) | Err(decision)) = steps.decide();
     let mut decision = *decision;
-    steps.heed_suspension(&mut decision);
+    steps.apply_suspension(&mut decision);
     decision
 }
 
-/// The policies that select a Workload, by name, and whether it violates them. It is looked at as [`plan`] looks at
-/// it, only policy by policy. None judges what is invalid or on its way out.
+/// Policies that select a Workload, by name, and whether it violates them: the checks of [`plan`], for each policy alone.
+/// Empty for an invalid or deleted Workload.
 pub fn judge(inputs: &Inputs) -> BTreeMap<String, bool> {
     let valid = validate::validate(&inputs.workload).ok();
     let Some(document) = valid.filter(|_| inputs.workload.metadata.deletion_timestamp.is_none()) else {
         return BTreeMap::new();
     };
-    let live = inputs.live();
+    let live = inputs.owned();
     let classes = claims::existing_classes(&live, document.resources.as_ref().unwrap_or(&BTreeMap::new()));
     let subject = subject(inputs, &document, &classes);
     let effective = policy::apply(&inputs.policies, &subject).effective;
@@ -71,7 +76,7 @@ pub fn judge(inputs: &Inputs) -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// The Workload as policies look at it.
+/// View of the Workload for policies.
 fn subject<'a>(
     inputs: &'a Inputs,
     document: &'a model::Workload,
@@ -80,17 +85,17 @@ fn subject<'a>(
     static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
     Subject {
         namespace: inputs.namespace_name(),
-        namespace_labels: &inputs.namespace.labels,
+        namespace_labels: inputs.namespace_labels(),
         labels: inputs.workload.metadata.labels.as_ref().unwrap_or(&NO_LABELS),
         document,
         classes,
     }
 }
 
-/// The steps so far. Each either leads to the next or ends in a decision: the error of a step is one.
+/// State of the steps. Each step either continues or ends in a decision, which is its error.
 struct Steps<'a> {
     inputs: &'a Inputs,
-    live: Live<'a>,
+    live: Owned<'a>,
     explanation: Explanation,
 }
 
@@ -102,12 +107,12 @@ impl Steps<'_> {
         let resources = document.resources.clone().unwrap_or_default();
         let effective = self.apply_policy(&document, &resources)?;
         let names = claims::names(&document.metadata.name, &resources, &effective);
-        if self.inputs.namespace.terminating {
+        if self.inputs.namespace.as_ref().is_some_and(|namespace| namespace.terminating) {
             let finding = Finding::bad(
                 Reason::RuntimeProvisioning,
-                "The namespace is being deleted: nothing new is made in it.",
+                "The namespace is being deleted: nothing can be created in it.",
             );
-            return Err(self.held_up(&names, finding));
+            return Err(self.blocked(&names, finding));
         }
         let requirements = request::requirements(&effective.annotations);
         let placed = self.place(&document, &effective, &requirements, &names)?;
@@ -130,30 +135,30 @@ impl Steps<'_> {
         }
         .project();
 
-        let lines = names.iter().map(|(key, name)| Line {
+        let lines = names.iter().map(|(key, name)| ClaimRow {
             key: key.clone(),
             claim: name.clone(),
-            blocked: claims.wanted.get(key).and_then(|wanted| wanted.blocked.clone()),
+            blocked: claims.desired.get(key).and_then(|wanted| wanted.blocked.clone()),
             wanted: true,
         });
         let mut decision = self.decision(lines.collect());
         decision.finalizer = self.finalizer();
         let mut missing: Vec<Gap> = Vec::new();
-        for wanted in claims.wanted.into_values() {
+        for wanted in claims.desired.into_values() {
             decision.claims.extend(wanted.write);
             missing.extend(wanted.gaps);
         }
         match planned {
             Err(gaps) => {
-                decision.basis.runtime = Runtime::Blocked(unresolved(&gaps));
+                decision.status_inputs.runtime = Runtime::Blocked(unresolved(&gaps));
                 missing.extend(gaps);
             }
-            Ok(spec) => self.put_in_force(spec, &mut decision),
+            Ok(spec) => self.apply_plan(spec, &mut decision),
         }
         missing.sort();
         missing.dedup();
         self.explanation.gaps = missing;
-        self.retire(&names, &mut decision);
+        self.delete_unused_claims(&names, &mut decision);
         decision.explanation = std::mem::take(&mut self.explanation);
         Ok(decision)
     }
@@ -174,13 +179,17 @@ impl Steps<'_> {
         resources: &BTreeMap<String, Resource>,
     ) -> Step<Effective> {
         let classes = claims::existing_classes(&self.live, resources);
-        let outcome = policy::apply(&self.inputs.policies, &subject(self.inputs, document, &classes));
+        let subject = subject(self.inputs, document, &classes);
+        let outcome = policy::apply(&self.inputs.policies, &subject);
+        let unreadable = &self.inputs.unreadable_policies;
+        let unreadable: Vec<_> = unreadable.iter().filter(|policy| policy.may_select(&subject)).collect();
         self.explanation.settings = outcome.explanation;
         self.explanation.audited = outcome.audited;
         let left_out = |policy: &String| {
-            format!("The policy `{policy}` has a fault, and is left out: ask the platform team.")
+            format!("The policy `{policy}` is invalid and is ignored; its status says why.")
         };
         self.explanation.notes.extend(outcome.left_out.iter().map(left_out));
+        self.explanation.notes.extend(unreadable.iter().map(|policy| policy.note()));
         if let Some(invalid) = outcome.invalid.first() {
             return Err(self.refused(Finding::bad(Reason::SpecInvalid, invalid.message.clone())));
         }
@@ -189,6 +198,9 @@ impl Steps<'_> {
             let finding = Finding::bad(Reason::PolicyViolation, sentence(&first.message, more));
             self.explanation.violations = outcome.violations;
             return Err(self.refused(finding));
+        }
+        if let Some(policy) = unreadable.iter().find(|policy| !policy.in_force) {
+            return Err(self.refused(Finding::bad(Reason::PolicyViolation, policy.message())));
         }
         Ok(outcome.effective)
     }
@@ -212,12 +224,12 @@ impl Steps<'_> {
                 Refusal::ProfileNotAllowed { .. } => {
                     self.refused(Finding::bad(Reason::PolicyViolation, message))
                 }
-                _ => self.held_up(names, Finding::bad(Reason::RuntimeSelecting, message)),
+                _ => self.blocked(names, Finding::bad(Reason::RuntimeSelecting, message)),
             }
         })
     }
 
-    /// Whether the profile would be refused by policies that are not enforced. An author's own is judged already.
+    /// Audits the profile against policies that are not enforced. A profile that the author names is already audited.
     fn audit_profile(&mut self, document: &model::Workload, effective: &Effective) {
         let pointer = Pointer::of(["metadata", "annotations", annotation::PROFILE]);
         for (policy, allowed) in &effective.audited_profiles {
@@ -234,8 +246,8 @@ impl Steps<'_> {
         }
     }
 
-    /// What is asked for, and what it has given. What a claim gave before it is asked for otherwise is out of date:
-    /// what refers to it waits.
+    /// Desired claims and the available outputs. Outputs of a claim whose spec changes are out of date: references to them
+    /// wait.
     fn claim<'s>(
         &'s self,
         resources: &BTreeMap<String, Resource>,
@@ -245,16 +257,16 @@ impl Steps<'_> {
     ) -> (Claims, Outputs<'s>) {
         let live = |name: &str| {
             let claim = self.live.claims.get(name).copied();
-            claim.filter(|claim| !claims::is_going(claim) || self.live.is_kept(claim))
+            claim.filter(|claim| !is_deleting(claim) || self.live.is_kept(claim))
         };
         let mut given: BTreeMap<&str, Option<&ResourceClaim>> =
             names.iter().map(|(key, name)| (key.as_str(), live(name))).collect();
         loop {
             let outputs = Outputs::new(self.metadata(), given.clone());
             let claims = claims::claim(self.inputs, &self.live, resources, effective, placement, &outputs);
-            let is_outdated = |key: &str| claims.wanted.get(key).is_some_and(|wanted| wanted.outdated);
-            // A claim that depends on another outdated one is judged in a later round: its parameters are unknown until
-            // that one is provided again, and it gives what it gave until then.
+            let is_outdated = |key: &str| claims.desired.get(key).is_some_and(|wanted| wanted.outdated);
+            // A claim that depends on another outdated one is checked in a later round: its parameters are unknown until
+            // that one is provided again, and it keeps its outputs until then.
             let is_next = |key: &str| {
                 let depends_on = claims::references(resources.get(key).and_then(|it| it.params.as_ref()));
                 is_outdated(key)
@@ -275,18 +287,18 @@ impl Steps<'_> {
         }
     }
 
-    /// What placeholders of the form `${metadata.…}` stand for.
+    /// Values of placeholders of the form `${metadata.…}`.
     fn metadata(&self) -> Json {
         self.inputs.workload.document()["metadata"].take()
     }
 
-    /// On which terms it runs where it is placed.
+    /// Kind and values of the plan.
     fn terms(&mut self, placed: &Placed) -> (Kind, Map<String, Json>) {
         match &placed.terms {
             Terms::Configured { kind, values } => {
                 let mut values = values.clone();
-                if placed.placement.runtime_class == render::kubernetes::CLASS {
-                    render::kubernetes::heed_namespace(&mut values, &self.inputs.namespace.labels);
+                if let Some(class) = runtimes::find(&placed.placement.runtime_class) {
+                    (class.adapt_to_namespace)(&mut values, self.inputs.namespace_labels());
                 }
                 (*kind, values)
             }
@@ -298,16 +310,15 @@ impl Steps<'_> {
         }
     }
 
-    /// What runs on because nothing newer can be planned, stops and goes on as it is asked to all the same. Who asked for that
-    /// wants to know how far it is.
-    fn heed_suspension(&self, decision: &mut Decision) {
-        if matches!(decision.basis.runtime, Runtime::Planned(..)) {
+    /// Suspends or resumes the plan in force, if nothing newer can be planned. The status reports the progress of a suspension.
+    fn apply_suspension(&self, decision: &mut Decision) {
+        if matches!(decision.status_inputs.runtime, Runtime::Planned(..)) {
             return;
         }
         let annotations = self.inputs.workload.metadata.annotations.as_ref();
         let suspend = annotations.is_some_and(annotation::suspends);
         match self.live.plan {
-            Held::Ours(live) if live.metadata.deletion_timestamp.is_none() => {
+            Ownership::Ours(live) if live.metadata.deletion_timestamp.is_none() => {
                 let mut spec = live.spec.clone();
                 if spec.lifecycle.suspend != suspend {
                     spec.lifecycle.suspend = suspend;
@@ -316,38 +327,48 @@ impl Steps<'_> {
                     decision.plan = Some(WorkloadPlan { metadata, spec, status: None });
                 }
                 if suspend {
-                    decision.basis.runtime = Runtime::Planned(spec.revision, Some(Box::new(live.clone())));
+                    decision.status_inputs.runtime =
+                        Runtime::Planned(spec.revision, Some(Box::new(live.clone())));
                 }
             }
-            Held::Free if suspend => {
+            Ownership::Free if suspend => {
                 let finding = Finding::bad(Reason::RuntimeProvisioning, SUSPENDED);
-                decision.basis.runtime = Runtime::Blocked(finding);
+                decision.status_inputs.runtime = Runtime::Blocked(finding);
             }
-            Held::Ours(_) | Held::Free | Held::Foreign => {}
+            Ownership::Ours(_) | Ownership::Free | Ownership::Foreign => {}
         }
     }
 
-    /// Puts a plan in force, unless it is.
-    fn put_in_force(&self, mut spec: WorkloadPlanSpec, decision: &mut Decision) {
-        debug_assert_eq!(lint::lint(&spec), Vec::<String>::new(), "a plan that breaks its own rules");
-        let in_the_way = |what| {
+    /// Applies a plan and its exposure, if they differ.
+    fn apply_plan(&self, mut spec: WorkloadPlanSpec, decision: &mut Decision) {
+        debug_assert_eq!(lint::lint(&spec), Vec::<String>::new(), "the plan violates an invariant");
+        let waiting_for = |what| {
             Runtime::Blocked(Finding::bad(
                 Reason::RuntimeProvisioning,
-                format!("Waiting for {what} of an earlier workload of this name to go."),
+                format!("Waiting for {what} of an earlier workload of this name to be deleted."),
             ))
         };
         let revision = spec.revision.clone();
         match self.live.plan {
-            Held::Foreign => {
-                decision.basis.runtime = in_the_way("the plan");
+            Ownership::Foreign => {
+                decision.status_inputs.runtime = waiting_for("the plan");
                 return;
             }
-            Held::Ours(live) if live.metadata.deletion_timestamp.is_some() => {
-                decision.basis.runtime = in_the_way("what runs");
+            Ownership::Ours(live) if live.metadata.deletion_timestamp.is_some() => {
+                let message = "Waiting for the previous version to stop.";
+                let finding = Finding::bad(Reason::RuntimeProvisioning, message);
+                decision.status_inputs.runtime = Runtime::Blocked(finding);
                 return;
             }
-            Held::Ours(live) => {
-                // A plan changes with its meaning only: its generation, and what follows from the rest, are noted then.
+            Ownership::Ours(live)
+                if self.is_unreported(live) && live.spec.placement() != spec.placement() =>
+            {
+                decision.deferred.push(Deferral::Move);
+                decision.status_inputs.runtime = Runtime::Planned(revision, Some(Box::new(live.clone())));
+                return;
+            }
+            Ownership::Ours(live) => {
+                // A plan changes only with its revision; the observed generation and the claims are updated at that time.
                 if live.spec.revision == revision {
                     spec.observed_workload_generation = live.spec.observed_workload_generation;
                     spec.claims.clone_from(&live.spec.claims);
@@ -357,12 +378,12 @@ impl Steps<'_> {
                     decision.plan = Some(desired);
                 }
             }
-            Held::Free => {
+            Ownership::Free => {
                 decision.plan = Some(WorkloadPlan { metadata: self.metadata_of_child(), spec, status: None });
             }
         }
         let live = self.live.plan.ours().map(|plan| Box::new(plan.clone()));
-        decision.basis.runtime = Runtime::Planned(revision, live);
+        decision.status_inputs.runtime = Runtime::Planned(revision, live);
         let runtime_class =
             decision.plan.as_ref().or(self.live.plan.ours()).map(|plan| plan.spec.runtime_class.clone());
         let exposure = WorkloadExposure {
@@ -375,12 +396,18 @@ impl Steps<'_> {
             status: None,
         };
         match self.live.exposure {
-            Held::Foreign => decision.basis.runtime = in_the_way("the address"),
-            Held::Ours(live) if live.metadata.deletion_timestamp.is_some() => {}
-            Held::Ours(live)
+            Ownership::Foreign => decision.status_inputs.runtime = waiting_for("the address"),
+            Ownership::Ours(live) if live.metadata.deletion_timestamp.is_some() => {}
+            Ownership::Ours(live)
                 if live.spec == exposure.spec && !metadata_differs(&live.metadata, &exposure.metadata) => {}
-            Held::Ours(_) | Held::Free => decision.exposure = Some(exposure),
+            Ownership::Ours(_) | Ownership::Free => decision.exposure = Some(exposure),
         }
+    }
+
+    /// True if a built-in runtime may have started a plan, and has not reported yet. Its finalizer may not be visible yet.
+    fn is_unreported(&self, plan: &WorkloadPlan) -> bool {
+        let is_built_in = self.inputs.runtimes.contains(&plan.spec.runtime_class);
+        plan.status.is_none() && (is_built_in || run::has_finalizer(plan))
     }
 
     fn metadata_of_child(&self) -> ObjectMeta {
@@ -399,12 +426,12 @@ impl Steps<'_> {
         }
     }
 
-    /// Lets go of claims that nobody wants, once nothing that runs can be using them.
-    fn retire(&self, names: &BTreeMap<String, String>, decision: &mut Decision) {
+    /// Deletes claims that are no longer desired, once the running version cannot use them.
+    fn delete_unused_claims(&self, names: &BTreeMap<String, String>, decision: &mut Decision) {
         let wanted: BTreeSet<&str> = names.values().map(String::as_str).collect();
         let is_wanted = |name: Option<&str>| name.is_some_and(|name| wanted.contains(name));
-        let moved_on = match (&decision.basis.runtime, self.live.plan.ours()) {
-            // The first plan is judged from now on as it will be once it is stored.
+        let moved_on = match (&decision.status_inputs.runtime, self.live.plan.ours()) {
+            // The first plan counts as stored.
             (_, None) => decision.plan.is_none(),
             (Runtime::Planned(revision, _), Some(plan)) => {
                 let status = plan.status.as_ref();
@@ -417,31 +444,32 @@ impl Steps<'_> {
         };
         for (name, claim) in &self.live.claims {
             if !wanted.contains(name) {
-                let message = "No longer wanted; kept until the running version does without it.".to_owned();
-                let is_going = claims::is_going(claim);
-                decision.basis.claims.push(Line {
+                let message =
+                    "No longer needed; kept until the running version no longer uses it.".to_owned();
+                let is_deleting = is_deleting(claim);
+                decision.status_inputs.claims.push(ClaimRow {
                     key: claim.spec.key.clone(),
                     claim: (*name).to_owned(),
-                    blocked: (!is_going && !moved_on).then_some(message),
+                    blocked: (!is_deleting && !moved_on).then_some(message),
                     wanted: false,
                 });
             }
         }
-        decision.basis.claims = unique_keys(std::mem::take(&mut decision.basis.claims));
+        decision.status_inputs.claims = unique_keys(std::mem::take(&mut decision.status_inputs.claims));
         if moved_on {
             let changing = decision.claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
-            let waiting = decision.basis.claims.iter().filter(|line| line.blocked.is_some());
+            let waiting = decision.status_inputs.claims.iter().filter(|line| line.blocked.is_some());
             let unsettled: BTreeSet<&str> = changing.chain(waiting.map(|line| line.claim.as_str())).collect();
             let is_current = |claim: &ResourceClaim| {
                 let name = claim.metadata.name.as_deref();
                 is_wanted(name)
                     && is_provided(claim)
-                    && !claims::is_going(claim)
+                    && !is_deleting(claim)
                     && name.is_none_or(|name| !unsettled.contains(name))
             };
             let is_wanted = |claim: &ResourceClaim| is_wanted(claim.metadata.name.as_deref());
             for claim in claims::removable(&self.live, is_wanted, is_current) {
-                doom(DoomedKind::ResourceClaim, &claim.metadata, &mut decision.delete);
+                mark_for_deletion(DeletionKind::ResourceClaim, &claim.metadata, &mut decision.delete);
             }
         }
     }
@@ -451,55 +479,56 @@ impl Steps<'_> {
         if held.any(|held| held == finalizer::WORKLOAD) { Finalizer::Unchanged } else { Finalizer::Add }
     }
 
-    /// The inputs are refused: nothing changes, what was planned before stays in force.
+    /// Decision about refused inputs: nothing changes, the last plan stays in force.
     fn refused(&mut self, finding: Finding) -> Box<Decision> {
-        let lines = self.live.claims.iter().map(|(name, claim)| Line {
+        let lines = self.live.claims.iter().map(|(name, claim)| ClaimRow {
             key: claim.spec.key.clone(),
             claim: (*name).to_owned(),
             blocked: None,
             wanted: true,
         });
         let mut decision = self.decision(unique_keys(lines.collect()));
-        decision.basis.inputs = finding;
-        decision.basis.runtime = Runtime::LastGood(self.live.plan.ours().map(|plan| Box::new(plan.clone())));
+        decision.status_inputs.inputs = finding;
+        decision.status_inputs.runtime =
+            Runtime::LastGood(self.live.plan.ours().map(|plan| Box::new(plan.clone())));
         decision.explanation = std::mem::take(&mut self.explanation);
         decision
     }
 
-    /// The inputs are fine, but nothing can be asked for yet.
-    fn held_up(&mut self, names: &BTreeMap<String, String>, finding: Finding) -> Box<Decision> {
-        let lines = names.iter().map(|(key, name)| Line {
+    /// Decision about valid inputs before claims can be requested.
+    fn blocked(&mut self, names: &BTreeMap<String, String>, finding: Finding) -> Box<Decision> {
+        let lines = names.iter().map(|(key, name)| ClaimRow {
             key: key.clone(),
             claim: name.clone(),
             blocked: (!self.live.claims.contains_key(name.as_str()))
-                .then(|| "It is asked for once there is a place to run.".to_owned()),
+                .then(|| "Requested once a backend is selected.".to_owned()),
             wanted: true,
         });
         let mut decision = self.decision(lines.collect());
-        decision.basis.runtime = Runtime::Blocked(finding);
+        decision.status_inputs.runtime = Runtime::Blocked(finding);
         decision.explanation = std::mem::take(&mut self.explanation);
         decision
     }
 
-    /// The names of claims that are deleted, and kept since what runs uses them.
+    /// Names of deleted claims that are kept because the running version uses them.
     fn kept(&self) -> BTreeSet<String> {
         let claims = self.live.claims.iter();
-        let kept = claims.filter(|(_, claim)| claims::is_going(claim) && self.live.is_kept(claim));
+        let kept = claims.filter(|(_, claim)| is_deleting(claim) && self.live.is_kept(claim));
         kept.map(|(name, _)| (*name).to_owned()).collect()
     }
 
-    fn decision(&self, claims: Vec<Line>) -> Box<Decision> {
+    fn decision(&self, claims: Vec<ClaimRow>) -> Box<Decision> {
         Box::new(Decision {
             finalizer: Finalizer::Unchanged,
             claims: Vec::new(),
             plan: None,
             exposure: None,
             delete: Vec::new(),
-            basis: Basis {
+            status_inputs: StatusInputs {
                 generation: self.inputs.generation(),
                 previous: self.inputs.workload.status.clone().unwrap_or_default(),
                 now: self.inputs.now,
-                inputs: Finding::good("The document is valid, and the platform's policy allows it."),
+                inputs: Finding::good("The workload is valid and allowed by policy."),
                 claims,
                 claims_overall: None,
                 runtime: Runtime::LastGood(None),
@@ -507,13 +536,15 @@ impl Steps<'_> {
                 kept: self.kept(),
                 live_claims: self.inputs.live_claims(),
                 live_exposure: self.live.exposure.ours().cloned(),
+                deferral: DeferralInputs::of(self.inputs),
             },
+            deferred: Vec::new(),
             explanation: Explanation::default(),
         })
     }
 }
 
-/// What is said while values are missing: the first that will not come by itself, else the first that is awaited.
+/// Finding about missing values: the first that needs a change of the document, else the first that is awaited.
 fn unresolved(gaps: &[Gap]) -> Finding {
     let first = gaps.iter().find(|gap| !gap.awaited).or_else(|| gaps.first());
     let message = first.map(|gap| gap.message.as_str()).unwrap_or_default();

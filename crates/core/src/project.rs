@@ -1,5 +1,5 @@
-//! Step five: the plan. Every variable, file and volume is put together from what the author wrote and what the
-//! claims have given; what is secret stays a reference. There is a plan only if nothing is missing.
+//! Step five: the plan. Variables, files and volumes are expanded with the outputs of claims; secrets stay references.
+//! There is a plan only if no value is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,20 +21,21 @@ use orchestra_score::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
+    claim_state::is_provided,
     claims::referred_to,
     endpoint,
-    outputs::{Gap, Kept, Outputs, is_provided, text},
+    outputs::{Gap, Outputs, Reference, text},
     place::Placed,
     policy::Effective,
     revision,
 };
 
-/// The type of claims that publish an address of the Workload.
+/// Type of claims that publish an address of the Workload.
 const ROUTE: &str = "route";
-/// The output of a claim by which its provider names a volume.
+/// Output of a claim with the name of a volume.
 const SOURCE: &str = "source";
 
-/// Everything that goes into a plan.
+/// Inputs of a plan.
 #[derive(Debug)]
 pub(crate) struct Projection<'a> {
     pub(crate) workload: WorkloadRef,
@@ -45,20 +46,20 @@ pub(crate) struct Projection<'a> {
     pub(crate) effective: &'a Effective,
     pub(crate) placed: &'a Placed,
     pub(crate) requirements: &'a BTreeSet<String>,
-    /// Whether it runs on, or to an end.
+    /// Service or job.
     pub(crate) kind: Kind,
     /// Settings of the backend.
     pub(crate) values: Map<String, Json>,
-    /// The names of the claims, by key.
+    /// Names of the claims, by key.
     pub(crate) claims: &'a BTreeMap<String, String>,
     pub(crate) outputs: &'a Outputs<'a>,
 }
 
 impl Projection<'_> {
-    /// The plan, or everything that is missing.
+    /// Plan, or all missing values.
     pub(crate) fn project(&self) -> Result<WorkloadPlanSpec, Vec<Gap>> {
         let mut gaps = Vec::new();
-        // Parameters belong to claims; they are expanded there.
+        // Parameters are expanded in claims.
         let bare = model::Workload { resources: None, ..self.document.clone() };
         let mut expanded = match expansion::workload(self.outputs, &bare) {
             Ok(expanded) => expanded.containers,
@@ -107,7 +108,7 @@ impl Projection<'_> {
         Ok(spec)
     }
 
-    /// Two revisions must not write to one volume at the same time.
+    /// Lifecycle: two revisions must not write to one volume at the same time.
     fn lifecycle(&self, containers: &BTreeMap<String, Container>) -> Lifecycle {
         let volumes = containers.values().flat_map(|container| container.volumes.values());
         let strategy =
@@ -154,20 +155,20 @@ impl Projection<'_> {
         }
     }
 
-    /// The volumes of a container. A volume comes from a claim, unless the backend takes names of its own.
+    /// Volumes of a container. A volume comes from a claim, unless the backend accepts other sources.
     fn volumes(
         &self,
         container: &str,
         given: &model::Container,
-        mut expanded: BTreeMap<String, Vec<Piece<Kept>>>,
+        mut expanded: BTreeMap<String, Vec<Piece<Reference>>>,
         gaps: &mut Vec<Gap>,
     ) -> BTreeMap<String, Volume> {
-        let takes_names = self.values.get("allowVolumeSources") == Some(&Json::Bool(true));
+        let accepts_sources = self.values.get("allowVolumeSources") == Some(&Json::Bool(true));
         let mut volumes = BTreeMap::new();
         for (path, volume) in given.volumes.iter().flatten() {
             let Some(pieces) = expanded.remove(path) else { continue };
             let (claim, source) = match pieces.as_slice() {
-                [Piece::Reference(Kept::Claim(key))] => {
+                [Piece::Reference(Reference::Claim(key))] => {
                     if !self.outputs.claim(key).is_some_and(is_provided) {
                         gaps.push(Gap {
                             resource: Some(key.clone()),
@@ -180,9 +181,9 @@ impl Projection<'_> {
                 }
                 _ => (named_claim(&volume.source), text(pieces)),
             };
-            if claim.is_none() && !takes_names {
+            if claim.is_none() && !accepts_sources {
                 gaps.push(gap(format!(
-                    "The volume at `{path}` of container `{container}` names `{}`, and volumes come from resources here: \
+                    "The volume at `{path}` of container `{container}` has the source `{}`, but volumes come from resources here: \
                      declare a resource of type `volume` and write `${{resources.NAME}}`.",
                     volume.source
                 )));
@@ -200,10 +201,10 @@ impl Projection<'_> {
         volumes
     }
 
-    /// What the provider of a volume calls it, if it says so.
+    /// Name of a volume in its outputs, if there is one.
     fn source(&self, key: &str) -> Vec<Segment> {
         let outputs =
-            self.outputs.claim(key).and_then(|claim| claim.status.as_ref()).map(|said| &said.outputs);
+            self.outputs.claim(key).and_then(|claim| claim.status.as_ref()).map(|status| &status.outputs);
         match outputs.and_then(|outputs| outputs.get(SOURCE)) {
             Some(Output::Value(value)) => vec![Segment::Literal(to_text(value))],
             Some(Output::SecretKeyRef(_)) | None => Vec::new(),
@@ -215,7 +216,7 @@ impl Projection<'_> {
         resources.filter(|(_, resource)| resource.type_ == ROUTE).map(|(key, _)| key.as_str())
     }
 
-    /// Annotations for what the runtime makes. Those that speak to the platform have been heard.
+    /// Annotations for the objects of the runtime, without those for the platform.
     fn annotations(&self) -> BTreeMap<String, String> {
         let all = self.effective.annotations.iter();
         all.filter(|(key, _)| !annotation::is_ours(key))
@@ -223,7 +224,7 @@ impl Projection<'_> {
             .collect()
     }
 
-    /// The claims that a plan refers to.
+    /// Claims that a plan refers to.
     fn used(&self, spec: &WorkloadPlanSpec) -> Vec<Claim> {
         let mut keys: BTreeMap<&str, bool> = BTreeMap::new();
         for container in spec.containers.values() {
@@ -272,7 +273,7 @@ impl Projection<'_> {
         keys.into_iter().filter_map(claim).collect()
     }
 
-    /// Whether a container refers to a resource, also where only a plain value is left of it in the plan.
+    /// True if a container refers to a resource, even if the plan only has its plain value.
     fn is_referred_to(&self, key: &str) -> bool {
         self.document.containers.values().any(|container| {
             let files = container.files.iter().flatten().filter_map(|(_, file)| match &file.content {
@@ -289,19 +290,19 @@ fn gap(message: String) -> Gap {
     Gap { resource: None, output: None, awaited: false, message }
 }
 
-/// The claim that a volume's source is an output of.
+/// Claim whose output is the source of a volume.
 fn named_claim(source: &str) -> Option<String> {
     let is_one_reference = matches!(tokens(source).collect::<Vec<_>>().as_slice(), [Token::Reference(_)]);
     referred_to(source).next().filter(|_| is_one_reference)
 }
 
-fn files(given: &model::Container, expanded: BTreeMap<String, Content<Kept>>) -> BTreeMap<String, File> {
+fn files(given: &model::Container, expanded: BTreeMap<String, Content<Reference>>) -> BTreeMap<String, File> {
     let mode = |path: &str| given.files.as_ref()?.get(path)?.mode.clone();
     let files = expanded.into_iter().map(|(path, content)| {
         let content = match content {
             Content::Text(segments) => FileContent::Text(text(segments)),
             Content::Bytes(bytes) => FileContent::Binary(STANDARD.encode(bytes)),
-            // Refused when the document was validated.
+            // Rejected by validation.
             Content::Source(_) => FileContent::Text(Vec::new()),
         };
         let mode = mode(&path);

@@ -1,71 +1,71 @@
-//! Ranges of sizes: which Workloads a backend takes, by what they ask for.
+//! Ranges of amounts: the CPU and memory requests that a backend accepts.
 //!
-//! Both ends belong to the range, and amounts are compared as amounts, not as texts: `1000m` is in `1`.
+//! Both ends are inclusive, and amounts are compared by value: `1000m` is in `1`.
 
 use std::fmt;
 
 use orchestra_score::quantity::{Quantity, QuantityError};
 
-/// A range of amounts: `2`, `0-8`, `1-` or `-8`.
+/// Range of amounts: `2`, `0-8`, `1-` or `-8`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     least: Option<Bound>,
     most: Option<Bound>,
 }
 
-/// An end of a range: the amount, and how the author wrote it.
+/// End of a range: the amount and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bound {
     amount: Quantity,
     text: String,
 }
 
-/// What is measured.
+/// Measured resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Processor time.
+    /// CPU.
     Cpu,
     /// Memory.
     Memory,
 }
 
-/// Why a text is no range.
+/// Error of a range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// An end of it is no amount.
-    #[error("{text:?} is no amount of {measure}: {error}")]
+    /// An end is not an amount.
+    #[error("{text:?} is not a valid amount of {measure}: {error}")]
     Amount {
-        /// What was written.
+        /// Text of the end.
         text: String,
-        /// What it should measure.
+        /// Measured resource.
         measure: Measure,
-        /// What is wrong with it.
+        /// Error of the amount.
         error: QuantityError,
     },
-    /// It has no end at all.
-    #[error("the range has no end")]
+    /// It has no ends.
+    #[error("the range has no ends")]
     NoEnd,
-    /// It ends before it begins.
-    #[error("the range begins at {least} and ends at {most}, which is less")]
+    /// The minimum is above the maximum.
+    #[error("the minimum {least} of the range is above its maximum {most}")]
     Empty {
-        /// Where it begins.
+        /// Minimum.
         least: String,
-        /// Where it ends.
+        /// Maximum.
         most: String,
     },
 }
 
-/// On which side of a range an amount lies.
+/// Side of a range on which an amount lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// Below the least, which is given as it was written.
+    /// Below the minimum, with its text.
     Below(String),
-    /// Above the most, which is given as it was written.
+    /// Above the maximum, with its text.
     Above(String),
 }
 
 impl Range {
-    /// Reads a range.
+    /// Parses a range.
     pub fn parse(text: &str, measure: Measure) -> Result<Self, RangeError> {
         let bound = |text: &str| -> Result<Option<Bound>, RangeError> {
             let text = text.trim();
@@ -92,7 +92,7 @@ impl Range {
         }
     }
 
-    /// Where an amount lies if not in the range.
+    /// Side on which an amount is outside of the range.
     pub fn misses(&self, amount: Quantity) -> Option<Outside> {
         let below = self.least.as_ref().filter(|least| amount < least.amount);
         let above = self.most.as_ref().filter(|most| amount > most.amount);
@@ -103,7 +103,7 @@ impl Range {
 }
 
 impl Measure {
-    /// Reads one amount.
+    /// Parses one amount.
     pub(crate) fn read(self, text: &str) -> Result<Quantity, QuantityError> {
         match self {
             Self::Cpu => Quantity::cpu(text),
@@ -111,7 +111,7 @@ impl Measure {
         }
     }
 
-    /// An amount as people write it: memory in the largest unit that has no fraction.
+    /// Formatted amount: memory in the largest exact unit.
     pub fn show(self, amount: Quantity) -> String {
         const UNITS: [(&str, u128); 3] = [("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
         let text = amount.to_string();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_belong_to_a_range() {
+    fn both_ends_are_inclusive() {
         for (range, inside, outside) in [
             ("2", &["2", "2000m", "2.0"][..], &["1999m", "2001m", "0"][..]),
             ("0-8", &["0", "0.5", "8"], &["8.001"]),
@@ -159,9 +159,9 @@ mod tests {
         }
     }
 
-    /// A24: the predecessor read `1` as a thousandth, and `0.5`, `256M` and `1G` as nothing.
+    /// A24: the predecessor read `1` as a thousandth, and could not parse `0.5`, `256M` and `1G`.
     #[test]
-    fn amounts_are_read_in_every_unit_and_compared_as_amounts() {
+    fn amounts_in_all_units_are_compared_by_value() {
         assert!(holds("1-2", "1", Measure::Cpu));
         assert!(!holds("1-2", "0.5", Measure::Cpu));
         assert!(holds("1Gi", "1024Mi", Measure::Memory));
@@ -171,16 +171,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_says_why() {
+    fn an_invalid_range_has_an_error() {
         for (text, message) in [
-            ("", "the range has no end"),
-            (" - ", "the range has no end"),
-            ("8-2", "the range begins at 8 and ends at 2, which is less"),
-            ("2-4-8", "\"4-8\" is no amount of cpu: not a number with a unit"),
-            ("1Gi", "\"1Gi\" is no amount of cpu: not a number with a unit"),
+            ("", "the range has no ends"),
+            (" - ", "the range has no ends"),
+            ("8-2", "the minimum 8 of the range is above its maximum 2"),
+            ("2-4-8", "\"4-8\" is not a valid amount of cpu: not a number with a unit"),
+            ("1Gi", "\"1Gi\" is not a valid amount of cpu: not a number with a unit"),
             (
                 &"9".repeat(40),
-                &format!("\"{}\" is no amount of cpu: too large or too precise", "9".repeat(40)),
+                &format!("\"{}\" is not a valid amount of cpu: too large or too precise", "9".repeat(40)),
             ),
         ] {
             assert_eq!(Range::parse(text, Measure::Cpu).unwrap_err().to_string(), message, "{text}");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shown_as_people_write_them() {
+    fn amounts_are_formatted_in_the_largest_exact_unit() {
         for (text, shown) in
             [("1024Mi", "1Gi"), ("1.5Gi", "1536Mi"), ("1G", "1000000000"), ("0.1Ki", "102.4"), ("0", "0")]
         {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_names_the_end_as_it_was_written() {
+    fn the_text_of_the_violated_end_is_kept() {
         let range = Range::parse("1Gi-2Gi", Measure::Memory).unwrap();
         assert_eq!(range.misses(Quantity::ZERO), Some(Outside::Below("1Gi".to_owned())));
         assert_eq!(range.misses(Quantity::memory("3G").unwrap()), Some(Outside::Above("2Gi".to_owned())));

@@ -1,4 +1,4 @@
-//! Step three, from the Workload's side: what it asks of the place where it runs, and where it is now.
+//! Step three: requirements of a Workload on its placement, and the current placement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,28 @@ use orchestra_score::{
 };
 
 use crate::{
-    config::provisioner::{self, Wanted},
-    inputs::{Inputs, Live},
-    outputs::was_bound,
+    claim_state::was_bound,
+    config::provisioner::{self, ResourceRequest},
+    inputs::{Inputs, Owned},
     place::{self, Current, Move, Outcome, Refusal, Request},
     policy::Effective,
 };
 
-/// The features that a Workload asks for.
+/// Required features of a Workload.
 pub(crate) fn requirements(annotations: &BTreeMap<String, String>) -> BTreeSet<String> {
     let listed = annotations.get(annotation::REQUIREMENTS).map(String::as_str).unwrap_or_default();
     listed.split(',').map(str::trim).filter(|feature| !feature.is_empty()).map(ToOwned::to_owned).collect()
 }
 
-/// Finds the place where a Workload runs.
+/// Places a Workload.
 pub(crate) fn place(
     inputs: &Inputs,
-    live: &Live<'_>,
+    live: &Owned<'_>,
     document: &model::Workload,
     effective: &Effective,
     requirements: &BTreeSet<String>,
 ) -> Outcome {
-    let says = |key: &str| effective.annotations.get(key).map(String::as_str);
+    let annotation = |key: &str| effective.annotations.get(key).map(String::as_str);
     let no_labels = BTreeMap::new();
     let data = data(inputs, live);
     let plan = live.plan.ours();
@@ -38,7 +38,7 @@ pub(crate) fn place(
     let placement =
         placement.or_else(|| live.claims.values().map(|claim| claim.spec.placement.clone()).min());
     let requests = effective.compute.values().map(|compute| &compute.requests);
-    // The author's own hint is in the document; what a policy fills in has a lower rank.
+    // The profile of the author is in the document; a default of a policy has lower precedence.
     let hint = document.metadata.annotations.as_ref().and_then(|all| all.get(annotation::PROFILE));
     let policy_profile =
         effective.profile.as_ref().map(|(profile, policy)| (profile.as_str(), policy.as_str()));
@@ -50,27 +50,28 @@ pub(crate) fn place(
             policy_profile,
             allowed_profiles: effective.allowed_profiles.as_ref(),
             requirements,
-            region: says(annotation::REGION),
+            region: annotation(annotation::REGION),
             cpu: total(requests.clone(), |amounts| amounts.cpu.as_deref(), Quantity::cpu),
             memory: total(requests, |amounts| amounts.memory.as_deref(), Quantity::memory),
-            move_to: says(annotation::MOVE)
+            move_to: annotation(annotation::MOVE)
                 .map(|to| if to == annotation::MOVE_TO_BEST { Move::Best } else { Move::Backend(to) }),
-            abandon_data: says(annotation::ABANDON_DATA) == Some("true"),
+            abandon_data: annotation(annotation::ABANDON_DATA) == Some("true"),
             current: placement.as_ref().map(|placement| Current {
                 placement,
                 profile: plan.map(|plan| plan.spec.profile.as_str()),
                 requirements: plan.map(|plan| plan.spec.requirements.as_slice()).unwrap_or_default(),
-                unchanged: plan.is_some_and(|plan| is_unchanged(inputs, plan, says(annotation::REGION))),
+                unchanged: plan
+                    .is_some_and(|plan| is_unchanged(inputs, plan, annotation(annotation::REGION))),
                 data: &data,
             }),
         },
     )
 }
 
-/// Why the profile of a Workload would be refused if only these were allowed; nothing if it would not.
+/// Refusal of the profile of a Workload if only these were allowed.
 pub(crate) fn forbid_profile(
     inputs: &Inputs,
-    live: &Live<'_>,
+    live: &Owned<'_>,
     document: &model::Workload,
     effective: &Effective,
     allowed: &BTreeSet<String>,
@@ -80,23 +81,23 @@ pub(crate) fn forbid_profile(
     outcome.result.err().filter(|refusal| matches!(refusal, Refusal::ProfileNotAllowed { .. }))
 }
 
-/// Whether the Workload asks for what it asked for when it was placed. The exposure notes each generation that was.
+/// True if the Workload has not changed since it was placed. The exposure records the placed generation.
 fn is_unchanged(inputs: &Inputs, plan: &WorkloadPlan, region: Option<&str>) -> bool {
-    let noted = inputs.exposure.as_ref().map(|exposure| exposure.spec.observed_workload_generation);
-    noted == Some(inputs.generation())
+    let placed = inputs.exposure.as_ref().map(|exposure| exposure.spec.observed_workload_generation);
+    placed == Some(inputs.generation())
         && plan.spec.labels == inputs.workload.metadata.labels.clone().unwrap_or_default()
         && plan.spec.region.as_deref() == region
 }
 
-/// The keys of dependencies that hold data where they are.
-fn data(inputs: &Inputs, live: &Live<'_>) -> Vec<String> {
-    let holds_data = |claim: &&&orchestra_api::ResourceClaim| {
-        was_bound(claim) && provisioner::stateful(&inputs.config, &Wanted::by(&claim.spec))
+/// Keys of dependencies with data.
+fn data(inputs: &Inputs, live: &Owned<'_>) -> Vec<String> {
+    let is_stateful = |claim: &&&orchestra_api::ResourceClaim| {
+        was_bound(claim) && provisioner::stateful(&inputs.config, &ResourceRequest::of(&claim.spec))
     };
-    live.claims.values().filter(holds_data).map(|claim| claim.spec.key.clone()).collect()
+    live.claims.values().filter(is_stateful).map(|claim| claim.spec.key.clone()).collect()
 }
 
-/// The sum of amounts; what cannot be read has been refused before.
+/// Sum of amounts; unreadable ones have been rejected before.
 fn total<'a>(
     amounts: impl Iterator<Item = &'a Amounts>,
     part: fn(&Amounts) -> Option<&str>,

@@ -1,27 +1,27 @@
-//! Label selectors, as Kubernetes means them.
+//! Label selectors with the semantics of Kubernetes.
 //!
-//! A selector is read once, and what is wrong with it is said then; a [`Selector`] can only match or not. An absent
-//! or empty one matches everything, and a label that is not there is also not one of the values of `NotIn`.
+//! Parsing reports all faults; a [`Selector`] is always valid. An absent or empty one matches everything, and `NotIn` matches
+//! a missing label.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use orchestra_score::Pointer;
 
-/// The longest name or value of a label.
-const MAX: usize = 63;
-/// The longest domain before the name of a label.
+/// Maximum length of a name or value of a label.
+const MAX_LABEL: usize = 63;
+/// Maximum length of the domain of a label.
 const MAX_DOMAIN: usize = 253;
-/// The ways to compare.
+/// Operators, for messages.
 const OPERATORS: &str = "In, NotIn, Exists or DoesNotExist";
 
-/// A selector that makes sense. All of its parts must hold.
+/// Valid selector. All of its requirements must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     parts: Vec<Part>,
 }
 
-/// What must hold of one label.
+/// Requirement on one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Part {
     key: String,
@@ -36,19 +36,19 @@ enum Test {
     DoesNotExist,
 }
 
-/// What is wrong with a selector.
+/// Fault of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectorFault {
-    /// Where, from the selector on.
+    /// Pointer within the selector.
     pub pointer: Pointer,
-    /// What is wrong.
+    /// Message.
     pub message: String,
-    /// What to write instead.
+    /// Remedy.
     pub hint: String,
 }
 
 impl Selector {
-    /// Reads a selector; everything that is wrong with it comes at once.
+    /// Parses a selector, and reports all faults at once.
     pub fn read(selector: Option<&LabelSelector>) -> Result<Self, Vec<SelectorFault>> {
         let mut parts = Vec::new();
         let mut faults = Vec::new();
@@ -71,7 +71,7 @@ impl Selector {
         if faults.is_empty() { Ok(Self { parts }) } else { Err(faults) }
     }
 
-    /// Whether labels are as the selector asks.
+    /// True if the labels match.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.parts.iter().all(|part| {
             let value = labels.get(&part.key);
@@ -84,7 +84,7 @@ impl Selector {
         })
     }
 
-    /// Whether it asks for nothing, and so matches everything.
+    /// True if it has no requirements, so it matches everything.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -105,14 +105,12 @@ fn read_test(
         None
     };
     match operator {
-        "In" | "NotIn" if values.is_empty() => refuse(
-            "values",
-            format!("`{operator}` has no values to compare with"),
-            "list at least one value".to_owned(),
-        ),
+        "In" | "NotIn" if values.is_empty() => {
+            refuse("values", format!("`{operator}` needs values"), "list at least one value".to_owned())
+        }
         "Exists" | "DoesNotExist" if !values.is_empty() => refuse(
             "values",
-            format!("`{operator}` compares with no value"),
+            format!("`{operator}` takes no values"),
             "remove the values, or use In or NotIn".to_owned(),
         ),
         "In" => Some(Test::In(values.iter().cloned().collect())),
@@ -121,13 +119,13 @@ fn read_test(
         "DoesNotExist" => Some(Test::DoesNotExist),
         _ => refuse(
             "operator",
-            format!("{operator:?} is no operator of a selector"),
+            format!("{operator:?} is not an operator of selectors"),
             format!("write {OPERATORS}"),
         ),
     }
 }
 
-/// Whether a text can be the key of a label or an annotation.
+/// True if a text is a valid key of a label or an annotation.
 pub(crate) fn is_key(key: &str) -> bool {
     let (domain, name) = key.split_once('/').map_or((None, key), |(domain, name)| (Some(domain), name));
     let is_domain = |domain: &str| {
@@ -142,8 +140,8 @@ fn check_key(key: &str, at: &Pointer, faults: &mut Vec<SelectorFault>) {
     if !is_key(key) {
         faults.push(SelectorFault {
             pointer: at.clone(),
-            message: format!("{key:?} is no key of a label"),
-            hint: "write up to 63 letters, digits, dashes, underscores and dots, if wanted after a domain and a slash (`example.org/tier`)".to_owned(),
+            message: format!("{key:?} is not a valid label key"),
+            hint: "write up to 63 letters, digits, dashes, underscores and dots, optionally after a domain and a slash (`example.org/tier`)".to_owned(),
         });
     }
 }
@@ -152,7 +150,7 @@ fn check_value(value: &str, at: &Pointer, faults: &mut Vec<SelectorFault>) {
     if !value.is_empty() && !is_label_text(value) {
         faults.push(SelectorFault {
             pointer: at.clone(),
-            message: format!("{value:?} is no value of a label, so that nothing can match it"),
+            message: format!("{value:?} is not a valid label value, so nothing can match it"),
             hint: "write up to 63 letters, digits, dashes, underscores and dots, with a letter or digit at both ends"
                 .to_owned(),
         });
@@ -160,12 +158,12 @@ fn check_value(value: &str, at: &Pointer, faults: &mut Vec<SelectorFault>) {
 }
 
 fn is_label_text(text: &str) -> bool {
-    text.len() <= MAX
+    text.len() <= MAX_LABEL
         && is_bounded(text)
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-/// Whether a letter or digit stands at both ends.
+/// True if both ends are a letter or digit.
 fn is_bounded(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
@@ -194,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_mean_what_they_mean_in_kubernetes() {
+    fn operators_have_the_semantics_of_kubernetes() {
         let one = |operator: &str, values: &[&str]| {
             read(&json!({"matchExpressions": [{"key": "tier", "operator": operator, "values": values}]}))
                 .unwrap()
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn all_parts_must_hold() {
+    fn all_requirements_must_match() {
         let selector = read(&json!({
             "matchLabels": {"team": "shop"},
             "matchExpressions": [{"key": "tier", "operator": "Exists"}],
@@ -226,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_comes_at_once_with_its_place() {
+    fn all_faults_are_reported_at_once_with_their_pointers() {
         let faults = read(&json!({
             "matchLabels": {"-tier": "gold", "team": "a b"},
             "matchExpressions": [

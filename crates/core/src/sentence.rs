@@ -1,13 +1,12 @@
-//! Messages as sentences. What a step finds is told alone here and inside other texts elsewhere; a condition shows it
-//! as a sentence.
+//! Formatting of messages as sentences for conditions.
 
-/// A text as a sentence that begins with a capital and ends once, with how many more there are of its kind.
+/// Sentence with a capital and one full stop, and the number of further messages.
 pub(crate) fn sentence(text: &str, more: usize) -> String {
     let text = text.trim();
-    let ends_itself = text.ends_with(['?', '!']);
+    let is_question = text.ends_with(['?', '!']);
     let text = text.trim_end_matches('.');
     let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-    let end = if ends_itself && more.is_empty() { "" } else { "." };
+    let end = if is_question && more.is_empty() { "" } else { "." };
     let mut rest = text.chars();
     let first = rest.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}{more}{end}", rest.as_str())
@@ -18,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_begins_with_a_capital_and_ends_once() {
+    fn a_sentence_has_a_capital_and_one_full_stop() {
         for (text, more, expected) in [
             ("there is none; add one", 0, "There is none; add one."),
             ("There is none.", 2, "There is none (and 2 more)."),

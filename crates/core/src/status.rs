@@ -1,12 +1,15 @@
-//! Step six: the status. It is made of what was decided and of what the API then took, never of intentions.
+//! Step six: the status, derived from the decision and the answers of the API to its writes.
 //!
 //! ```text
 //! Ready ── InputsValid    the document is valid, the policy allows it
-//!       ├─ ClaimsReady    every wanted claim is bound, with its outputs
-//!       └─ RuntimeReady   the plan of this generation is in force, and its runtime says that it runs
+//!       ├─ ClaimsReady    every desired claim is bound, with its outputs
+//!       └─ RuntimeReady   the plan of this generation is in force, and its runtime reports that it is ready
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use orchestra_api::{
@@ -20,64 +23,169 @@ use serde::Serialize;
 
 use crate::{
     claims,
-    decision::{Applied, Denied},
+    decision::{Applied, Decision, Deferral, Denied, Requeue},
     endpoint,
+    inputs::Inputs,
     sentence::sentence,
 };
 
-/// What the status is made of, apart from what the API will answer.
+/// Inputs of the status, apart from the answers of the API.
 #[derive(Clone, Debug)]
-pub struct Basis {
-    /// The generation that was looked at.
+pub struct StatusInputs {
+    /// Observed generation.
     pub generation: i64,
-    /// What was said before.
+    /// Previous status.
     pub previous: WorkloadStatus,
-    /// The time of day.
+    /// Current time.
     pub now: Timestamp,
-    /// The verdict on the document and the policy.
+    /// Finding about the document and policies.
     pub inputs: Finding,
-    /// One line for each dependency, in the order of their keys.
-    pub claims: Vec<Line>,
-    /// What is said of the dependencies as a whole, where their lines do not tell.
+    /// One row for each dependency, sorted by key.
+    pub claims: Vec<ClaimRow>,
+    /// Finding about all dependencies, if it does not follow from the rows.
     pub claims_overall: Option<Finding>,
-    /// What is said of the runtime.
+    /// State of the runtime.
     pub runtime: Runtime,
-    /// What a Workload that is being deleted waits for: whatever else is amiss, this is why it is still there.
+    /// Object that a deletion waits for. It takes precedence over other findings.
     pub awaited: Option<Finding>,
-    /// The names of claims that are kept although they were deleted, since what runs uses them.
+    /// Names of deleted claims that are kept because the running version uses them.
     pub kept: BTreeSet<String>,
-    /// The claims that there were, by name.
+    /// Claims before the writes, by name.
     pub live_claims: BTreeMap<String, ResourceClaim>,
-    /// The exposure that there was.
+    /// Exposure before the writes.
     pub live_exposure: Option<WorkloadExposure>,
+    /// Inputs of the decision to defer this status.
+    pub deferral: DeferralInputs,
 }
 
-/// Where the line of a dependency comes from.
+/// Inputs of the decision to defer a status.
+#[derive(Clone, Debug, Default)]
+pub struct DeferralInputs {
+    /// The status in the API.
+    pub stored: Option<WorkloadStatus>,
+    /// How long the first status has been deferred.
+    pub deferred_for: Duration,
+    /// Classes of the built-in runtimes, which report within a moment. External ones may take longer.
+    pub runtimes: BTreeSet<String>,
+    /// Class and phase of the plan in the API.
+    pub plan: Option<(String, Phase)>,
+}
+
+impl DeferralInputs {
+    pub(crate) fn of(inputs: &Inputs) -> Self {
+        let plan = inputs.plan.as_ref().map(|plan| {
+            let phase = plan.status.as_ref().map(|status| status.phase).unwrap_or_default();
+            (plan.spec.runtime_class.clone(), phase)
+        });
+        Self {
+            stored: inputs.workload.status.clone(),
+            deferred_for: inputs.deferred_for,
+            runtimes: inputs.runtimes.clone(),
+            plan,
+        }
+    }
+}
+
+/// Maximum deferral of the first status. Most Workloads are ready sooner; for others, users see progress before it seems
+/// stuck.
+pub const FIRST_STATUS_DEBOUNCE: Duration = Duration::from_millis(500);
+
+/// Longest time for which an address alone is deferred. Most runtimes publish it just before they report that the plan is ready; a
+/// rollout with one replica ready may take minutes.
+pub const ADDRESS_DEBOUNCE: Duration = Duration::from_secs(2);
+
+/// Writes after a decision was executed.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Report {
+    /// The status, if it changes.
+    pub status: Option<WorkloadStatus>,
+    /// Events about the change.
+    pub events: Vec<Event>,
+    /// Reason why the status is not written yet.
+    pub deferred: Option<Deferral>,
+    /// When the Workload is reconciled again.
+    pub requeue: Requeue,
+}
+
+impl Decision {
+    /// Report after the decision was executed.
+    pub fn report(&self, applied: &Applied) -> Report {
+        if self.deferred.contains(&Deferral::NamespaceUnknown) {
+            return Report { deferred: Some(Deferral::NamespaceUnknown), ..Report::default() };
+        }
+        // An admission rule may change without an event that reaches us.
+        let denied = || applied.denials().next().map(|denied| denied.message.clone());
+        let fault = applied.fault.as_ref().map(ToString::to_string).or_else(denied);
+        let requeue = fault.clone().map_or(Requeue::OnChange, Requeue::Backoff);
+        let status = self.status_inputs.report(applied);
+        let DeferralInputs { stored, deferred_for, .. } = &self.status_inputs.deferral;
+        if stored.as_ref() == Some(&status) {
+            return Report { requeue, ..Report::default() };
+        }
+        let rest = FIRST_STATUS_DEBOUNCE.saturating_sub(*deferred_for);
+        if applied.fault.is_none() && self.only_started(&status) && !rest.is_zero() {
+            let deferred = Some(Deferral::FirstStatus);
+            return Report { deferred, requeue: Requeue::After(rest), ..Report::default() };
+        }
+        let rest = ADDRESS_DEBOUNCE.saturating_sub(*deferred_for);
+        if fault.is_none() && self.only_address(&status) && !rest.is_zero() {
+            let deferred = Some(Deferral::Address);
+            return Report { deferred, requeue: Requeue::After(rest), ..Report::default() };
+        }
+        let events = events(&self.status_inputs.previous, &status);
+        Report { status: Some(status), events, deferred: None, requeue }
+    }
+
+    /// True if the only change is that provisioning started, on a built-in runtime.
+    fn only_started(&self, status: &WorkloadStatus) -> bool {
+        let DeferralInputs { stored, runtimes, plan, .. } = &self.status_inputs.deferral;
+        let planned = self.plan.as_ref().map(|plan| &plan.spec.runtime_class);
+        let class = planned.or(plan.as_ref().map(|(class, _)| class));
+        let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready);
+        stored.is_none()
+            && class.is_some_and(|class| runtimes.contains(class))
+            && ready.is_some_and(|ready| ready.reason == Reason::RuntimeProvisioning)
+    }
+
+    /// True if the only change is an address of a plan that a built-in runtime is starting.
+    fn only_address(&self, status: &WorkloadStatus) -> bool {
+        let DeferralInputs { stored, runtimes, plan, .. } = &self.status_inputs.deferral;
+        let is_starting = plan
+            .as_ref()
+            .is_some_and(|(class, phase)| runtimes.contains(class) && *phase == Phase::Provisioning);
+        let stored = stored.as_ref().filter(|stored| stored.endpoint.is_none());
+        is_starting
+            && stored.is_some_and(|stored| *stored == WorkloadStatus { endpoint: None, ..status.clone() })
+    }
+}
+
+/// Source of the row of a dependency in the status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Its key.
+pub struct ClaimRow {
+    /// Key of the dependency.
     pub key: String,
-    /// The name of its claim.
+    /// Name of its claim.
     pub claim: String,
-    /// Why the claim cannot be written yet; what it says itself counts if it is there.
+    /// Why the claim cannot be written yet.
     pub blocked: Option<String>,
-    /// Whether the workload still wants it.
+    /// True if the current document has it.
     pub wanted: bool,
 }
 
-/// What is said of the runtime.
+/// State of the runtime.
 #[derive(Clone, Debug)]
 pub enum Runtime {
-    /// Something stands in the way.
+    /// Blocked by this finding.
     Blocked(Finding),
-    /// This revision must be in force. The plan is the one that there was.
+    /// This revision has to run. The plan is the one before the writes.
     Planned(String, Option<Box<WorkloadPlan>>),
-    /// Nothing new can be planned; what was planned before runs on.
+    /// Nothing new can be planned; the last plan keeps running.
     LastGood(Option<Box<WorkloadPlan>>),
 }
 
-impl Basis {
-    /// The status, after the decision was carried out.
+impl StatusInputs {
+    /// Status after the decision was executed.
     pub fn report(&self, applied: &Applied) -> WorkloadStatus {
         let mut rows = Vec::new();
         let mut wanted = Vec::new();
@@ -96,18 +204,15 @@ impl Basis {
             runtime = denied.into();
         }
         let mut awaited = self.awaited.clone();
-        if let Some(trouble) = applied.trouble.as_ref().filter(|_| !runtime.holds()) {
+        if let Some(fault) = applied.fault.as_ref().filter(|_| !runtime.holds()) {
             for finding in awaited.iter_mut().chain([&mut runtime]) {
-                let message = format!(
-                    "{} The platform could not carry it out, and tries again: {trouble}",
-                    finding.message
-                );
+                let message = format!("{} The last attempt failed and is retried: {fault}", finding.message);
                 finding.message = sentence(&message, 0);
             }
         }
         let findings = [self.inputs.clone(), claims, runtime];
         let failing = awaited.as_ref().or_else(|| findings.iter().find(|finding| !finding.holds()));
-        let ready = failing.cloned().unwrap_or_else(|| Finding::good("Everything is ready."));
+        let ready = failing.cloned().unwrap_or_else(|| Finding::good("Ready."));
         let [inputs, claims, runtime] = findings;
         let now = Time(self.now);
         let conditions = [
@@ -125,7 +230,7 @@ impl Basis {
         }
     }
 
-    fn row(&self, line: &Line, applied: &Applied) -> ClaimSummary {
+    fn row(&self, line: &ClaimRow, applied: &Applied) -> ClaimSummary {
         let pending = |reason, message: &str| ClaimSummary {
             key: line.key.clone(),
             phase: if reason == Reason::BindingPending { ClaimPhase::Pending } else { ClaimPhase::Failed },
@@ -139,7 +244,7 @@ impl Basis {
             (Some(Ok(claim)), _) => claims::summary(claim, is_kept, line.wanted),
             (None, Some(claim)) if line.blocked.is_none() => claims::summary(claim, is_kept, line.wanted),
             (None, _) => {
-                pending(Reason::BindingPending, line.blocked.as_deref().unwrap_or("Being asked for."))
+                pending(Reason::BindingPending, line.blocked.as_deref().unwrap_or("Being requested."))
             }
         }
     }
@@ -153,13 +258,13 @@ impl Basis {
                 None => live.as_ref().map_or_else(unplanned, |plan| fold(plan, revision)),
             },
             Runtime::LastGood(None) => {
-                Finding::bad(Reason::RuntimeSelecting, "Nothing is started until the inputs are valid.")
+                Finding::bad(Reason::RuntimeSelecting, "Not started: the inputs are not valid.")
             }
             Runtime::LastGood(Some(plan)) => {
                 let finding = fold(plan, &plan.spec.revision);
                 let generation = plan.spec.observed_workload_generation;
                 let message = format!(
-                    "The last good version (generation {generation}) stays in force. {}",
+                    "The last valid version (generation {generation}) keeps running. {}",
                     finding.message
                 );
                 Finding { message, ..finding }
@@ -181,10 +286,10 @@ impl Basis {
 }
 
 fn unplanned() -> Finding {
-    Finding::bad(Reason::RuntimeProvisioning, "It is about to be started.")
+    Finding::bad(Reason::RuntimeProvisioning, "About to be started.")
 }
 
-/// What the lines of all dependencies come to.
+/// Finding about all dependencies.
 fn overall(rows: &[ClaimSummary]) -> Finding {
     let named = |row: &ClaimSummary| format!("Resource `{}`: {}", row.key, row.message);
     if let Some(failed) = rows.iter().find(|row| row.phase == ClaimPhase::Failed) {
@@ -192,79 +297,67 @@ fn overall(rows: &[ClaimSummary]) -> Finding {
         return Finding::bad(reason.unwrap_or(Reason::BindingFailed), named(failed));
     }
     let pending = || rows.iter().filter(|row| !row.outputs_available);
-    // What is in the way of one says more than that another takes its time.
-    if let Some(hindered) = pending().find(|row| claims::is_obstacle(row.reason)) {
-        return Finding::bad(hindered.reason, named(hindered));
+    // An obstacle is more specific than a pending dependency.
+    if let Some(blocked) = pending().find(|row| claims::is_obstacle(row.reason)) {
+        return Finding::bad(blocked.reason, named(blocked));
     }
     if let Some(pending) = pending().next() {
         return Finding::bad(Reason::BindingPending, named(pending));
     }
     Finding::good(match rows.len() {
-        0 => "It depends on nothing.".to_owned(),
-        1 => "Its dependency is ready.".to_owned(),
+        0 => "No dependencies.".to_owned(),
+        1 => "The dependency is ready.".to_owned(),
         n => format!("All {n} dependencies are ready."),
     })
 }
 
-/// What a runtime says of a revision. What it says of another one is old news.
+/// Finding about a revision, by the status of the plan. A status of another revision does not count.
 fn fold(plan: &WorkloadPlan, revision: &str) -> Finding {
     let status = plan.status.as_ref().filter(|_| plan.spec.revision == revision);
     let Some(status) = status.filter(|status| status.observed_revision.as_deref() == Some(revision)) else {
         return Finding::bad(Reason::RuntimeProvisioning, starting(plan));
     };
-    let said = status.message.clone().filter(|message| !message.is_empty());
-    let said_or = |otherwise: &str| said.unwrap_or_else(|| otherwise.to_owned());
-    // What is said of inputs and claims is said elsewhere: a runtime that gives such a reason would contradict it.
-    let is_others = |reason: &Reason| {
+    let message = status.message.clone().filter(|message| !message.is_empty());
+    let message_or = |otherwise: &str| message.unwrap_or_else(|| otherwise.to_owned());
+    // Reasons about inputs and claims belong to other conditions: a runtime must not contradict them.
+    let is_foreign = |reason: &Reason| {
         matches!(
             reason,
             Reason::Succeeded | Reason::SpecInvalid | Reason::BindingPending | Reason::BindingFailed
         )
     };
-    let reason_or = |otherwise| status.reason.filter(|reason| !is_others(reason)).unwrap_or(otherwise);
+    let reason_or = |otherwise| status.reason.filter(|reason| !is_foreign(reason)).unwrap_or(otherwise);
     match status.phase {
-        Phase::Ready => Finding::good(said_or(match plan.spec.kind {
-            Kind::Service => "It runs.",
-            Kind::Job => "It has run to its end.",
+        Phase::Ready => Finding::good(message_or(match plan.spec.kind {
+            Kind::Service => "Running.",
+            Kind::Job => "Completed.",
         })),
         Phase::Pending | Phase::Provisioning => {
-            Finding::bad(reason_or(Reason::RuntimeProvisioning), said_or(&starting(plan)))
+            Finding::bad(reason_or(Reason::RuntimeProvisioning), message_or(&starting(plan)))
         }
-        Phase::Degraded => Finding::bad(reason_or(Reason::RuntimeDegraded), said_or("It does not run well.")),
-        Phase::Failed => {
-            Finding::bad(reason_or(Reason::RuntimeDegraded), said_or("It could not be started."))
-        }
+        Phase::Degraded => Finding::bad(reason_or(Reason::RuntimeDegraded), message_or("Degraded.")),
+        Phase::Failed => Finding::bad(reason_or(Reason::RuntimeDegraded), message_or("Failed to start.")),
     }
 }
 
-/// What is said until a runtime says more: the same before and after it took the plan up, which is one write less.
+/// Message until the first status of a runtime. It is the same before and after the runtime picks up the plan, which saves a
+/// write.
 fn starting(plan: &WorkloadPlan) -> String {
-    format!(
-        "This version is being started; if nothing happens, ask the platform team whether the runtime `{}` is at work.",
-        plan.spec.runtime_class
-    )
+    format!("Waiting for the first status from the runtime `{}`.", plan.spec.runtime_class)
 }
 
-/// Something that happened to a Workload, told once.
+/// Event about a Workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
-    /// Whether somebody should look.
+    /// True if it is a warning.
     pub warning: bool,
-    /// In a word.
+    /// Reason.
     pub reason: Reason,
-    /// In a sentence.
+    /// Message.
     pub note: String,
 }
 
-/// Whether a status only says that something was begun of which nothing was said before. All is well so far, and most often
-/// there is more to say in a moment.
-pub fn is_only_begun(previous: Option<&WorkloadStatus>, status: &WorkloadStatus) -> bool {
-    let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready);
-    previous.is_none() && ready.is_some_and(|ready| ready.reason == Reason::RuntimeProvisioning)
-}
-
-/// What is worth telling about a change of status: that the Workload became ready, and everything that needs
-/// somebody's attention. Progress is not told; it is in the status.
+/// Events about a change of status: the Workload became ready, or it needs attention. Progress is only in the status.
 pub fn events(previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
     let ready = |status: &WorkloadStatus| {
         status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready).cloned()

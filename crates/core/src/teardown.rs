@@ -1,8 +1,7 @@
-//! How a Workload goes: its address first, then what runs, then what it depended on, in the reverse order of need.
+//! Deletion of a Workload: its exposure first, then its plan, then its claims in reverse order of dependencies.
 //!
-//! All of it follows from what is recorded in the API, nothing from the document or the platform's configuration: a
-//! Workload that could not be made can still be deleted. Each pass deletes what can go now; while something is
-//! awaited, the status says what, and who holds it.
+//! It depends only on objects in the API, not on the document or the orchestrator config, so an invalid Workload can be
+//! deleted. Each pass deletes what is possible now; the status shows what it waits for, with the finalizers.
 
 use std::collections::BTreeSet;
 
@@ -15,50 +14,50 @@ use orchestra_api::{
 
 use crate::{
     claims,
-    decision::{Decision, Doomed, DoomedKind, Finalizer},
+    decision::{Decision, Deletion, DeletionKind, Finalizer},
     explain::Explanation,
     inputs::Inputs,
-    status::{Basis, Line, Runtime},
+    status::{ClaimRow, DeferralInputs, Runtime, StatusInputs},
 };
 
 /// Decides the next step of a deletion.
 pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
-    let live = inputs.live();
+    let live = inputs.owned();
     let mut delete = Vec::new();
     let mut runtime = Finding::bad(Reason::RuntimeProvisioning, "Stopped; the workload is being deleted.");
     let mut claims = None;
     let mut done = false;
     if let Some(exposure) = live.exposure.ours() {
-        doom(DoomedKind::WorkloadExposure, &exposure.metadata, &mut delete);
+        mark_for_deletion(DeletionKind::WorkloadExposure, &exposure.metadata, &mut delete);
         runtime.message = awaiting("its address to be withdrawn", &exposure.metadata);
     } else if let Some(plan) = live.plan.ours() {
-        doom(DoomedKind::WorkloadPlan, &plan.metadata, &mut delete);
+        mark_for_deletion(DeletionKind::WorkloadPlan, &plan.metadata, &mut delete);
         let what = format!("the runtime `{}` to stop it", plan.spec.runtime_class);
         runtime.message = awaiting(&what, &plan.metadata);
     } else if live.claims.is_empty() {
         done = true;
     } else {
         let next = claims::removable(&live, |_| false, |_| false);
-        // Claims that need each other in a circle cannot have been made; if they were, all go at once.
+        // A dependency cycle of claims should not exist; if it does, all are deleted at once.
         let next: Vec<&ResourceClaim> =
             if next.is_empty() { live.claims.values().copied().collect() } else { next };
         for claim in &next {
-            doom(DoomedKind::ResourceClaim, &claim.metadata, &mut delete);
+            mark_for_deletion(DeletionKind::ResourceClaim, &claim.metadata, &mut delete);
         }
         claims = next.first().map(|claim| {
-            // What was said before its release began is old news.
+            // A message from before the release is outdated.
             let status = claim.status.as_ref().filter(|_| claim.metadata.deletion_timestamp.is_some());
             let status = status.filter(|status| status.reason == Some(Reason::BindingPending));
-            let said = status.and_then(|status| status.message.clone()).unwrap_or_default();
+            let detail = status.and_then(|status| status.message.clone()).unwrap_or_default();
             let what = format!("resource `{}` to be released", claim.spec.key);
             Finding::bad(
                 Reason::BindingPending,
-                format!("{} {said}", awaiting(&what, &claim.metadata)).trim_end(),
+                format!("{} {detail}", awaiting(&what, &claim.metadata)).trim_end(),
             )
         });
     }
     let held = inputs.workload.metadata.finalizers.iter().flatten().any(|held| held == finalizer::WORKLOAD);
-    let lines = live.claims.iter().map(|(name, claim)| Line {
+    let lines = live.claims.iter().map(|(name, claim)| ClaimRow {
         key: claim.spec.key.clone(),
         claim: (*name).to_owned(),
         blocked: None,
@@ -66,7 +65,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
     });
     let mut previous = inputs.workload.status.clone().unwrap_or_default();
     if live.exposure.ours().is_none() {
-        // Whoever published the address has withdrawn it.
+        // The address has been withdrawn.
         previous.endpoint = None;
     }
     let known = previous.conditions.iter().find(|condition| condition.type_ == ConditionType::InputsValid);
@@ -83,7 +82,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
         plan: None,
         exposure: None,
         delete,
-        basis: Basis {
+        status_inputs: StatusInputs {
             generation: inputs.generation(),
             previous,
             now: inputs.now,
@@ -95,22 +94,24 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
             kept: BTreeSet::new(),
             live_claims: inputs.live_claims(),
             live_exposure: live.exposure.ours().cloned(),
+            deferral: DeferralInputs::of(inputs),
         },
+        deferred: Vec::new(),
         explanation,
     }
 }
 
-/// Of two claims for one key, the status has room for one.
-pub(crate) fn unique_keys(mut lines: Vec<Line>) -> Vec<Line> {
+/// Rows without duplicate keys: the status has one row for each.
+pub(crate) fn unique_keys(mut lines: Vec<ClaimRow>) -> Vec<ClaimRow> {
     lines.sort_by(|a, b| (&a.key, !a.wanted, &a.claim).cmp(&(&b.key, !b.wanted, &b.claim)));
     lines.dedup_by(|later, earlier| later.key == earlier.key);
     lines
 }
 
-/// Asks for an object to be deleted, unless that has been done.
-pub(crate) fn doom(kind: DoomedKind, metadata: &ObjectMeta, delete: &mut Vec<Doomed>) {
+/// Adds the deletion of an object, unless it is already being deleted.
+pub(crate) fn mark_for_deletion(kind: DeletionKind, metadata: &ObjectMeta, delete: &mut Vec<Deletion>) {
     if metadata.deletion_timestamp.is_none() {
-        delete.push(Doomed {
+        delete.push(Deletion {
             kind,
             name: metadata.name.clone().unwrap_or_default(),
             uid: metadata.uid.clone().unwrap_or_default(),
@@ -119,12 +120,12 @@ pub(crate) fn doom(kind: DoomedKind, metadata: &ObjectMeta, delete: &mut Vec<Doo
 }
 
 fn awaiting(what: &str, metadata: &ObjectMeta) -> String {
-    let holders: Vec<_> = metadata.finalizers.iter().flatten().map(|holder| format!("`{holder}`")).collect();
-    if holders.is_empty() {
+    let finalizers: Vec<_> = metadata.finalizers.iter().flatten().map(|name| format!("`{name}`")).collect();
+    if finalizers.is_empty() {
         return format!("Being deleted: waiting for {what}.");
     }
     format!(
-        "Being deleted: waiting for {what}, which {} has to confirm; if that takes long, ask the platform team whether it is at work.",
-        holders.join(" and ")
+        "Being deleted: waiting for {what} (finalizer {}); if it does not end, check that its controller is running.",
+        finalizers.join(" and ")
     )
 }

@@ -1,4 +1,4 @@
-//! Step one: is the document one that can be used? The verdict is that of the command line, code by code.
+//! Step one: validation of the document, with the same codes as `orchestra validate`.
 
 use orchestra_api::{
     Workload,
@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use crate::{claims::SEGMENTS, explain::Mistake, sentence::sentence};
 
-/// The document of a Workload, if it is valid.
+/// Valid document of a Workload, or its errors.
 pub fn validate(workload: &Workload) -> Result<model::Workload, Vec<Diagnostic>> {
     let report = Document::from_json(workload.document()).check();
     let mut errors: Vec<_> = report.errors().cloned().collect();
@@ -26,7 +26,7 @@ pub fn validate(workload: &Workload) -> Result<model::Workload, Vec<Diagnostic>>
     }
 }
 
-/// Files that nobody has read on the way here: the platform has no folder to look into.
+/// Errors about files with a `source`: the client must inline them, since the platform has no folder.
 fn unread_files(document: &model::Workload) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     for (name, container) in &document.containers {
@@ -45,7 +45,7 @@ fn unread_files(document: &model::Workload) -> Vec<Diagnostic> {
     errors
 }
 
-/// Parameters that look like a reference of the platform's own: they would make a provisioner read any Secret.
+/// Errors about parameters in the platform's notation of references: a provisioner would read any Secret.
 fn forged_segments(document: &model::Workload) -> Vec<Diagnostic> {
     fn visit(value: &Json, at: &Pointer, errors: &mut Vec<Diagnostic>) {
         match value {
@@ -79,7 +79,7 @@ fn forged_segments(document: &model::Workload) -> Vec<Diagnostic> {
     errors
 }
 
-/// What is said of a document with mistakes: the first of them, and how many more there are.
+/// Finding about an invalid document: its first error, and the number of others.
 pub fn refuse(errors: &[Diagnostic]) -> Finding {
     let first = errors
         .first()

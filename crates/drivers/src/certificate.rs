@@ -1,5 +1,5 @@
-//! A certificate for a server, and the authority that vouches for it and for nothing else: its key is
-//! thrown away at once.
+//! Certificate of a server, and a certificate authority that signs this one certificate only: its private key is discarded
+//! at once.
 
 use std::{
     collections::BTreeSet,
@@ -13,36 +13,36 @@ use rcgen::{
     KeyUsagePurpose, SanType,
 };
 
-use crate::{DriverError, SecretText, neighbourhood::Contents};
+use crate::{DriverError, SecretText, provision_context::SecretData};
 
-/// The key of the certificate.
+/// Secret key of the certificate.
 pub(crate) const CERTIFICATE: &str = "tls.crt";
-/// The key of its private key.
+/// Secret key of its private key.
 pub(crate) const KEY: &str = "tls.key";
-/// The key of the certificate of the authority.
+/// Secret key of the CA certificate.
 pub(crate) const CA: &str = "ca.crt";
-/// The key that says for which hosts it was made.
+/// Secret key of the hosts that it was issued for.
 const MADE_FOR: &str = "made-for";
-/// The key that says when it is to be made anew, in seconds.
+/// Secret key of the time of renewal, in seconds since 1970.
 const RENEW_AFTER: &str = "renew-after";
 
 const DAY: Duration = Duration::from_hours(24);
-/// The longest that common platforms accept of a serving certificate is 825 days.
-const LIFETIME: Duration = Duration::from_hours(2 * 365 * 24);
-const RENEWAL: Duration = Duration::from_hours(90 * 24);
+/// Common platforms refuse a serving certificate that is valid for more than 825 days.
+const CERTIFICATE_LIFETIME: Duration = Duration::from_hours(2 * 365 * 24);
+const RENEWAL_PERIOD: Duration = Duration::from_hours(90 * 24);
 
-/// Whether a key belongs to a certificate.
+/// True if a secret key belongs to a certificate.
 #[cfg(feature = "template")]
 pub(crate) fn is_own(key: &str) -> bool {
     [CERTIFICATE, KEY, CA, MADE_FOR, RENEW_AFTER].contains(&key)
 }
 
-/// Makes a certificate anew where it is for other hosts, or about to end.
+/// The certificate, renewed if it is for other hosts or about to expire.
 pub(crate) fn renewed(
-    is: &Contents,
+    is: &SecretData,
     hosts: &BTreeSet<String>,
     now: SystemTime,
-) -> Result<Contents, DriverError> {
+) -> Result<SecretData, DriverError> {
     let made_for = hosts.iter().map(String::as_str).collect::<Vec<_>>().join(",");
     let text = |key: &str| is.get(key).and_then(|value| std::str::from_utf8(value.expose()).ok());
     let is_fresh = text(RENEW_AFTER)
@@ -57,8 +57,8 @@ pub(crate) fn renewed(
     Ok(contents)
 }
 
-/// A new certificate for these hosts and for this machine.
-fn issue(hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverError> {
+/// New certificate for these hosts and for this machine.
+fn issue(hosts: &BTreeSet<String>, now: SystemTime) -> Result<SecretData, DriverError> {
     let mut names = vec![
         SanType::DnsName("localhost".try_into().map_err(broken)?),
         SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)),
@@ -70,7 +70,7 @@ fn issue(hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverEr
             Err(_) if is_name(host) => SanType::DnsName(host.as_str().try_into().map_err(broken)?),
             Err(_) => {
                 return Err(refused(format!(
-                    "There is no certificate for {host:?}: `hosts` has to list names such as `shop.localhost`, or addresses."
+                    "No certificate can be issued for {host:?}: `hosts` has to list host names such as `shop.localhost`, or IP addresses."
                 )));
             }
         };
@@ -81,7 +81,7 @@ fn issue(hosts: &BTreeSet<String>, now: SystemTime) -> Result<Contents, DriverEr
     made(names, now).map_err(broken)
 }
 
-fn made(names: Vec<SanType>, now: SystemTime) -> Result<Contents, rcgen::Error> {
+fn made(names: Vec<SanType>, now: SystemTime) -> Result<SecretData, rcgen::Error> {
     let authority_key = KeyPair::generate()?;
     let mut authority = parameters("orchestra development authority", now);
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -93,7 +93,7 @@ fn made(names: Vec<SanType>, now: SystemTime) -> Result<Contents, rcgen::Error> 
     server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let certificate = server.signed_by(&key, &Issuer::new(authority, authority_key))?;
-    let renew_after = seconds(now + LIFETIME - RENEWAL);
+    let renew_after = seconds(now + CERTIFICATE_LIFETIME - RENEWAL_PERIOD);
     let contents = [
         (CERTIFICATE, certificate.pem()),
         (KEY, key.serialize_pem()),
@@ -108,7 +108,7 @@ fn parameters(name: &str, now: SystemTime) -> CertificateParams {
     parameters.distinguished_name = rcgen::DistinguishedName::new();
     parameters.distinguished_name.push(DnType::CommonName, name);
     parameters.not_before = (now - DAY).into();
-    parameters.not_after = (now + LIFETIME).into();
+    parameters.not_after = (now + CERTIFICATE_LIFETIME).into();
     parameters
 }
 
@@ -119,16 +119,16 @@ fn refused(message: String) -> DriverError {
 fn broken(why: impl std::fmt::Display) -> DriverError {
     DriverError::Transient {
         reason: Reason::BindingPending,
-        message: format!("No certificate can be made at the moment: {why}."),
+        message: format!("The certificate could not be issued: {why}."),
     }
 }
 
-/// A time as seconds since 1970.
+/// Seconds since 1970.
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Whether a text can be the name of a host; the first part may be `*`.
+/// True if a text is a valid host name; the first label may be `*`.
 pub(crate) fn is_name(host: &str) -> bool {
     let is_part = |part: &str| {
         let is_inside = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

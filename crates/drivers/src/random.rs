@@ -1,4 +1,4 @@
-//! Values that nobody can guess.
+//! Random secrets.
 
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -7,17 +7,17 @@ use orchestra_api::condition::Reason;
 use crate::DriverError;
 
 const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// How many letters: about 190 bits.
+/// Length in characters: about 190 bits.
 const LENGTH: usize = 32;
 
-/// A new one. It has letters and digits only, so that it needs no escape in an address or a shell.
+/// New secret of letters and digits, which needs no escape in a URL or a shell.
 pub(crate) fn generate() -> Result<Vec<u8>, DriverError> {
     let random = SystemRandom::new();
     let mut text = Vec::with_capacity(LENGTH);
     let mut bytes = [0; LENGTH];
     while text.len() < LENGTH {
         random.fill(&mut bytes).map_err(|_| without_numbers())?;
-        // Bytes beyond the last full round would make some letters more likely.
+        // Bytes beyond the last multiple of 62 would make some letters more likely.
         let fair = bytes.iter().filter(|byte| usize::from(**byte) < 256 / LETTERS.len() * LETTERS.len());
         text.extend(fair.map(|byte| LETTERS[usize::from(*byte) % LETTERS.len()]));
     }
@@ -28,7 +28,7 @@ pub(crate) fn generate() -> Result<Vec<u8>, DriverError> {
 fn without_numbers() -> DriverError {
     DriverError::Transient {
         reason: Reason::BindingPending,
-        message: "This machine has no random numbers at the moment; the platform tries again.".to_owned(),
+        message: "This machine has no entropy for random numbers; retrying.".to_owned(),
     }
 }
 

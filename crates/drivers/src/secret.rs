@@ -1,4 +1,4 @@
-//! Secrets, on the way from the API to where they are used. They are never printed.
+//! Secrets, from the API to where they are used. They are never printed.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use orchestra_api::reference::SecretKeyRef;
 
 use crate::DriverError;
 
-/// A secret value. Its `Debug` says nothing.
+/// Secret value. Its `Debug` shows nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText(Vec<u8>);
 
 impl SecretText {
-    /// Takes charge of a value.
+    /// Wraps a value.
     pub fn new(value: Vec<u8>) -> Self {
         Self(value)
     }
 
-    /// The value, for whoever must have it.
+    /// The value, where it is needed.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -29,17 +29,17 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// One key of a Secret that was read.
+/// Value of a key of a Secret.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// The value.
+    /// Value.
     pub value: SecretText,
-    /// The version of the Secret; it changes with the values in it.
+    /// Version of the Secret; changes with the values.
     pub version: String,
 }
 
-/// Reads Secrets of one namespace, each by its name.
+/// Reader of the Secrets of one namespace, each by its name.
 pub trait Secrets: Send + Sync {
-    /// The value of a key; `None` if there is no such Secret or no such key.
+    /// Value of a key; `None` if there is no such Secret or no such key.
     fn read<'a>(&'a self, secret: &'a SecretKeyRef) -> BoxFuture<'a, Result<Option<Read>, DriverError>>;
 }

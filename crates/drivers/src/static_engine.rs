@@ -1,7 +1,7 @@
-//! The engine `static`: things that exist already, as the platform's document describes them.
+//! The engine `static`: existing services, as the orchestrator config describes them.
 //!
-//! Plain outputs are there at once. A secret output names a Secret of the Workload's namespace that somebody else
-//! keeps; the claim is bound when it is there and has the key. Nothing is made, and so nothing is ever taken down.
+//! Literal outputs are bound at once. A secret output names a Secret of the Workload's namespace that somebody else creates;
+//! the claim is bound when the Secret exists and has the key. Nothing is created, and so nothing is ever deleted.
 
 use std::collections::BTreeMap;
 
@@ -14,32 +14,32 @@ use orchestra_core::{
     provision::{Engine, Instance, Provision, Release, existing},
 };
 
-use crate::{DriverError, Neighbourhood, Provisioner, Released};
+use crate::{DriverError, ProvisionContext, Provisioner, Released};
 
 /// The engine `static`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Static;
 
 impl Provisioner for Static {
-    fn engine(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         STATIC
     }
 
-    fn traits(&self) -> Engine {
+    fn capabilities(&self) -> Engine {
         Engine { additive: true, reads_params: false }
     }
 
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        around: &'a dyn Neighbourhood,
+        ctx: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         Box::pin(async move {
             let mut versions = BTreeMap::new();
             for (name, secret) in existing::secrets(&instance.entry) {
-                let Some(read) = around.read(secret).await? else {
+                let Some(read) = ctx.read(secret).await? else {
                     return Ok(Provision::Pending(format!(
-                        "Waiting for the secret `{}` with the key `{}`, which holds the output `{name}`: whoever keeps it has to put it into this namespace.",
+                        "Waiting for the secret `{}` with the key `{}` in this namespace, which has the output `{name}`: its owner has to create it.",
                         secret.name, secret.key
                     )));
                 };
@@ -52,7 +52,7 @@ impl Provisioner for Static {
     fn release<'a>(
         &'a self,
         _: &'a Release,
-        _: &'a dyn Neighbourhood,
+        _: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Released, DriverError>> {
         Box::pin(async { Ok(Released::Done) })
     }

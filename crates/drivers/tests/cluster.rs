@@ -1,4 +1,4 @@
-//! The runtime `kubernetes` and the engine `template` on a real API server, named by `KUBECONFIG`.
+//! Runtime `kubernetes` and engine `template` on a real API server, which `KUBECONFIG` names.
 
 #![allow(
     clippy::unwrap_used,

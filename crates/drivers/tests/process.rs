@@ -1,7 +1,7 @@
-//! The process runtime and its servers, with real processes.
+//! Process runtime and its servers, with real processes.
 //!
-//! The test binary plays the product: called with a hidden command it is a shim, as the orchestra binary would be.
-//! Tests of servers need postgres with psql, and redis: `cargo test -p orchestra-drivers --features process --test process
+//! The test binary stands in for orchestra: called with a hidden command, it is a shim.
+//! Tests of servers need postgres with psql, and redis; a few need root: `cargo test -p orchestra-drivers --features process --test process
 //! -- --include-ignored` runs them too.
 
 // A custom harness has no `#[test]` attribute by which clippy would recognise tests.
@@ -27,7 +27,8 @@ fn main() -> ExitCode {
         })
     };
     let shim = shim::TESTS.iter().copied().flatten().map(|test| trial("shim", test));
-    let servers =
-        servers::TESTS.iter().copied().flatten().map(|test| trial("servers", test).with_ignored_flag(true));
-    libtest_mimic::run(&Arguments::from_args(), shim.chain(servers).collect()).exit_code()
+    let root = shim::ROOT_TESTS.iter().copied().flatten().map(|test| trial("shim", test));
+    let servers = servers::TESTS.iter().copied().flatten().map(|test| trial("servers", test));
+    let ignored = root.chain(servers).map(|trial| trial.with_ignored_flag(true));
+    libtest_mimic::run(&Arguments::from_args(), shim.chain(ignored).collect()).exit_code()
 }

@@ -1,44 +1,44 @@
-//! The stable names of findings.
+//! Stable codes of diagnostics.
 //!
-//! A code never changes its meaning. Each has a page under `docs/errors/` with an example and the remedy;
-//! tests hold the two together.
+//! A code never changes its meaning. Each has a page under `docs/errors/` with an example and a fix; tests check
+//! that page and code agree.
 
 use std::fmt;
 
-/// Which part of the language a finding belongs to.
+/// Validation layer that reports a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// The text could not be read as a document.
+    /// Parsing and overrides.
     Document,
-    /// The official Score schema refuses it.
+    /// The official Score schema.
     Schema,
-    /// The schema accepts it, but it cannot work (or, as a warning, is probably not what was meant).
-    Meaning,
+    /// Rules beyond the schema: references, cycles, conflicts, and likely mistakes (warnings).
+    Semantics,
 }
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $layer:ident;)+) => {
-        /// The stable name of a kind of finding.
+        /// Stable code of a diagnostic.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $($(#[doc = $doc])+ $variant,)+
         }
 
         impl Code {
-            /// Every code there is.
+            /// All codes.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
 
-            /// The name as it appears in reports.
+            /// Name in reports, such as `UNKNOWN_FIELD`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it belongs to.
+            /// Layer of the code.
             pub const fn layer(self) -> Layer {
                 match self { $(Self::$variant => Layer::$layer,)+ }
             }
 
-            /// What it means, in a sentence.
+            /// Summary in one sentence.
             pub const fn summary(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+).trim_ascii(),)+ }
             }
@@ -47,86 +47,86 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The file could not be read at all.
+    /// The file cannot be read: not found, a directory, or permission denied.
     UnreadableFile = "UNREADABLE_FILE", Document;
-    /// The text is not UTF-8.
+    /// The file is not valid UTF-8.
     NotText = "NOT_TEXT", Document;
-    /// There is no document in the text.
+    /// The file is empty: it contains no YAML document.
     EmptyDocument = "EMPTY_DOCUMENT", Document;
-    /// The text is neither YAML nor JSON.
+    /// Invalid YAML or JSON syntax.
     InvalidSyntax = "INVALID_SYNTAX", Document;
-    /// A key stands twice in one map.
+    /// Duplicate key in a map.
     DuplicateKey = "DUPLICATE_KEY", Document;
-    /// A key is a number, a boolean or another value that is not text.
+    /// A key is not a string, but a number, a boolean or another type.
     NonStringKey = "NON_STRING_KEY", Document;
-    /// A value has no meaning in JSON, such as `.inf`; or it has a tag that is ignored.
+    /// A YAML value that JSON does not support, such as `.inf`; or an unknown tag, which is ignored.
     UnsupportedValue = "UNSUPPORTED_VALUE", Document;
-    /// The text holds more than one document; only the first counts.
+    /// Multiple YAML documents in one file; only the first is read.
     ExtraDocument = "EXTRA_DOCUMENT", Document;
-    /// Something is larger than this implementation takes.
+    /// A limit of this implementation is exceeded.
     LimitExceeded = "LIMIT_EXCEEDED", Document;
-    /// An override cannot be applied to the document.
+    /// Invalid override: it cannot be applied to the document.
     InvalidOverride = "INVALID_OVERRIDE", Document;
 
-    /// A value has another type than the language wants there.
+    /// Invalid type, such as a number where a string is expected.
     TypeMismatch = "TYPE_MISMATCH", Schema;
-    /// A field that must be there is not.
+    /// A required field is missing.
     RequiredField = "REQUIRED_FIELD", Schema;
-    /// A field is not part of the language at this place.
+    /// Unknown field.
     UnknownField = "UNKNOWN_FIELD", Schema;
-    /// A name or text does not have the form it must have.
+    /// A name or value does not match the required pattern or length.
     PatternMismatch = "PATTERN_MISMATCH", Schema;
-    /// A number is outside its range.
+    /// A number is out of range.
     ValueOutOfRange = "VALUE_OUT_OF_RANGE", Schema;
-    /// A value is not one of those allowed.
+    /// A value is not one of the allowed values.
     ValueNotAllowed = "VALUE_NOT_ALLOWED", Schema;
-    /// A text or map is empty where it must not be.
+    /// A string or map must not be empty.
     EmptyValue = "EMPTY_VALUE", Schema;
-    /// One of several fields is needed and none is there.
+    /// One of several fields is required, and all are missing.
     ChoiceRequired = "CHOICE_REQUIRED", Schema;
-    /// Fields that exclude each other are both there.
+    /// Mutually exclusive fields are both set.
     ChoiceConflict = "CHOICE_CONFLICT", Schema;
 
-    /// A placeholder is not written as placeholders are.
-    MalformedPlaceholder = "MALFORMED_PLACEHOLDER", Meaning;
-    /// A placeholder starts with neither `metadata` nor `resources`, or names a resource without an output.
-    InvalidPlaceholder = "INVALID_PLACEHOLDER", Meaning;
-    /// A placeholder refers to a resource that the workload does not declare.
-    UnknownResource = "UNKNOWN_RESOURCE", Meaning;
-    /// A placeholder refers to metadata that the workload does not have.
-    UnknownMetadata = "UNKNOWN_METADATA", Meaning;
-    /// A placeholder stands where placeholders are not expanded.
-    PlaceholderNotExpanded = "PLACEHOLDER_NOT_EXPANDED", Meaning;
-    /// Resources depend on each other in a circle.
-    ResourceCycle = "RESOURCE_CYCLE", Meaning;
-    /// Two declarations of one shared resource disagree.
-    ResourceConflict = "RESOURCE_CONFLICT", Meaning;
-    /// `before` names a container that does not exist.
-    UnknownContainer = "UNKNOWN_CONTAINER", Meaning;
-    /// Containers wait for each other in a circle.
-    BeforeCycle = "BEFORE_CYCLE", Meaning;
-    /// `before` wants a container to be healthy that has no probe.
-    ProbeRequired = "PROBE_REQUIRED", Meaning;
-    /// `binaryContent` is not base64.
-    InvalidBase64 = "INVALID_BASE64", Meaning;
-    /// Two service ports claim the same number.
-    PortClash = "PORT_CLASH", Meaning;
-    /// An entry of the deprecated list form has no `target`.
-    TargetRequired = "TARGET_REQUIRED", Meaning;
-    /// The deprecated list form of files or volumes is used.
-    DeprecatedForm = "DEPRECATED_FORM", Meaning;
-    /// Two entries are mounted at the same path.
-    PathClash = "PATH_CLASH", Meaning;
-    /// A file or volume is mounted at a path that does not start with a slash.
-    RelativePath = "RELATIVE_PATH", Meaning;
-    /// A limit is lower than the request.
-    LimitBelowRequest = "LIMIT_BELOW_REQUEST", Meaning;
-    /// A limit is high, in itself or compared with the request.
-    ResourceHigh = "RESOURCE_HIGH", Meaning;
-    /// An annotation speaks to the platform, which knows none of this name.
-    UnknownAnnotation = "UNKNOWN_ANNOTATION", Meaning;
-    /// A probe asks the service port where the container listens on another one.
-    ProbePort = "PROBE_PORT", Meaning;
+    /// Invalid placeholder syntax.
+    MalformedPlaceholder = "MALFORMED_PLACEHOLDER", Semantics;
+    /// Invalid placeholder: it starts with neither `metadata` nor `resources`, or names a resource without an output.
+    InvalidPlaceholder = "INVALID_PLACEHOLDER", Semantics;
+    /// A placeholder refers to an undefined resource.
+    UnknownResource = "UNKNOWN_RESOURCE", Semantics;
+    /// A placeholder refers to a metadata key that is not found.
+    UnknownMetadata = "UNKNOWN_METADATA", Semantics;
+    /// A placeholder in a field where placeholders are not expanded.
+    PlaceholderNotExpanded = "PLACEHOLDER_NOT_EXPANDED", Semantics;
+    /// Dependency cycle between resources.
+    ResourceCycle = "RESOURCE_CYCLE", Semantics;
+    /// Conflicting declarations of a shared resource.
+    ResourceConflict = "RESOURCE_CONFLICT", Semantics;
+    /// A container in `before` is not found.
+    UnknownContainer = "UNKNOWN_CONTAINER", Semantics;
+    /// Dependency cycle in `before`.
+    BeforeCycle = "BEFORE_CYCLE", Semantics;
+    /// `ready: healthy` in `before` requires a probe, and it is missing.
+    ProbeRequired = "PROBE_REQUIRED", Semantics;
+    /// Invalid base64 in `binaryContent`.
+    InvalidBase64 = "INVALID_BASE64", Semantics;
+    /// Duplicate service port.
+    PortClash = "PORT_CLASH", Semantics;
+    /// The `target` of an entry in the deprecated list form is missing.
+    TargetRequired = "TARGET_REQUIRED", Semantics;
+    /// Deprecated list form of `files` or `volumes`.
+    DeprecatedForm = "DEPRECATED_FORM", Semantics;
+    /// Duplicate mount path.
+    PathClash = "PATH_CLASH", Semantics;
+    /// The mount path of a file or volume is relative.
+    RelativePath = "RELATIVE_PATH", Semantics;
+    /// Limit below request.
+    LimitBelowRequest = "LIMIT_BELOW_REQUEST", Semantics;
+    /// A limit is high, in absolute terms or compared with the request.
+    ResourceHigh = "RESOURCE_HIGH", Semantics;
+    /// Unknown `score.dev/` annotation; the platform ignores it.
+    UnknownAnnotation = "UNKNOWN_ANNOTATION", Semantics;
+    /// A probe uses the service port, but the container listens on another port.
+    ProbePort = "PROBE_PORT", Semantics;
 }
 
 impl fmt::Display for Code {

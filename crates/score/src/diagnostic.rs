@@ -1,4 +1,4 @@
-//! Findings: what is wrong, where, and what to write instead.
+//! Diagnostics of the validator, and their bounded collection.
 
 use crate::{
     code::{Code, Layer},
@@ -6,29 +6,29 @@ use crate::{
     source::Span,
 };
 
-/// How much a finding weighs.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The document cannot be used.
+    /// The document is invalid.
     Error,
-    /// The document can be used, but something in it is probably not what was meant.
+    /// The document is valid, but probably not what the author meant.
     Warning,
 }
 
-/// One finding.
+/// One diagnostic: what is wrong, where, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How much it weighs.
+    /// Severity.
     pub severity: Severity,
-    /// The stable name of this kind of finding.
+    /// Stable code.
     pub code: Code,
-    /// The value it is about. A missing field is named as if it were there.
+    /// JSON pointer of the value. A missing field is addressed as if it existed.
     pub pointer: Pointer,
-    /// The text to underline, where there is a text.
+    /// Source range to underline; none for values that were not parsed from text.
     pub span: Option<Span>,
-    /// What is wrong, in a sentence.
+    /// What is wrong, with the term that users search for.
     pub message: String,
-    /// What to write instead, in a sentence.
+    /// How to fix it.
     pub hint: String,
 }
 
@@ -55,119 +55,137 @@ impl Diagnostic {
         Self { severity: Severity::Warning, ..Self::error(code, pointer, span, message, hint) }
     }
 
-    /// Whether the document cannot be used because of it.
+    /// True for errors.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// A text in quotes, cut to what fits into a sentence.
+/// Longest part of a value shown in a message: it fits on a line.
+const MAX_QUOTED_CHARS: usize = 80;
+
+/// Value in double quotes, escaped and truncated.
 pub(crate) fn quoted(text: &str) -> String {
-    const SHOWN: usize = 80;
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => format!("\"{}…\"", text[..end].escape_debug()),
         None => format!("\"{}\"", text.escape_debug()),
     }
 }
 
-/// Collects findings and keeps their number within bounds: a hostile document must not turn into an endless
-/// report, nor cost the time to word one.
+/// Key or field name in backticks, with control characters escaped, truncated.
+pub(crate) fn backticked(name: &str) -> String {
+    let mut shown = String::from("`");
+    for (index, c) in name.chars().enumerate() {
+        match c {
+            _ if index == MAX_QUOTED_CHARS => {
+                shown.push('…');
+                break;
+            }
+            '"' | '\'' | '\\' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown.push('`');
+    shown
+}
+
+/// Bounded collection of diagnostics: a hostile document cannot produce an endless report.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    errors: Tally,
-    warnings: Tally,
+    errors: Counters,
+    warnings: Counters,
 }
 
-/// How many findings of one severity there are, and how many of them are only counted.
+/// Counters of one severity.
 #[derive(Debug, Default)]
-struct Tally {
+struct Counters {
     kept: usize,
     bytes: usize,
     dropped: usize,
 }
 
 impl Findings {
-    /// How many findings of each severity are kept: more than a person will read.
+    /// Most diagnostics kept per severity: more than a person reads.
     pub const MAX: usize = 1000;
-    /// The same bound for their text.
+    /// Most bytes of text kept per severity.
     pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-    /// Adds a finding, or counts it when there are too many already.
+    /// Adds a diagnostic; only counts it beyond the limit.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.has_room(diagnostic.severity) {
-            let tally = self.tally(diagnostic.severity);
-            tally.kept += 1;
-            tally.bytes +=
+            let counters = self.counters(diagnostic.severity);
+            counters.kept += 1;
+            counters.bytes +=
                 diagnostic.pointer.as_str().len() + diagnostic.message.len() + diagnostic.hint.len();
             self.list.push(diagnostic);
         } else {
-            self.tally(diagnostic.severity).dropped += 1;
+            self.counters(diagnostic.severity).dropped += 1;
         }
     }
 
-    /// Adds a finding whose message and hint are worded only if it is kept.
+    /// Adds a diagnostic whose message and hint are built only if it is kept.
     pub fn report(
         &mut self,
         severity: Severity,
         code: Code,
         path: &Path<'_>,
         span: Option<Span>,
-        word: impl FnOnce() -> (String, String),
+        describe: impl FnOnce() -> (String, String),
     ) {
         if self.has_room(severity) {
-            let (message, hint) = word();
+            let (message, hint) = describe();
             self.push(Diagnostic { severity, code, pointer: path.pointer(), span, message, hint });
         } else {
-            self.tally(severity).dropped += 1;
+            self.counters(severity).dropped += 1;
         }
     }
 
-    fn tally(&mut self, severity: Severity) -> &mut Tally {
+    fn counters(&mut self, severity: Severity) -> &mut Counters {
         match severity {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
         }
     }
 
-    /// Whether a finding of this severity would be kept.
+    /// True while diagnostics of this severity are kept.
     pub fn has_room(&self, severity: Severity) -> bool {
-        let tally = match severity {
+        let counters = match severity {
             Severity::Error => &self.errors,
             Severity::Warning => &self.warnings,
         };
-        tally.kept < Self::MAX && tally.bytes < Self::MAX_BYTES
+        counters.kept < Self::MAX && counters.bytes < Self::MAX_BYTES
     }
 
-    /// Whether any finding is an error.
+    /// True if there is an error.
     pub fn has_errors(&self) -> bool {
         self.errors.kept + self.errors.dropped > 0
     }
 
-    /// Whether any finding is an error of another kind than this.
+    /// True if there is an error with another code.
     pub fn has_errors_besides(&self, code: Code) -> bool {
         self.errors.dropped > 0 || self.list.iter().any(|d| d.is_error() && d.code != code)
     }
 
-    /// Whether a layer may have an error.
+    /// True if a layer may have an error.
     pub fn has_errors_in(&self, layer: Layer) -> bool {
         self.errors.dropped > 0 || self.list.iter().any(|d| d.is_error() && d.code.layer() == layer)
     }
 
-    /// Adds all findings of another collection, except those of a code that does not matter here.
+    /// Adds all diagnostics of another collection, except those with `code`.
     pub fn extend_without(&mut self, code: Code, mut other: Self) {
         other.list.retain(|diagnostic| diagnostic.code != code);
         self.extend(other);
     }
 
-    /// Adds all findings of another collection.
+    /// Adds all diagnostics of another collection.
     pub fn extend(&mut self, other: Self) {
         self.errors.dropped += other.errors.dropped;
         self.warnings.dropped += other.warnings.dropped;
         other.list.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// The findings in the order of the text; those without a place come first.
+    /// Diagnostics in source order; those without a span come first.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| d.span.map(|span| (span.source.0, span.start)));
         for (severity, dropped, noun) in [
@@ -181,10 +199,10 @@ impl Findings {
                     pointer: Pointer::root(),
                     span: None,
                     message: format!(
-                        "{dropped} more {noun}{} not shown here",
-                        if dropped == 1 { " is" } else { "s are" }
+                        "too many {noun}s: {dropped} more {} not shown",
+                        if dropped == 1 { "is" } else { "are" }
                     ),
-                    hint: "mend the ones above and validate again".to_owned(),
+                    hint: "fix those above and validate again".to_owned(),
                 });
             }
         }
@@ -207,7 +225,7 @@ mod tests {
         let sorted = findings.into_sorted();
         assert_eq!(sorted.len(), Findings::MAX + 2);
         assert_eq!(sorted.iter().filter(|d| d.is_error()).count(), 1);
-        assert_eq!(sorted.last().unwrap().message, "1000 more warnings are not shown here");
+        assert_eq!(sorted.last().unwrap().message, "too many warnings: 1000 more are not shown");
     }
 
     #[test]
@@ -217,6 +235,6 @@ mod tests {
         findings.push(Diagnostic::error(Code::ResourceHigh, Pointer::root(), None, long, "h"));
         findings.report(Severity::Error, Code::InvalidBase64, &Path::Root, None, || unreachable!("no room"));
         let sorted = findings.into_sorted();
-        assert_eq!(sorted.last().unwrap().message, "1 more error is not shown here");
+        assert_eq!(sorted.last().unwrap().message, "too many errors: 1 more is not shown");
     }
 }

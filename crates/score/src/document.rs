@@ -1,4 +1,4 @@
-//! The way of a Score file: read, override, check, and become a [`Workload`].
+//! Pipeline of a Score file: parse, apply overrides, validate, build the [`Workload`].
 
 use serde_json::Value as Json;
 
@@ -16,7 +16,7 @@ use crate::{
     yaml::{self, limits},
 };
 
-/// A document on its way, with the texts it is put together from.
+/// Parsed document with its sources and the diagnostics so far.
 #[derive(Debug)]
 pub struct Document {
     sources: Vec<Source>,
@@ -26,12 +26,12 @@ pub struct Document {
 }
 
 impl Document {
-    /// How many single properties can be overridden.
+    /// Most properties set with `--override-property`.
     pub const MAX_PROPERTIES: usize = 1000;
-    /// The largest document that is taken, as JSON: what an API object can hold with room to spare.
+    /// Largest document as JSON: fits into an API object with room to spare.
     pub const MAX_BYTES: usize = 1024 * 1024;
 
-    /// Reads a Score file, YAML or JSON.
+    /// Parses a Score file, YAML or JSON.
     pub fn parse(source: Source) -> Self {
         let mut document =
             Self { sources: Vec::new(), root: None, findings: Findings::default(), properties: 0 };
@@ -39,19 +39,19 @@ impl Document {
         document
     }
 
-    /// Takes a value that was read elsewhere. Its findings have pointers, but no lines.
+    /// Document from a JSON value. Its diagnostics have pointers, but no spans.
     pub fn from_json(value: Json) -> Self {
         Self { sources: Vec::new(), root: Some(value.into()), findings: Findings::default(), properties: 0 }
     }
 
-    /// Lays an overrides file over the document. An empty one changes nothing.
+    /// Merges an overrides file into the document. An empty file changes nothing.
     pub fn merge(&mut self, source: Source) {
-        let (over, found) = self.read_apart(source);
+        let (over, found) = self.parse_source(source);
         self.findings.extend_without(Code::EmptyDocument, found);
         match over {
             None | Some(Node { value: Value::Null, .. }) => {}
             Some(over) if over.as_map().is_some() => {
-                // What is no map to begin with is refused as it is.
+                // A root that is not a map stays as it is, and fails validation.
                 if let Some(root) = self.root.as_mut().filter(|root| root.as_map().is_some()) {
                     overrides::merge(root, over);
                 }
@@ -60,13 +60,13 @@ impl Document {
                 Code::InvalidOverride,
                 Pointer::root(),
                 over.span,
-                format!("an overrides file is a map, and this is {}", over.kind()),
-                "write the parts of the document to change, such as `containers: {main: {image: nginx}}`",
+                format!("invalid type: expected map, found {} in the overrides file", over.type_name()),
+                "write the fields to override, such as `containers: {main: {image: nginx}}`",
             )),
         }
     }
 
-    /// Sets one property, given as `path=value`; an empty value removes it.
+    /// Sets one property from `path=value`; an empty value removes it.
     pub fn set_property(&mut self, argument: &str) {
         self.properties += 1;
         if self.properties > Self::MAX_PROPERTIES {
@@ -75,38 +75,38 @@ impl Document {
                     Code::LimitExceeded,
                     Pointer::root(),
                     None,
-                    format!("more than {} properties are overridden one by one", Self::MAX_PROPERTIES),
-                    "put them into an overrides file",
+                    format!("too many --override-property options: more than {}", Self::MAX_PROPERTIES),
+                    "use --overrides-file instead",
                 ));
             }
             return;
         }
         let (path, value) = match overrides::parse_property(argument) {
             Ok(property) => property,
-            Err(error) => return self.refuse(&format!("--override-property {argument}"), &error),
+            Err(error) => return self.invalid_override(&format!("--override-property {argument}"), &error),
         };
-        let (node, found) = self.read_apart(Source::new(format!("--override-property {path}"), value));
+        let (node, found) = self.parse_source(Source::new(format!("--override-property {path}"), value));
         let is_read = !found.has_errors_besides(Code::EmptyDocument);
         self.findings.extend_without(Code::EmptyDocument, found);
         let Some(root) = self.root.as_mut().filter(|_| is_read) else { return };
-        // Nothing, or only blanks, removes the property.
+        // An empty or blank value removes the property.
         let node = node.unwrap_or(Node::new(Value::Null));
         if let Err(error) = overrides::set(root, &overrides::parse_path(path), node) {
-            self.refuse(&format!("--override-property {argument}"), &error);
+            self.invalid_override(&format!("--override-property {argument}"), &error);
         }
     }
 
-    /// Adds a finding of the caller's own, such as a file that it could not read.
-    pub fn note(&mut self, finding: Diagnostic) {
-        self.findings.push(finding);
+    /// Adds a diagnostic of the caller, such as an unreadable file.
+    pub fn note(&mut self, diagnostic: Diagnostic) {
+        self.findings.push(diagnostic);
     }
 
-    /// The document as it now is; `None` where it could not be read.
+    /// Root of the document; `None` if it could not be parsed.
     pub fn root(&self) -> Option<&Node> {
         self.root.as_ref()
     }
 
-    /// Gives an image to the containers that wait for one.
+    /// Sets the image of containers with `image: .`.
     pub fn set_image(&mut self, image: &str) {
         let id = self.add(Source::new("--image", image));
         let end = u32::try_from(image.len()).unwrap_or(u32::MAX);
@@ -116,19 +116,19 @@ impl Document {
         };
         let Some(root) = &mut self.root else { return };
         match overrides::set_image(root, Some(&node)) {
-            Err(error) => self.refuse("--image", &error),
+            Err(error) => self.invalid_override("--image", &error),
             Ok(0) => self.findings.push(Diagnostic::warning(
                 Code::InvalidOverride,
                 Pointer::root(),
                 None,
-                "`--image` changes nothing: no container has `image: .`",
-                "write `image: .` in the containers that wait for an image, or leave `--image` out",
+                "`--image` has no effect: no container has `image: .`",
+                "write `image: .` in the containers that take this image, or remove `--image`",
             )),
             Ok(_) => {}
         }
     }
 
-    /// Checks the document as it now is.
+    /// Validates the document.
     pub fn check(self) -> Report {
         let Self { sources, root, mut findings, .. } = self;
         let mut spec_version = None;
@@ -138,7 +138,7 @@ impl Document {
         {
             validate(&root, &sources, &mut findings);
             if !findings.has_errors_in(Layer::Document) && !findings.has_errors_in(Layer::Schema) {
-                spec_version = Some(SpecVersion::needed_by(&root));
+                spec_version = Some(SpecVersion::required_by(&root));
             }
             if !findings.has_errors() {
                 normalise(&mut root);
@@ -149,12 +149,12 @@ impl Document {
     }
 
     fn read(&mut self, source: Source) -> Option<Node> {
-        let (node, found) = self.read_apart(source);
+        let (node, found) = self.parse_source(source);
         self.findings.extend(found);
         node
     }
 
-    fn read_apart(&mut self, source: Source) -> (Option<Node>, Findings) {
+    fn parse_source(&mut self, source: Source) -> (Option<Node>, Findings) {
         let id = self.add(source);
         self.sources.last().map_or((None, Findings::default()), |source| yaml::parse(source, id))
     }
@@ -165,45 +165,46 @@ impl Document {
         id
     }
 
-    fn refuse(&mut self, argument: &str, error: &OverrideError) {
+    fn invalid_override(&mut self, argument: &str, error: &OverrideError) {
         self.findings.push(Diagnostic::error(
             Code::InvalidOverride,
             Pointer::root(),
             None,
-            format!("`{argument}` cannot be applied: {error}"),
+            format!("invalid override `{argument}`: {error}"),
             match error {
-                OverrideError::NoEquals => "write the path, an equals sign and the value",
-                _ => "check the path against the document; a dot inside a key is written \\.",
+                OverrideError::NoEquals => {
+                    "write the path, an equals sign and the value: containers.main.image=nginx"
+                }
+                _ => "check that the path exists in the document; escape a dot inside a key as \\.",
             },
         ));
     }
 }
 
-/// Whether a document is small enough to be looked at, whichever way it came. Text is bounded while it is read;
-/// overrides and API objects come together here.
+/// True if the document is within the limits. The parser bounds text; this also bounds overrides and API objects.
 fn within_bounds(root: &Node, findings: &mut Findings) -> bool {
     let size = root.size();
-    let mut refuse = |message: String, hint: &str| {
+    let mut exceeded = |message: String, hint: &str| {
         findings.push(Diagnostic::error(Code::LimitExceeded, Pointer::root(), None, message, hint));
     };
     if size.depth > limits::DEPTH {
-        refuse(
-            format!("values are nested deeper than {} levels", limits::DEPTH),
-            "write the innermost values as text",
+        exceeded(
+            format!("nesting too deep: more than {} levels", limits::DEPTH),
+            "write the innermost values as a JSON string",
         );
     } else if size.longest_key > limits::KEY || name_length(root) > limits::KEY {
-        refuse(format!("a key or name is longer than {} bytes", limits::KEY), "write a shorter one");
+        exceeded(format!("key or name too long: more than {} bytes", limits::KEY), "use a shorter one");
     } else if size.values > limits::VALUES {
-        refuse(
-            format!("the document holds more than {} keys and values", limits::VALUES),
+        exceeded(
+            format!("document too large: more than {} keys and values", limits::VALUES),
             "split the workload into several",
         );
     } else if size.bytes > Document::MAX_BYTES {
-        refuse(
-            format!("the document holds {} bytes; at most {} are taken", size.bytes, Document::MAX_BYTES),
+        exceeded(
+            format!("document too large: {} bytes, the limit is {}", size.bytes, Document::MAX_BYTES),
             "move large file contents into the image or into a volume",
         );
-        // Long, but not more to look at than others.
+        // Only long: validation is still cheap.
         return true;
     } else {
         return true;
@@ -223,51 +224,51 @@ fn model(root: &Node, findings: &mut Findings) -> Option<Workload> {
                 Code::TypeMismatch,
                 Pointer::root(),
                 None,
-                format!("the document cannot be read: {error}"),
-                "please report this as a mistake in the validator",
+                format!("internal error: the valid document cannot be deserialized: {error}"),
+                "please report this bug",
             ));
             None
         }
     }
 }
 
-/// The verdict on a document.
+/// Validation result of a document.
 #[derive(Debug)]
 pub struct Report {
-    /// The texts that the places refer to.
+    /// Sources that spans refer to.
     pub sources: Vec<Source>,
-    /// All findings, in the order of the text.
+    /// All diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
-    /// The lowest release of the specification that has everything the document uses; absent where the text cannot
-    /// be read or the schema refuses the document.
+    /// Minimum release of the Score specification that the document requires; none if it cannot be parsed or violates
+    /// the schema.
     pub spec_version: Option<SpecVersion>,
-    /// The workload, if there is no error.
+    /// The workload, if there are no errors.
     pub workload: Option<Workload>,
 }
 
 impl Report {
-    /// Whether the document can be used.
+    /// True if there are no errors.
     pub fn is_valid(&self) -> bool {
         self.errors().next().is_none()
     }
 
-    /// The errors.
+    /// Errors, in source order.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error())
     }
 
-    /// The warnings.
+    /// Warnings, in source order.
     pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|diagnostic| !diagnostic.is_error())
     }
 
-    /// The place of a finding, as people name it.
+    /// Line and column of a diagnostic.
     pub fn location(&self, diagnostic: &Diagnostic) -> Option<Location> {
         let span = diagnostic.span?;
         Some(self.source_of(diagnostic)?.location(span.start as usize))
     }
 
-    /// The text that a finding is about.
+    /// Source of a diagnostic.
     pub fn source_of(&self, diagnostic: &Diagnostic) -> Option<&Source> {
         self.sources.get(diagnostic.span?.source.0 as usize)
     }

@@ -1,7 +1,7 @@
-//! Placeholders of a whole workload, put to use: which fields are expanded, and what references stand for.
+//! Placeholder expansion of a workload: the expanded fields, and the scope that resolves references.
 //!
-//! A [`Scope`] answers references. It may answer with text, or keep a reference of its own (to a secret, say), and
-//! then the expanded value holds that reference as a segment: nobody composes the text before it is needed.
+//! A [`Scope`] resolves a reference to text or to a reference of its own (to a secret, for example), which the expanded
+//! value keeps as a segment until the runtime needs the text.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::{
     pointer::Pointer,
 };
 
-/// What the references of one workload stand for.
+/// Scope that resolves the references of one workload.
 pub trait Scope {
-    /// What is kept in place of text.
+    /// Reference kept in place of text.
     type Kept;
 
-    /// The metadata of the workload.
+    /// Metadata of the workload.
     fn metadata(&self) -> &Json;
 
-    /// Whether the workload declares a resource.
+    /// True if the workload declares the resource.
     fn declares(&self, resource: &str) -> bool;
 
-    /// An output of a declared resource. `written` is the reference, for errors.
+    /// Output of a declared resource. `written` is the reference, for errors.
     fn output(
         &self,
         resource: &str,
@@ -33,20 +33,20 @@ pub trait Scope {
         written: &str,
     ) -> Result<Segment<Self::Kept>, ReferenceError>;
 
-    /// A declared resource itself, which only the source of a volume can name.
+    /// The declared resource itself, for the source of a volume.
     fn resource(&self, resource: &str) -> Segment<Self::Kept>;
 }
 
-/// Where a text stands that is expanded.
+/// Field that a string is expanded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// A variable, a file or a parameter: only outputs have a value.
+    /// Variable, file or parameter: an output is required.
     Value,
-    /// The source of a volume: a resource without an output stands for itself.
+    /// Source of a volume: a resource without an output is allowed.
     VolumeSource,
 }
 
-/// Answers one reference.
+/// Resolves one reference.
 pub fn resolve<S: Scope>(scope: &S, written: &str, usage: Usage) -> Result<Segment<S::Kept>, ReferenceError> {
     match Reference::parse(written)? {
         Reference::Metadata(keys) => Ok(Segment::Literal(to_text(walk(scope.metadata(), &keys, written)?))),
@@ -61,7 +61,7 @@ pub fn resolve<S: Scope>(scope: &S, written: &str, usage: Usage) -> Result<Segme
     }
 }
 
-/// Expands one text.
+/// Expands one string.
 pub fn text<S: Scope>(
     scope: &S,
     text: &str,
@@ -75,29 +75,29 @@ pub fn params<S: Scope>(scope: &S, params: &Json) -> Result<Template<S::Kept>, V
     expand_value(params, &mut |written| resolve(scope, written, Usage::Value))
 }
 
-/// What a file holds.
+/// Expanded content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content<R> {
-    /// Text, of segments.
+    /// Text as segments.
     Text(Vec<Segment<R>>),
-    /// Bytes, which are never expanded.
+    /// Bytes, not expanded.
     Bytes(Vec<u8>),
-    /// The path of a file whose text has not been given; the path itself is never expanded.
+    /// Path of a source file that was not read; the path is not expanded.
     Source(String),
 }
 
-/// Why a file has no content.
+/// Expansion error of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
     /// Placeholders without a value.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     References(Vec<ReferenceError>),
-    /// `binaryContent` that is not base64.
-    #[error("`binaryContent` is not base64")]
+    /// Invalid base64 in `binaryContent`.
+    #[error("invalid base64 in `binaryContent`")]
     NotBase64,
 }
 
-/// Expands a file. `source_text` is the text of the file that `source` names, for callers that have read it.
+/// Expands a file. `source_text` is the content of the `source` file, if the caller has read it.
 pub fn file<S: Scope>(
     scope: &S,
     file: &File,
@@ -117,22 +117,22 @@ pub fn file<S: Scope>(
     text(scope, written, Usage::Value).map(Content::Text).map_err(FileError::References)
 }
 
-/// Base64 with padding; line ends may stand anywhere, as in a block of YAML.
+/// Decodes base64 with padding; line breaks are ignored, as in a YAML block.
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let text: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
     STANDARD.decode(text).ok()
 }
 
-/// A workload with every placeholder expanded.
+/// Workload with all placeholders expanded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expanded<R> {
-    /// By name.
+    /// Containers by name.
     pub containers: BTreeMap<String, Container<R>>,
-    /// The parameters of resources that have any, by name.
+    /// Parameters of resources that have any, by name.
     pub params: BTreeMap<String, Template<R>>,
 }
 
-/// What is expanded in a container.
+/// Expanded fields of a container.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Container<R> {
     /// Environment variables, by name.
@@ -143,17 +143,16 @@ pub struct Container<R> {
     pub volumes: BTreeMap<String, Vec<Segment<R>>>,
 }
 
-/// A field that cannot be expanded.
+/// Field that cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpanded {
-    /// The field.
+    /// JSON pointer of the field.
     pub pointer: Pointer,
-    /// Why.
+    /// Reason.
     pub error: FileError,
 }
 
-/// Expands everything in a workload that is expanded: variables, file contents, sources of volumes, parameters.
-/// All errors come at once.
+/// Expands variables, file contents, volume sources and parameters of a workload. Returns all errors at once.
 pub fn workload<S: Scope>(scope: &S, workload: &Workload) -> Result<Expanded<S::Kept>, Vec<Unexpanded>> {
     let mut errors = Vec::new();
     let mut fail = |pointer: Pointer, error: FileError| errors.push(Unexpanded { pointer, error });
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_cannot_be_expanded_is_named_by_its_field() {
+    fn all_fields_that_cannot_be_expanded_are_reported() {
         let errors = expanded(&json!({
             "image": "x",
             "variables": {"A": "${resources.db}", "B": "${resources.nope.x}"},
@@ -279,13 +278,19 @@ mod tests {
         assert_eq!(
             found,
             [
-                ("/containers/main/variables/A", "`${resources.db}` names a resource but none of its outputs".to_owned()),
+                (
+                    "/containers/main/variables/A",
+                    "invalid placeholder `${resources.db}`: missing output of the resource".to_owned()
+                ),
                 (
                     "/containers/main/variables/B",
-                    "`${resources.nope.x}` refers to the resource `nope`, which the workload does not declare".to_owned()
+                    "undefined resource `nope` in placeholder `${resources.nope.x}`".to_owned()
                 ),
-                ("/containers/main/files/~1a", "`${metadata.x}` has no value: there is no `x`".to_owned()),
-                ("/containers/main/files/~1b", "`binaryContent` is not base64".to_owned()),
+                (
+                    "/containers/main/files/~1a",
+                    "placeholder `${metadata.x}` has no value: `x` not found".to_owned()
+                ),
+                ("/containers/main/files/~1b", "invalid base64 in `binaryContent`".to_owned()),
             ]
         );
     }

@@ -1,18 +1,17 @@
-//! Who waits for whom: layers, or the circles that make an order impossible.
+//! Topological order of a dependency graph: layers, or its cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What each node needs to come first. Everything needed must be a node itself.
-pub(crate) type Needs<K> = BTreeMap<K, BTreeSet<K>>;
+/// Dependencies of each node. Every dependency is a node itself.
+pub(crate) type Dependencies<K> = BTreeMap<K, BTreeSet<K>>;
 
-/// Groups of nodes, each group sorted and after everything it needs; or, where there are circles, each of them in
-/// the order in which its nodes need each other.
-pub(crate) fn layers<K: Ord + Clone>(needs: &Needs<K>) -> Result<Vec<Vec<K>>, Vec<Vec<K>>> {
-    let mut open: BTreeMap<&K, usize> = needs.iter().map(|(node, needed)| (node, needed.len())).collect();
-    let mut needed_by: BTreeMap<&K, Vec<&K>> = BTreeMap::new();
-    for (node, needed) in needs {
-        for other in needed {
-            needed_by.entry(other).or_default().push(node);
+/// Sorted groups of nodes, each after its dependencies; or all cycles, each node before the one it depends on.
+pub(crate) fn layers<K: Ord + Clone>(dependencies: &Dependencies<K>) -> Result<Vec<Vec<K>>, Vec<Vec<K>>> {
+    let mut open: BTreeMap<&K, usize> = dependencies.iter().map(|(node, on)| (node, on.len())).collect();
+    let mut dependents: BTreeMap<&K, Vec<&K>> = BTreeMap::new();
+    for (node, on) in dependencies {
+        for other in on {
+            dependents.entry(other).or_default().push(node);
         }
     }
     let mut layers = Vec::new();
@@ -22,7 +21,7 @@ pub(crate) fn layers<K: Ord + Clone>(needs: &Needs<K>) -> Result<Vec<Vec<K>>, Ve
         let mut next = BTreeSet::new();
         for node in &layer {
             open.remove(node);
-            for waiting in needed_by.get(node).into_iter().flatten() {
+            for waiting in dependents.get(node).into_iter().flatten() {
                 if let Some(count) = open.get_mut(waiting) {
                     *count -= 1;
                     if *count == 0 {
@@ -34,56 +33,56 @@ pub(crate) fn layers<K: Ord + Clone>(needs: &Needs<K>) -> Result<Vec<Vec<K>>, Ve
         layers.push(layer.into_iter().cloned().collect());
         layer = next;
     }
-    if open.is_empty() { Ok(layers) } else { Err(circles(needs, open.into_keys().collect())) }
+    if open.is_empty() { Ok(layers) } else { Err(cycles(dependencies, open.into_keys().collect())) }
 }
 
-/// The circles among nodes that cannot be ordered. Following the needs from any of them ends in a circle, or with
-/// a node that only waited for one that is already found.
-fn circles<'k, K: Ord + Clone>(needs: &'k Needs<K>, mut stuck: BTreeSet<&'k K>) -> Vec<Vec<K>> {
-    let mut circles = Vec::new();
+/// Cycles among nodes without an order. Following dependencies from any of them ends in a cycle, or at a node that
+/// only depends on a cycle found before.
+fn cycles<'k, K: Ord + Clone>(dependencies: &'k Dependencies<K>, mut stuck: BTreeSet<&'k K>) -> Vec<Vec<K>> {
+    let mut cycles = Vec::new();
     while let Some(start) = stuck.first().copied() {
-        let mut way = vec![start];
+        let mut path = vec![start];
         let mut position = BTreeMap::from([(start, 0)]);
         let mut at = start;
-        let circle = loop {
-            let mut needed = needs.get(at).into_iter().flatten();
-            let Some(next) = needed.find(|other| stuck.contains(other)) else { break Vec::new() };
+        let cycle = loop {
+            let mut on = dependencies.get(at).into_iter().flatten();
+            let Some(next) = on.find(|other| stuck.contains(other)) else { break Vec::new() };
             if let Some(from) = position.get(next) {
-                break way.split_off(*from);
+                break path.split_off(*from);
             }
-            position.insert(next, way.len());
-            way.push(next);
+            position.insert(next, path.len());
+            path.push(next);
             at = next;
         };
-        if circle.is_empty() {
+        if cycle.is_empty() {
             stuck.remove(at);
         } else {
-            for node in &circle {
+            for node in &cycle {
                 stuck.remove(node);
             }
-            circles.push(circle.into_iter().cloned().collect());
+            cycles.push(cycle.into_iter().cloned().collect());
         }
     }
-    circles
+    cycles
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn needs(pairs: &[(&'static str, &[&'static str])]) -> Needs<&'static str> {
-        pairs.iter().map(|(node, needed)| (*node, needed.iter().copied().collect())).collect()
+    fn dependencies(pairs: &[(&'static str, &[&'static str])]) -> Dependencies<&'static str> {
+        pairs.iter().map(|(node, on)| (*node, on.iter().copied().collect())).collect()
     }
 
     #[test]
-    fn layers_come_after_what_they_need() {
-        let needs = needs(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[]), ("d", &["c"])]);
-        assert_eq!(layers(&needs), Ok(vec![vec!["c"], vec!["b", "d"], vec!["a"]]));
+    fn layers_come_after_their_dependencies() {
+        let dependencies = dependencies(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[]), ("d", &["c"])]);
+        assert_eq!(layers(&dependencies), Ok(vec![vec!["c"], vec!["b", "d"], vec!["a"]]));
     }
 
     #[test]
-    fn each_circle_is_found_in_its_order_without_what_waits_behind_it() {
-        let needs = needs(&[
+    fn each_cycle_is_found_in_order_without_its_dependents() {
+        let dependencies = dependencies(&[
             ("a", &["c"]),
             ("b", &["a"]),
             ("c", &["b"]),
@@ -92,6 +91,6 @@ mod tests {
             ("f", &["a", "e"]),
             ("g", &["g"]),
         ]);
-        assert_eq!(layers(&needs), Err(vec![vec!["a", "c", "b"], vec!["d", "e"], vec!["g"]]));
+        assert_eq!(layers(&dependencies), Err(vec![vec!["a", "c", "b"], vec!["d", "e"], vec!["g"]]));
     }
 }

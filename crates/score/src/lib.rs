@@ -1,8 +1,8 @@
 //! The Score workload language, `score.dev/v1b1`, at specification 0.4.1.
 //!
-//! A Score file describes one workload in words that no runtime owns: containers, a service, and the resources it
-//! depends on. This crate reads such files with the place of every value, says everything that is wrong with them
-//! at once, and hands out a typed [`model`] of those that are right. It does no I/O: the caller reads files.
+//! A Score file describes one workload, independent of any runtime: containers, a service, and the resources it
+//! depends on. This crate parses Score files with source spans, reports all diagnostics in one run, and returns a typed
+//! [`model`] of valid files. It does no I/O: the caller reads files.
 //!
 //! ```
 //! use orchestra_score::{Document, Source};
@@ -13,26 +13,25 @@
 //! ))
 //! .check();
 //!
-//! let error = report.errors().next().expect("`env` is not a field of Score");
+//! let error = report.errors().next().expect("`env` is an unknown field");
 //! assert_eq!(error.code.name(), "UNKNOWN_FIELD");
 //! assert_eq!(error.pointer.as_str(), "/containers/main/env");
-//! assert_eq!(error.hint, "environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`");
+//! assert_eq!(error.hint, "use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`");
 //! ```
 //!
-//! # Where to look
+//! # Modules
 //!
-//! | module | what it knows |
+//! | module | contents |
 //! |---|---|
-//! | [`document`] | the way of a file: read, override, check |
-//! | [`grammar`] | the language as data, and the JSON Schema printed from it |
-//! | [`code`], [`diagnostic`] | the findings |
-//! | [`model`], [`normalise`] | valid documents as types |
-//! | [`placeholder`], [`expansion`] | `${…}`: lexing, segments; which fields are expanded, and to what |
-//! | [`resource`], [`before`] | identity, sharing and order of resources; order of containers |
-//! | [`overrides`], [`quantity`] | changes before reading; exact amounts |
-//! | [`yaml`], [`node`], [`source`], [`mod@pointer`] | texts, values with places, addresses |
+//! | [`document`] | pipeline of a file: parse, override, validate |
+//! | [`grammar`] | the language as data, and the JSON Schema generated from it |
+//! | [`code`], [`diagnostic`] | diagnostics and their stable codes |
+//! | [`model`], [`normalise`] | typed model of valid documents |
+//! | [`placeholder`], [`expansion`] | `${…}`: lexer and segments; expanded fields and their scope |
+//! | [`resource`], [`mod@start_order`] | identity, sharing and order of resources; start order of containers |
+//! | [`overrides`], [`quantity`] | overrides; exact quantities |
+//! | [`yaml`], [`node`], [`source`], [`mod@pointer`] | YAML parser, value tree with spans, sources, JSON pointers |
 
-pub mod before;
 pub mod code;
 pub mod diagnostic;
 pub mod document;
@@ -40,7 +39,6 @@ pub mod expansion;
 pub mod grammar;
 mod graph;
 pub mod model;
-mod nearest;
 pub mod node;
 pub mod normalise;
 pub mod overrides;
@@ -50,6 +48,8 @@ pub mod quantity;
 pub mod resource;
 pub mod source;
 pub mod spec_version;
+pub mod start_order;
+mod suggest;
 mod validate;
 pub mod yaml;
 
@@ -58,8 +58,8 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use document::{Document, Report};
 pub use grammar::json_schema;
 pub use model::Workload;
-pub use nearest::nearest;
 pub use node::Node;
 pub use pointer::Pointer;
 pub use source::{Location, Source, SourceId, Span};
 pub use spec_version::SpecVersion;
+pub use suggest::suggest;

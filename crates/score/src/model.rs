@@ -1,277 +1,276 @@
-//! A valid Score document as Rust types.
+//! Typed model of a valid Score document.
 //!
-//! Nothing is lost on the way in or out: an absent field stays absent, an empty map stays empty, free-form
-//! values keep their types. Maps are sorted, so that output is always the same for the same document. The
-//! deprecated list forms of files and volumes are gone by then ([`crate::normalise`]).
+//! Lossless: an absent field stays absent, an empty map stays empty, free-form values keep their types. Maps are
+//! sorted, so that output is deterministic. Deprecated list forms are already converted ([`crate::normalise`]).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-/// A Score document.
+/// Score document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Workload {
-    /// The version of the language.
+    /// API version.
     pub api_version: ApiVersion,
-    /// The name of the workload and what else is known about it.
+    /// Metadata.
     pub metadata: Metadata,
-    /// The ports that the workload offers to others.
+    /// Network service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
-    /// The containers, by name; never empty.
+    /// Containers by name; never empty.
     pub containers: BTreeMap<String, Container>,
-    /// What the workload depends on, by name.
+    /// Dependencies by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<BTreeMap<String, Resource>>,
 }
 
-/// The versions of the language there are.
+/// API version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ApiVersion {
-    /// The first one.
+    /// `score.dev/v1b1`.
     #[serde(rename = "score.dev/v1b1")]
     V1b1,
 }
 
-/// The name of the workload and what else is known about it.
+/// Metadata of a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// The name.
+    /// Name of the workload.
     pub name: String,
-    /// Notes for tools and for the platform.
+    /// Annotations for tools and the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<BTreeMap<String, String>>,
-    /// Whatever else the author wrote.
+    /// Custom metadata.
     #[serde(flatten)]
     pub extra: Map<String, Json>,
 }
 
-/// The ports that a workload offers to others.
+/// Network service of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
-    /// The ports, by name.
+    /// Service ports by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<BTreeMap<String, ServicePort>>,
 }
 
-/// A port that a workload offers.
+/// Service port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServicePort {
-    /// The number under which it is offered.
+    /// Port number of the service.
     pub port: u16,
-    /// The protocol; TCP if absent.
+    /// Protocol; defaults to TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// The number on which the container listens; `port` if absent.
+    /// Port that the container listens on; defaults to `port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_port: Option<u16>,
 }
 
-/// Protocols of a service port.
+/// Protocol of a service port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Protocol {
-    /// The default.
+    /// TCP.
     #[default]
     Tcp,
-    /// Datagrams.
+    /// UDP.
     Udp,
 }
 
-/// A container.
+/// Container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    /// The image; `.` stands for one that is given at deployment.
+    /// Image; `.` for an image that is set at deployment.
     pub image: String,
-    /// The program to run instead of that of the image.
+    /// Command that replaces the entrypoint of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// Its arguments.
+    /// Arguments of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
     /// Environment variables, with placeholders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<BTreeMap<String, String>>,
-    /// Files, by path.
+    /// Files by path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<BTreeMap<String, File>>,
-    /// Volumes, by path.
+    /// Volumes by path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volumes: Option<BTreeMap<String, Volume>>,
-    /// Containers that wait for this one.
+    /// Containers that start after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<BTreeMap<String, Before>>,
-    /// Computing power.
+    /// CPU and memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Compute>,
-    /// A check that restarts the container.
+    /// Liveness probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness_probe: Option<Probe>,
-    /// A check that says when the container can do its work.
+    /// Readiness probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness_probe: Option<Probe>,
 }
 
-/// A file in a container.
+/// File in a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct File {
-    /// The access mode in octal digits.
+    /// File mode in octal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// What is in it.
+    /// Content of the file.
     #[serde(flatten)]
     pub content: FileContent,
-    /// Whether placeholders are left as they are.
+    /// Disables the expansion of placeholders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_expand: Option<bool>,
 }
 
-/// What is in a file.
+/// Content of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FileContent {
     /// Text, with placeholders.
     Content(String),
-    /// Bytes in base64.
+    /// Base64.
     BinaryContent(String),
-    /// The path of a file beside the Score file.
+    /// Path of a local file, relative to the Score file.
     Source(String),
 }
 
-/// A volume in a container.
+/// Volume in a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
-    /// The volume, usually a resource.
+    /// Volume, usually a resource.
     pub source: String,
-    /// A path inside the volume.
+    /// Path inside the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether it is mounted for reading only.
+    /// Read-only mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
 }
 
-/// What another container waits for.
+/// Entry of `before`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
-    /// What this container must have reached.
+    /// State of this container before the other one starts.
     pub ready: Ready,
 }
 
-/// What a container can have reached.
+/// State of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// It runs.
+    /// Running.
     Started,
     /// Its probe succeeds.
     Healthy,
-    /// It has ended with success.
+    /// Exited with code 0.
     Complete,
 }
 
-/// Computing power of a container.
+/// Compute resources of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compute {
-    /// The most it may use.
+    /// Maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Amounts>,
-    /// The least it needs.
+    /// Guaranteed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Amounts>,
 }
 
-/// Amounts of memory and processor time, as written.
+/// Memory and CPU quantities, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amounts {
     /// Memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Processor time.
+    /// CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<String>,
 }
 
-/// A check. Where both are given, `exec` counts on runtimes that can do only one.
+/// Probe. With both set, `exec` wins on runtimes that support only one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
-    /// A request that must be answered with success.
+    /// HTTP GET request; any success status passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpGet>,
-    /// A command that must end with success.
+    /// Command; exit code 0 passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<Exec>,
 }
 
-/// A request that must be answered with success.
+/// HTTP GET probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpGet {
-    /// The Host header to send.
+    /// Host header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// HTTP if absent.
+    /// Scheme; defaults to HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
-    /// The path to ask for.
+    /// Path of the request.
     pub path: String,
-    /// The port on which the container listens.
+    /// Port that the container listens on.
     pub port: u16,
-    /// Headers to send.
+    /// Request headers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_headers: Option<Vec<HttpHeader>>,
 }
 
-/// Schemes of an HTTP probe.
+/// Scheme of an HTTP probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Scheme {
-    /// The default.
+    /// HTTP.
     #[default]
     Http,
-    /// With TLS.
+    /// HTTPS.
     Https,
 }
 
-/// A header of an HTTP probe.
+/// Header of an HTTP probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpHeader {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: String,
 }
 
-/// A command that must end with success.
+/// Command probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
-    /// The command and its arguments.
+    /// Command and arguments.
     pub command: Vec<String>,
 }
 
-/// Something the workload depends on.
+/// Resource that the workload depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resource {
-    /// What kind of thing.
+    /// Type.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Which sort of it; `default` if absent.
+    /// Class; defaults to `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// An identity under which workloads share it.
+    /// Id to share it between workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Notes about it. The field `annotations` in it is a map of text.
+    /// Metadata. `annotations` is a map of strings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Json>>,
-    /// Parameters for whoever provides it, with placeholders.
+    /// Parameters for the provisioner, with placeholders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Map<String, Json>>,
 }

@@ -1,71 +1,68 @@
-//! A parsed document: values that remember where they were written.
+//! Parsed value tree with source spans.
 //!
-//! This is the form on which overrides and validation work. It is dynamic on purpose: a document with
-//! mistakes in it must still be walked to the end, so that all findings come at once. The typed form is
-//! [`crate::model`], which exists only for documents without errors.
+//! Overrides and validation work on this dynamic tree: an invalid document is still walked to the end, so that all
+//! diagnostics are reported at once. The typed [`crate::model`] exists only for valid documents.
 
 use indexmap::IndexMap;
 use serde_json::{Number, Value as Json};
 
 use crate::{pointer::Pointer, source::Span};
 
-/// A value and the place it was written at (none when it came from an API object).
+/// Value and its span (none for values from an API object).
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Where it was written.
+    /// Source range of the value.
     pub span: Option<Span>,
 }
 
-/// What a document can hold.
+/// YAML value.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// `null`, `~` or nothing.
+    /// `null`, `~` or an empty value.
     Null,
-    /// `true` or `false`; `yes`, `no`, `on` and `off` are text.
+    /// `true` or `false`; `yes`, `no`, `on` and `off` are strings.
     Bool(bool),
     /// A finite number.
     Number(Number),
-    /// Text.
+    /// String.
     String(String),
-    /// An unquoted date or time. Score has no use for one: where text is wanted it is a mistake, in free-form
-    /// places it is kept as written.
+    /// Unquoted date or time. An error where a string is expected; kept as written in free-form maps.
     Timestamp(String),
     /// A list.
     List(Vec<Node>),
-    /// A map with text keys.
+    /// A map with string keys.
     Map(Map),
 }
 
-/// Keys in the order of the file.
+/// Map in file order.
 pub type Map = IndexMap<String, Entry>;
 
-/// A value in a map, with the place of its key.
+/// Map entry: the span of the key, and the value.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where the key was written.
+    /// Source range of the key.
     pub key_span: Option<Span>,
     /// The value.
     pub node: Node,
 }
 
-/// How large a value is.
+/// Size of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Keys and values in it, itself included.
+    /// Number of keys and values, including itself.
     pub values: usize,
-    /// Levels of nesting in it.
+    /// Nesting depth.
     pub depth: usize,
-    /// Bytes that it takes as JSON, nearly.
+    /// Approximate size as JSON, in bytes.
     pub bytes: usize,
-    /// Bytes of the longest key in it.
+    /// Length of the longest key, in bytes.
     pub longest_key: usize,
 }
 
 impl Entry {
-    /// The place to underline when something is wrong with the value: the value itself where it fits on a
-    /// line, the key where the value is a whole block.
+    /// Span to underline for a diagnostic about the value: the value of a scalar, the key of a block.
     pub fn highlight(&self) -> Option<Span> {
         match self.node.value {
             Value::Map(_) | Value::List(_) => self.key_span.or(self.node.span),
@@ -75,7 +72,7 @@ impl Entry {
 }
 
 impl Node {
-    /// A value without a place.
+    /// Value without a span.
     pub fn new(value: Value) -> Self {
         Self { value, span: None }
     }
@@ -101,7 +98,7 @@ impl Node {
         }
     }
 
-    /// The text, if it is text.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.value {
             Value::String(text) => Some(text),
@@ -117,7 +114,7 @@ impl Node {
         }
     }
 
-    /// The integer, if it is one; `80.0` is the integer 80, as JSON Schema has it.
+    /// The integer, if it is one; `80.0` is the integer 80, as in JSON Schema.
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
     pub fn as_integer(&self) -> Option<i64> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -139,12 +136,12 @@ impl Node {
         self.entry(key).map(|entry| &entry.node)
     }
 
-    /// Every entry of the map under a key; nothing if it is absent or not a map.
+    /// Entries of the map under a key; none if it is absent or not a map.
     pub fn entries(&self, key: &str) -> impl Iterator<Item = (&String, &Entry)> {
         self.get(key).and_then(Self::as_map).into_iter().flatten()
     }
 
-    /// The place of the value a pointer names; of its nearest existing parent where it does not exist.
+    /// Span of the value at a pointer, or of its closest existing parent.
     pub fn locate(&self, pointer: &Pointer) -> Option<Span> {
         let mut node = self;
         let mut found = None;
@@ -170,7 +167,7 @@ impl Node {
         found
     }
 
-    /// How large the value is.
+    /// Size of the value.
     pub fn size(&self) -> Size {
         let quoted =
             |text: &str| 2 + text.len() + text.chars().filter(|c| matches!(c, '"' | '\\' | '\n')).count();
@@ -207,7 +204,7 @@ impl Node {
         size
     }
 
-    /// The value as JSON. Keys come out sorted, times as text.
+    /// Value as JSON, with sorted keys and timestamps as strings.
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
@@ -221,17 +218,17 @@ impl Node {
         }
     }
 
-    /// What the value is called in messages.
-    pub fn kind(&self) -> &'static str {
+    /// Type name for messages: "expected string, found number".
+    pub fn type_name(&self) -> &'static str {
         match &self.value {
-            Value::Null => "nothing (null)",
-            Value::Bool(_) => "a boolean",
-            Value::Number(number) if number.is_f64() => "a number with a fraction",
-            Value::Number(_) => "a number",
-            Value::String(_) => "text",
-            Value::Timestamp(_) => "a date",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a map",
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "decimal number",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Timestamp(_) => "date",
+            Value::List(_) => "list",
+            Value::Map(_) => "map",
         }
     }
 }

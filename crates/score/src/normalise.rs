@@ -1,8 +1,7 @@
-//! The deprecated list forms of files and volumes, turned into the map forms.
+//! Conversion of the deprecated list forms of files and volumes into map forms.
 //!
-//! The same transformation as score-go's: entries move under their `target`, a list of lines becomes text,
-//! `read_only` becomes `readOnly` (both only inside the list form), and of two entries with one target the later
-//! one stays.
+//! The same conversion as in score-go: `target` becomes the key, a list of lines becomes one string, `read_only` becomes
+//! `readOnly` (both only in the list form), and the last of several entries with the same target wins.
 
 use crate::{
     node::{Entry, Map, Node, Value},
@@ -10,25 +9,25 @@ use crate::{
     pointer::{Path, Pointer},
 };
 
-/// What was changed, or what cannot be.
+/// Result of the conversion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// The values that were changed, by their address before the change.
+    /// Converted values, by their pointer before the conversion.
     pub changed: Vec<Pointer>,
-    /// Entries that are no map.
+    /// Entries that are not maps.
     pub not_a_map: Vec<Pointer>,
-    /// Entries without a `target` that is text.
+    /// Entries without a string `target`.
     pub target_missing: Vec<Pointer>,
 }
 
 impl Changes {
-    /// Whether every entry found its place in the map form.
+    /// True if every entry was converted.
     pub fn is_complete(&self) -> bool {
         self.not_a_map.is_empty() && self.target_missing.is_empty()
     }
 }
 
-/// Turns list forms into map forms, in place.
+/// Converts list forms into map forms, in place.
 pub fn normalise(root: &mut Node) -> Changes {
     let mut changes = Changes::default();
     let root_path = Path::Root;
@@ -90,7 +89,7 @@ fn volume(map: &mut Map, path: &Path<'_>, changes: &mut Changes) {
     }
 }
 
-/// `port: 80.0` is the integer 80.
+/// Ports as integers: `port: 80.0` is 80.
 fn whole_numbers(root: &mut Node) {
     let fix = |map: &mut Map, field: &str| {
         if let Some(entry) = map.get_mut(field)
@@ -123,7 +122,7 @@ fn whole_numbers(root: &mut Node) {
     }
 }
 
-/// Every entry of the map under a key; nothing if it is absent or not a map.
+/// Entries of the map under a key; none if it is absent or not a map.
 fn entries_mut<'n>(node: &'n mut Node, key: &str) -> impl Iterator<Item = (&'n String, &'n mut Entry)> {
     let map = match &mut node.value {
         Value::Map(map) => map.get_mut(key),
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_without_a_target_is_reported_by_the_place_of_the_missing_target() {
+    fn an_entry_without_a_target_is_reported_at_the_missing_target() {
         let mut node = Node::from(json!({"containers": {"main": {"files": [{"content": "x"}, 1]}}}));
         let changes = normalise(&mut node);
         assert_eq!(changes.target_missing[0].as_str(), "/containers/main/files/0/target");

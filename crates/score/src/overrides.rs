@@ -1,63 +1,63 @@
-//! Changing a document before it is read: an overrides file, single properties, the image.
+//! Overrides: an overrides file, single properties, the image.
 //!
-//! In this order, as the reference tools do it, and before the list forms are normalised; so a path follows the
-//! form that the file uses.
+//! Applied in this order, as in the reference tools, and before list forms are normalised; a path follows the form
+//! that the file uses.
 
 use crate::{
     node::{Entry, Map, Node, Value},
     yaml::limits,
 };
 
-/// Why an override cannot be applied.
+/// Invalid override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
     /// `--override-property` without `=`.
-    #[error("a property override is written path=value, such as containers.main.image=nginx")]
+    #[error("missing `=`: expected PATH=VALUE, such as containers.main.image=nginx")]
     NoEquals,
-    /// A path without any part.
-    #[error("the document itself cannot be replaced")]
+    /// Path without steps.
+    #[error("empty path: the document itself cannot be replaced")]
     EmptyPath,
-    /// A path with more steps than a document has levels.
-    #[error("the path has more than {} steps", limits::DEPTH)]
+    /// Path deeper than a document can be.
+    #[error("path too deep: more than {} steps", limits::DEPTH)]
     TooDeep,
-    /// A step into a list that is no number.
-    #[error("`{at}` is a list: `{part}` is no index into it")]
+    /// List index that is not a number.
+    #[error("invalid index `{part}`: `{at}` is a list, expected a number")]
     BadIndex {
-        /// The list.
+        /// Path of the list.
         at: String,
-        /// The step.
+        /// Invalid step.
         part: String,
     },
-    /// A step beyond the end of a list.
-    #[error("`{at}` is a list of length {length}: there is no entry {part} (-1 appends)")]
+    /// List index out of range.
+    #[error("index {part} out of range: `{at}` is a list of length {length} (-1 appends)")]
     OutOfRange {
-        /// The list.
+        /// Path of the list.
         at: String,
-        /// The step.
+        /// Invalid step.
         part: String,
-        /// How many entries it has.
+        /// Length of the list.
         length: usize,
     },
-    /// A step into a value that has no parts.
-    #[error("`{at}` is neither a map nor a list, so nothing can be set inside it")]
+    /// Step into a scalar.
+    #[error("invalid path: `{at}` is neither a map nor a list")]
     NotAContainer {
-        /// The value.
+        /// Path of the scalar.
         at: String,
     },
-    /// Overrides with several documents, of which nobody can tell the one that is meant.
-    #[error("overrides need exactly one Score file, and {0} are given")]
+    /// Overrides with several documents are ambiguous.
+    #[error("overrides require exactly one Score file, found {0}")]
     NotOneDocument(usize),
-    /// Containers wait for an image and none is given.
-    #[error("no image is given for {}", .0.iter().map(|name| format!("container `{name}`")).collect::<Vec<_>>().join(", "))]
+    /// Containers with `image: .`, and no image.
+    #[error("missing image for {}", .0.iter().map(|name| format!("container `{name}`")).collect::<Vec<_>>().join(", "))]
     ImageMissing(Vec<String>),
 }
 
-/// Whether overrides can be applied to so many documents: to one only.
+/// Overrides apply to exactly one document.
 pub fn applicable_to(documents: usize) -> Result<(), OverrideError> {
     if documents == 1 { Ok(()) } else { Err(OverrideError::NotOneDocument(documents)) }
 }
 
-/// Splits a dotted path. `\.` is a dot in a key, `\\` a backslash; any other backslash stands for itself.
+/// Splits a dotted path. `\.` is a dot in a key, `\\` a backslash; any other backslash is literal.
 pub fn parse_path(path: &str) -> Vec<String> {
     let mut parts = Vec::new();
     let mut part = String::new();
@@ -76,12 +76,12 @@ pub fn parse_path(path: &str) -> Vec<String> {
     parts
 }
 
-/// Takes `path=value` apart at the first equals sign.
+/// Splits `path=value` at the first equals sign.
 pub fn parse_property(argument: &str) -> Result<(&str, &str), OverrideError> {
     argument.split_once('=').ok_or(OverrideError::NoEquals)
 }
 
-/// Sets the value at a path, or removes it where the value is null. Missing parents are made, as maps.
+/// Sets the value at a path; null removes it. Missing parents are created as maps.
 pub fn set(root: &mut Node, path: &[String], value: Node) -> Result<(), OverrideError> {
     let Some((last, parents)) = path.split_last() else { return Err(OverrideError::EmptyPath) };
     if path.len() > limits::DEPTH {
@@ -150,8 +150,8 @@ fn dotted(path: &[String]) -> String {
     if path.is_empty() { "the document".to_owned() } else { path.join(".") }
 }
 
-/// Lays an overrides file over a document: maps are merged at any depth, everything else is replaced. Null is a
-/// value like others here, and removes nothing.
+/// Deep merge of an overrides file: maps are merged, everything else is replaced. Null is a plain value here and
+/// removes nothing.
 pub fn merge(base: &mut Node, over: Node) {
     match (&mut base.value, over.value) {
         (Value::Map(base), Value::Map(over)) => {
@@ -172,7 +172,7 @@ pub fn merge(base: &mut Node, over: Node) {
     }
 }
 
-/// As [`merge`], but null removes a key that is there.
+/// JSON merge patch: as [`merge`], but null removes a key.
 pub fn merge_patch(base: &mut Node, patch: Node) {
     match (&mut base.value, patch.value) {
         (Value::Map(base), Value::Map(patch)) => {
@@ -190,8 +190,7 @@ pub fn merge_patch(base: &mut Node, patch: Node) {
     }
 }
 
-/// Gives an image to every container that waits for one (`image: .`), and says how many did. Images that are named
-/// stay.
+/// Sets the image of all containers with `image: .` and returns their number. Other images stay.
 pub fn set_image(root: &mut Node, image: Option<&Node>) -> Result<usize, OverrideError> {
     let mut missing = Vec::new();
     let mut given = 0;
@@ -247,12 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_names_the_place_where_it_ends() {
+    fn an_invalid_path_names_the_value_where_it_ends() {
         for (document, path, want) in [
-            (json!({"a": "x"}), "a.b", "`a` is neither a map nor a list, so nothing can be set inside it"),
-            (json!({"a": ["x"]}), "a.1", "`a` is a list of length 1: there is no entry 1 (-1 appends)"),
-            (json!({"a": [{}]}), "a.-1.b", "`a` is a list of length 1: there is no entry -1 (-1 appends)"),
-            (json!({"a": []}), "a.first", "`a` is a list: `first` is no index into it"),
+            (json!({"a": "x"}), "a.b", "invalid path: `a` is neither a map nor a list"),
+            (json!({"a": ["x"]}), "a.1", "index 1 out of range: `a` is a list of length 1 (-1 appends)"),
+            (json!({"a": [{}]}), "a.-1.b", "index -1 out of range: `a` is a list of length 1 (-1 appends)"),
+            (json!({"a": []}), "a.first", "invalid index `first`: `a` is a list, expected a number"),
         ] {
             assert_eq!(set_in(document, path, json!(1)), Err(want.to_owned()), "{path}");
         }
@@ -266,12 +265,12 @@ mod tests {
     }
 
     #[test]
-    fn an_image_fills_only_the_containers_that_wait_for_one() {
+    fn an_image_is_set_only_in_containers_with_a_dot() {
         let document = json!({"containers": {"a": {"image": "."}, "b": {"image": "nginx"}}});
         let mut node = Node::from(document.clone());
         assert_eq!(set_image(&mut node, Some(&json!("app:1").into())), Ok(1));
         assert_eq!(node.to_json(), json!({"containers": {"a": {"image": "app:1"}, "b": {"image": "nginx"}}}));
         let error = set_image(&mut Node::from(document), None).unwrap_err();
-        assert_eq!(error.to_string(), "no image is given for container `a`");
+        assert_eq!(error.to_string(), "missing image for container `a`");
     }
 }

@@ -1,30 +1,29 @@
 //! Placeholders: `${resources.db.host}`, `${metadata.name}`, and `$$` for a dollar sign.
 //!
-//! Exactly as score-go reads them: left to right, one pass, no nesting, no trimming, no defaults; a backslash
-//! is no escape, except before a dot inside a reference. Expansion does not produce text but [`Segment`]s, so
-//! that a caller can keep a secret as a reference and compose it at the last moment; [`join`] makes text of
-//! segments where that is wanted.
+//! The syntax of score-go: left to right, one pass, no nesting, no trimming, no defaults; a backslash is an escape
+//! only before a dot inside a reference. Expansion returns [`Segment`]s instead of a string, so that a caller can keep
+//! a secret as a reference until the last moment; [`join`] concatenates segments.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::Value as Json;
 
-/// A piece of a text with placeholders.
+/// Token of a string with placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
-    /// Text that stands for itself.
+    /// Literal text.
     Text(&'a str),
-    /// `$$`, which stands for `$`.
+    /// `$$`, an escaped `$`.
     Dollar,
-    /// `$${…}`, which stands for the `${…}` held here.
+    /// `$${…}`, an escaped placeholder; holds the literal `${…}`.
     Escaped(&'a str),
-    /// `${…}`; what stands between the braces.
+    /// `${…}`; holds the text between the braces.
     Reference(&'a str),
 }
 
-/// Takes a text apart.
+/// Tokens of a string.
 pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
-    // One search for the last brace, or a text full of `${` without an end would be searched again and again.
+    // The last brace is searched once, so that a string full of unclosed `${` takes linear time.
     let last_close = text.rfind('}');
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -42,7 +41,7 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
         } else if rest.starts_with("$$") {
             (Token::Dollar, 2)
         } else {
-            // At least the character here, be it a dollar sign, up to the next dollar sign.
+            // At least one character, up to the next dollar sign.
             let first = rest.chars().next().map_or(1, char::len_utf8);
             let end = rest[first..].find('$').map_or(rest.len(), |next| first + next);
             (Token::Text(&rest[..end]), end)
@@ -52,63 +51,65 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// What stands between the braces, understood.
+/// Parsed reference, the text between the braces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
-    /// `metadata.a.b`: a value of the workload's metadata.
+    /// `metadata.a.b`: metadata of the workload.
     Metadata(Vec<String>),
     /// `resources.db.host`: an output of a resource. Without keys, the resource itself.
     Resource {
-        /// The name of the resource in the workload.
+        /// Name of the resource in the workload.
         name: String,
-        /// The way to the output.
+        /// Path of the output.
         keys: Vec<String>,
     },
 }
 
-/// Why a reference has no value. The wording names the reference as it was written.
+/// Reference without a value. Messages quote the reference as written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// It starts with neither `metadata` nor `resources`.
-    #[error("`${{{0}}}` refers to nothing: a placeholder starts with `metadata.` or `resources.`")]
+    /// Neither `metadata` nor `resources`.
+    #[error("invalid placeholder `${{{0}}}`: must start with `metadata.` or `resources.`")]
     UnknownRoot(String),
     /// `${metadata}` alone.
-    #[error("`${{{0}}}` needs the name of a metadata value, such as `${{metadata.name}}`")]
+    #[error("invalid placeholder `${{{0}}}`: missing metadata key, such as `${{metadata.name}}`")]
     MetadataKeyRequired(String),
     /// `${resources}` alone.
-    #[error("`${{{0}}}` needs the name of a resource and of its output, such as `${{resources.db.host}}`")]
+    #[error("invalid placeholder `${{{0}}}`: missing resource and output, such as `${{resources.db.host}}`")]
     ResourceNameRequired(String),
-    /// A resource without an output, where only an output has a value.
-    #[error("`${{{0}}}` names a resource but none of its outputs")]
+    /// A resource without an output, where an output is required.
+    #[error("invalid placeholder `${{{0}}}`: missing output of the resource")]
     OutputKeyRequired(String),
-    /// A resource that the workload does not declare.
-    #[error("`${{{reference}}}` refers to the resource `{name}`, which the workload does not declare")]
+    /// Undefined resource.
+    #[error("undefined resource `{name}` in placeholder `${{{reference}}}`")]
     UnknownResource {
-        /// As it was written.
+        /// Reference as written.
         reference: String,
-        /// The resource.
+        /// Resource name.
         name: String,
     },
-    /// A key that is not there.
-    #[error("`${{{reference}}}` has no value: there is no `{key}`")]
+    /// Missing key.
+    #[error("placeholder `${{{reference}}}` has no value: `{key}` not found")]
     KeyNotFound {
-        /// As it was written.
+        /// Reference as written.
         reference: String,
-        /// The key.
+        /// Missing key.
         key: String,
     },
-    /// A key of something that has no keys.
-    #[error("`${{{reference}}}` has no value: `{key}` is looked for in something that is not a map")]
+    /// Key of a value that is not a map.
+    #[error(
+        "placeholder `${{{reference}}}` has no value: `{key}` not found, because its parent is not a map"
+    )]
     NotAMap {
-        /// As it was written.
+        /// Reference as written.
         reference: String,
-        /// The key.
+        /// Missing key.
         key: String,
     },
 }
 
 impl Reference {
-    /// Understands what stands between the braces.
+    /// Parses the text between the braces.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let mut parts = split(text).into_iter();
         match parts.next().as_deref() {
@@ -150,7 +151,7 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// Walks into a value, through maps only. `written` is the reference for the error.
+/// Value at a path of map keys. `written` is the reference, for errors.
 pub fn walk<'v>(value: &'v Json, keys: &[String], written: &str) -> Result<&'v Json, ReferenceError> {
     let mut value = value;
     for key in keys {
@@ -164,7 +165,7 @@ pub fn walk<'v>(value: &'v Json, keys: &[String], written: &str) -> Result<&'v J
     Ok(value)
 }
 
-/// A value as the text that it becomes inside a text: text as it is, everything else as plain JSON.
+/// Value as text inside a string: strings as they are, everything else as JSON.
 pub fn to_text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -172,7 +173,7 @@ pub fn to_text(value: &Json) -> String {
     }
 }
 
-/// The reference tools print a number without a fraction as an integer, however it was written.
+/// Numbers without a fraction as integers, as the reference tools print them.
 fn integral(value: &Json) -> Cow<'_, Json> {
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
     match value {
@@ -190,17 +191,17 @@ fn integral(value: &Json) -> Cow<'_, Json> {
     }
 }
 
-/// A piece of an expanded text.
+/// Segment of an expanded string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment<R> {
-    /// Text.
+    /// Literal text.
     Literal(String),
-    /// Something that the caller will know the text of later.
+    /// Reference that the caller resolves later.
     Reference(R),
 }
 
-/// Expands a text. `lookup` answers each reference with text, or with a reference of the caller's own to keep.
-/// All errors of the text come at once.
+/// Expands a string. `lookup` resolves each reference to text, or to a reference of the caller's own.
+/// Returns all errors at once.
 pub fn expand<R, E>(
     text: &str,
     mut lookup: impl FnMut(&str) -> Result<Segment<R>, E>,
@@ -233,7 +234,7 @@ pub fn expand<R, E>(
     Ok(segments)
 }
 
-/// Makes text of segments.
+/// Concatenates segments.
 pub fn join<R>(segments: &[Segment<R>], mut text_of: impl FnMut(&R) -> String) -> String {
     segments
         .iter()
@@ -244,21 +245,21 @@ pub fn join<R>(segments: &[Segment<R>], mut text_of: impl FnMut(&R) -> String) -
         .collect()
 }
 
-/// An expanded value of any depth: the texts in it are segments.
+/// Expanded value of any depth, with strings as segments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Template<R> {
-    /// A value that is not text.
+    /// Value that is not a string.
     Plain(Json),
-    /// A text.
+    /// Expanded string.
     Text(Vec<Segment<R>>),
     /// A list.
     List(Vec<Self>),
-    /// A map. Keys are never expanded.
+    /// A map. Keys are not expanded.
     Map(BTreeMap<String, Self>),
 }
 
 impl<R> Template<R> {
-    /// Makes a plain value of it.
+    /// Plain value, with segments concatenated.
     pub fn join(&self, text_of: &mut dyn FnMut(&R) -> String) -> Json {
         match self {
             Self::Plain(value) => value.clone(),
@@ -271,16 +272,16 @@ impl<R> Template<R> {
     }
 }
 
-/// An error and the keys and indexes that lead to it.
+/// Error with its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At<E> {
     /// Keys and indexes.
     pub path: Vec<String>,
-    /// What is wrong there.
+    /// The error.
     pub error: E,
 }
 
-/// Expands every text in a value, at any depth.
+/// Expands every string in a value, at any depth.
 pub fn expand_value<R, E>(
     value: &Json,
     lookup: &mut dyn FnMut(&str) -> Result<Segment<R>, E>,
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn dollars_and_braces_are_read_as_score_go_reads_them() {
+    fn dollars_and_braces_are_lexed_as_in_score_go() {
         for (text, want) in [
             ("", ""),
             ("$abc", "$abc"),
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn all_errors_of_a_text_come_at_once() {
+    fn all_errors_of_a_string_are_returned_at_once() {
         let errors = expand("${a}${b}", |reference| Err::<Segment<()>, _>(reference.to_owned())).unwrap_err();
         assert_eq!(errors, ["a", "b"]);
     }
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn many_openings_without_an_end_take_linear_time() {
+    fn many_unclosed_placeholders_take_linear_time() {
         let text = "${".repeat(200_000);
         assert_eq!(shout(&text), text);
     }

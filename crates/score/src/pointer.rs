@@ -1,8 +1,8 @@
-//! JSON pointers (RFC 6901), the address of a value in every message.
+//! JSON pointers (RFC 6901).
 
 use std::fmt;
 
-/// The address of a value: `/containers/main/files/~1etc~1app.conf`. The root is the empty text.
+/// JSON pointer: `/containers/main/files/~1etc~1app.conf`. The root is the empty string.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(String);
 
@@ -12,12 +12,12 @@ impl Pointer {
         Self(String::new())
     }
 
-    /// The address of a value by the keys that lead to it.
+    /// Pointer from a path of keys.
     pub fn of<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
         keys.into_iter().fold(Self::root(), |pointer, key| pointer.key(key))
     }
 
-    /// The child under a key.
+    /// Child under a key.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         let mut child = String::with_capacity(self.0.len() + key.len() + 1);
@@ -33,36 +33,35 @@ impl Pointer {
         Self(child)
     }
 
-    /// The child at an index.
+    /// Child at an index.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         Self(format!("{}/{index}", self.0))
     }
 
-    /// The pointer as text.
+    /// Pointer as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its parts, unescaped.
+    /// Unescaped reference tokens.
     pub fn parts(&self) -> impl Iterator<Item = String> + '_ {
         self.0.split('/').skip(1).map(unescape)
     }
 
-    /// For sentences: the pointer, with [`readable`] keys.
+    /// Pointer with [`readable`] keys, for messages.
     pub fn readable(&self) -> String {
         readable(&self.0)
     }
 
-    /// A reading form for sentences: `containers.main.image`; the root is "the document".
+    /// Dotted path for messages: `containers.main.image`; the root is "the document".
     pub fn dotted(&self) -> String {
         let parts: Vec<_> = self.parts().collect();
         if parts.is_empty() { "the document".to_owned() } else { parts.join(".") }
     }
 }
 
-/// A pointer for people: `~1` and `~0` are for programs, so keys that need them are put in quotes instead, as in
-/// `/containers/main/files/"/etc/app.conf"`.
+/// Pointer with quoted keys instead of `~1` and `~0`: `/containers/main/files/"/etc/app.conf"`.
 pub fn readable(pointer: &str) -> String {
     let part = |part: &str| {
         if part.contains('~') { format!("\"{}\"", unescape(part)) } else { part.to_owned() }
@@ -74,8 +73,8 @@ fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// The way to a value while walking down to it. It costs nothing until a finding needs the [`Pointer`], which
-/// matters for deep documents with long keys.
+/// Path of a value during a walk, without allocation. Only diagnostics build the [`Pointer`], which matters for deep
+/// documents with long keys.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
     /// The whole document.
@@ -87,19 +86,19 @@ pub enum Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The child under a key.
+    /// Child under a key.
     #[must_use]
     pub fn key(&'a self, key: &'a str) -> Self {
         Path::Key(self, key)
     }
 
-    /// The child at an index.
+    /// Child at an index.
     #[must_use]
     pub fn index(&'a self, index: usize) -> Self {
         Path::Index(self, index)
     }
 
-    /// The last key, or nothing at the root and in lists.
+    /// Last key; empty at the root and in lists.
     pub fn name(&self) -> &'a str {
         match self {
             Path::Key(_, key) => key,
@@ -107,7 +106,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The address of the value.
+    /// JSON pointer of the value.
     pub fn pointer(&self) -> Pointer {
         match self {
             Path::Root => Pointer::root(),
@@ -128,14 +127,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slashes_and_tildes_are_escaped_and_come_back() {
+    fn slashes_and_tildes_round_trip() {
         let pointer = Pointer::root().key("files").key("/etc/a~b").index(0);
         assert_eq!(pointer.as_str(), "/files/~1etc~1a~0b/0");
         assert_eq!(pointer.parts().collect::<Vec<_>>(), ["files", "/etc/a~b", "0"]);
     }
 
     #[test]
-    fn people_read_keys_in_quotes_instead_of_escapes() {
+    fn readable_pointers_quote_keys_instead_of_escaping() {
         let pointer = Pointer::of(["containers", "main", "files", "/etc/a~b", "source"]);
         assert_eq!(pointer.readable(), "/containers/main/files/\"/etc/a~b\"/source");
         assert_eq!(Pointer::of(["containers", "main", "image"]).readable(), "/containers/main/image");
@@ -143,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_the_empty_text_and_an_empty_key_is_not_the_root() {
+    fn the_root_is_the_empty_string_and_an_empty_key_is_not_the_root() {
         assert_eq!(Pointer::root().as_str(), "");
         assert_eq!(Pointer::root().key("").as_str(), "/");
         assert_eq!(Pointer::root().key("").parts().collect::<Vec<_>>(), [""]);

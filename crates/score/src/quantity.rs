@@ -1,27 +1,27 @@
-//! Amounts of memory and processor time, compared and added without rounding.
+//! Exact quantities of memory and CPU.
 
 use std::{cmp::Ordering, fmt};
 
-/// An exact amount: `mantissa / 10^decimals` bytes or cores.
+/// Exact quantity: `mantissa / 10^decimals` bytes or cores.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     mantissa: u128,
     decimals: u32,
 }
 
-/// Why a text is no amount.
+/// Invalid quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// It is not a number with a known unit.
+    /// Not a number with a known unit.
     #[error("not a number with a unit")]
     Malformed,
-    /// It is larger, or has more digits, than any machine has.
+    /// Too large, or too many digits.
     #[error("too large or too precise")]
     OutOfRange,
 }
 
 impl Quantity {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self { mantissa: 0, decimals: 0 };
 
     /// Memory: `512Mi`, `1.5Gi`, `128`.
@@ -47,7 +47,7 @@ impl Quantity {
         Self::decimal(number)?.times(unit)
     }
 
-    /// Processor time: `500m`, `0.5`, `2`.
+    /// CPU: `500m`, `0.5`, `2`.
     pub fn cpu(text: &str) -> Result<Self, QuantityError> {
         match text.strip_suffix('m') {
             Some(millis) if !millis.contains('.') => {
@@ -59,7 +59,7 @@ impl Quantity {
         }
     }
 
-    /// So many times the amount as a whole number, rounded up; nothing if no machine could count to it.
+    /// Quantity times `factor` as an integer, rounded up; `None` on overflow.
     pub fn count(self, factor: u64) -> Option<u64> {
         let divisor = 10_u128.checked_pow(self.decimals)?;
         let scaled = self.mantissa.checked_mul(u128::from(factor))?.div_ceil(divisor);
@@ -82,25 +82,25 @@ impl Quantity {
         Ok(Self { mantissa, decimals: decimals.ok_or(QuantityError::OutOfRange)? })
     }
 
-    /// Many times this amount.
+    /// Product with an integer.
     pub fn times(self, factor: u128) -> Result<Self, QuantityError> {
         let mantissa = self.mantissa.checked_mul(factor).ok_or(QuantityError::OutOfRange)?;
         Ok(Self { mantissa, ..self }.normal())
     }
 
-    /// Both amounts together.
+    /// Sum.
     pub fn plus(self, other: Self) -> Result<Self, QuantityError> {
         let decimals = self.decimals.max(other.decimals);
         let sum = self.scaled(decimals).zip(other.scaled(decimals)).and_then(|(a, b)| a.checked_add(b));
         sum.map(|mantissa| Self { mantissa, decimals }.normal()).ok_or(QuantityError::OutOfRange)
     }
 
-    /// The whole number of units (bytes, cores) that is enough.
+    /// Units (bytes, cores), rounded up.
     pub fn ceil(self) -> u128 {
         self.mantissa.div_ceil(10u128.pow(self.decimals))
     }
 
-    /// The whole number of thousandths that is enough.
+    /// Thousandths of a unit, rounded up.
     pub fn ceil_millis(self) -> u128 {
         match self.decimals.checked_sub(3) {
             Some(decimals) => self.mantissa.div_ceil(10u128.pow(decimals)),
@@ -126,7 +126,7 @@ impl Ord for Quantity {
         let decimals = self.decimals.max(other.decimals);
         match (self.scaled(decimals), other.scaled(decimals)) {
             (Some(a), Some(b)) => a.cmp(&b),
-            // Only a whole number beyond all machines does not fit at the scale of the other's fraction.
+            // Only a huge integer overflows at the scale of the other's fraction.
             (None, _) => Ordering::Greater,
             (_, None) => Ordering::Less,
         }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_counted_in_any_unit_and_rounded_up() {
+    fn a_quantity_is_counted_in_any_unit_and_rounded_up() {
         assert_eq!(Quantity::cpu("250m").unwrap().count(100_000), Some(25_000));
         assert_eq!(Quantity::memory("1.5Ki").unwrap().count(1), Some(1536));
         assert_eq!(Quantity::cpu("0.0005").unwrap().count(1000), Some(1));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_exact() {
+    fn quantities_are_exact() {
         for (text, bytes) in [
             ("128", "128"),
             ("1K", "1000"),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_amount_in_other_words_is_equal() {
+    fn equal_quantities_in_different_units_are_equal() {
         assert_eq!(Quantity::cpu("500m"), Quantity::cpu("0.5"));
         assert_eq!(Quantity::memory("1Gi"), Quantity::memory("1024Mi"));
         assert!(Quantity::memory("1G").unwrap() < Quantity::memory("1Gi").unwrap());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_refused() {
+    fn an_invalid_quantity_is_refused() {
         for text in ["", ".5", "1.", "1k", "1KB", "-1", "1e3", "Gi"] {
             assert_eq!(Quantity::memory(text), Err(QuantityError::Malformed), "{text}");
         }

@@ -1,7 +1,7 @@
-//! Which resources there are, which are shared, and in which order they can be provided.
+//! Identity, sharing and provisioning order of resources.
 //!
-//! As strict as score-go about declarations that disagree, and without its two mistakes: a shared resource
-//! appears once, after all dependencies of all its declarations, and a cycle through shared resources is seen.
+//! As strict as score-go about conflicting declarations, without its two bugs: a shared resource appears once, after
+//! the dependencies of all its declarations, and a cycle through shared resources is detected.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,23 +16,23 @@ use crate::{
     placeholder::{Reference, Token, tokens},
 };
 
-/// The identity of a resource: `postgres.default#shop.db`.
+/// Identity of a resource: `postgres.default#shop.db`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Uid {
-    /// What kind of thing.
+    /// Type.
     pub type_: String,
-    /// Which sort of it.
+    /// Class.
     pub class: String,
-    /// The shared identity, or `workload.name` for a private one. (An id written as `workload.name` is that very
-    /// resource of the other workload: Score means it so.)
+    /// Shared id, or `workload.name` for a private resource. (An id of the form `workload.name` is the resource of that
+    /// workload, as Score specifies.)
     pub id: String,
 }
 
 impl Uid {
-    /// The class of a resource that names none.
+    /// Default class.
     pub const DEFAULT_CLASS: &'static str = "default";
 
-    /// The identity of a resource that a workload declares under a name.
+    /// Identity of the resource `name` of a workload.
     pub fn of(workload: &str, name: &str, resource: &Resource) -> Self {
         Self {
             type_: resource.type_.clone(),
@@ -48,7 +48,7 @@ impl fmt::Display for Uid {
     }
 }
 
-// In the order of the written form, which is the order of the reference tools.
+// Order of the written form, as in the reference tools.
 impl Ord for Uid {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         fn written(uid: &Uid) -> impl Iterator<Item = u8> + '_ {
@@ -64,26 +64,26 @@ impl PartialOrd for Uid {
     }
 }
 
-/// A resource, put together from all its declarations.
+/// Resource merged from all its declarations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
-    /// The parameters, not yet expanded; those of the first declaration that has any.
+    /// Parameters, not yet expanded, of the first declaration that has any.
     pub params: Option<Map<String, Json>>,
-    /// The notes; those of the first declaration that has any.
+    /// Metadata of the first declaration that has any.
     pub metadata: Option<Map<String, Json>>,
-    /// The workload in whose context the parameters are expanded: the first, by name, that gives any; else the
-    /// first that declares the resource. A workload that joins later under a later name changes nothing.
+    /// Workload whose scope expands the parameters: the first, by name, that has any; else the first that declares the
+    /// resource. A workload with a later name changes nothing.
     pub source_workload: String,
-    /// What it needs to be there first.
+    /// Dependencies, from placeholders in the parameters.
     pub needs: BTreeSet<Uid>,
 }
 
-/// What all declarations of a shared resource must agree on.
+/// Part that must be equal in all declarations of a shared resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The parameters.
+    /// `params`.
     Params,
-    /// The notes.
+    /// `metadata`.
     Metadata,
 }
 
@@ -96,58 +96,56 @@ impl fmt::Display for Part {
     }
 }
 
-/// Why resources cannot be put together.
+/// Invalid set of resources.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
-    /// Two declarations disagree.
-    #[error("`{workload}` declares the shared resource `{uid}` with other {part} than `{holder}`")]
+    /// Conflicting declarations.
+    #[error("conflicting {part} for shared resource `{uid}`: workloads `{workload}` and `{holder}` differ")]
     Conflict {
-        /// In what they disagree.
+        /// Conflicting part.
         part: Part,
-        /// The resource.
+        /// Shared resource.
         uid: Uid,
-        /// The workload that comes later.
+        /// Later workload.
         workload: String,
-        /// The name of the resource in it.
+        /// Resource name in the later workload.
         name: String,
-        /// The workload that came first.
+        /// First workload.
         holder: String,
-        /// The name of the resource in that one.
+        /// Resource name in the first workload.
         holder_name: String,
     },
-    /// Parameters refer to a resource that the workload does not declare.
-    #[error(
-        "the params of resource `{name}` of `{workload}` refer to the resource `{unknown}`, which is not declared"
-    )]
+    /// Undefined resource in parameters.
+    #[error("undefined resource `{unknown}` in params of resource `{name}` of workload `{workload}`")]
     UnknownResource {
-        /// The workload.
+        /// Workload.
         workload: String,
-        /// The resource with the parameters.
+        /// Resource with the parameters.
         name: String,
-        /// The one that is not there.
+        /// Undefined resource.
         unknown: String,
     },
-    /// Resources need each other, each the next.
-    #[error("resources need each other in a circle: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    /// Dependency cycle; each resource depends on the next one.
+    #[error("dependency cycle between resources: {}", .0.iter().chain(.0.first()).map(ToString::to_string).collect::<Vec<_>>().join(" → "))]
     Cycle(Vec<Uid>),
 }
 
-/// All resources of some workloads.
+/// All resources of a set of workloads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resources {
-    /// By identity.
+    /// Resources by identity.
     pub declared: BTreeMap<Uid, Declared>,
-    /// An order in which each comes after what it needs; by identity where the needs leave it open.
+    /// Provisioning order: each after its dependencies, otherwise by identity.
     pub order: Vec<Uid>,
 }
 
-/// Puts the resources of workloads together, each by the name of the workload. All errors come at once.
+/// Merges the resources of workloads, by workload name. Returns all errors at once.
 pub fn resolve(
     workloads: &BTreeMap<&str, &BTreeMap<String, Resource>>,
 ) -> Result<Resources, Vec<ResourceError>> {
     let mut errors = Vec::new();
     let mut declared: BTreeMap<Uid, Declared> = BTreeMap::new();
-    // Who gave each part, by workload and name.
+    // First declaration of each part: workload and resource name.
     let mut holders: BTreeMap<(Uid, Part), (&str, &str)> = BTreeMap::new();
     for (workload, resources) in workloads {
         for (name, resource) in *resources {
@@ -192,18 +190,18 @@ pub fn resolve(
             }
         }
     }
-    let needs = declared.iter().map(|(uid, resource)| (uid.clone(), resource.needs.clone())).collect();
-    match layers(&needs) {
+    let dependencies = declared.iter().map(|(uid, resource)| (uid.clone(), resource.needs.clone())).collect();
+    match layers(&dependencies) {
         Ok(layers) if errors.is_empty() => Ok(Resources { declared, order: layers.concat() }),
         Ok(_) => Err(errors),
-        Err(circles) => {
-            errors.extend(circles.into_iter().map(ResourceError::Cycle));
+        Err(cycles) => {
+            errors.extend(cycles.into_iter().map(ResourceError::Cycle));
             Err(errors)
         }
     }
 }
 
-/// The names of resources that parameters refer to.
+/// Names of resources that parameters refer to.
 fn references(params: Option<&Map<String, Json>>) -> BTreeSet<String> {
     fn visit(value: &Json, found: &mut BTreeSet<String>) {
         match value {
@@ -244,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_comes_after_what_its_params_refer_to() {
+    fn a_resource_comes_after_the_resources_in_its_params() {
         let resources = all(&[workload(
             "shop",
             &json!({"route": {"type": "route", "params": {"hosts": ["${resources.dns.host}"]}}, "dns": {"type": "dns"}}),
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_resource_appears_once_after_the_needs_of_all_its_declarations() {
+    fn a_shared_resource_appears_once_after_the_dependencies_of_all_its_declarations() {
         let resources = all(&[
             workload(
                 "w1",
@@ -278,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_that_disagree_name_the_newcomer_and_the_holder() {
+    fn conflicting_declarations_name_both_workloads() {
         let errors = all(&[
             workload("w1", &json!({"a": {"type": "thing", "id": "shared", "params": {"x": 1}}})),
             workload("w2", &json!({"b": {"type": "thing", "id": "shared", "params": {"x": "1"}}})),
@@ -286,12 +284,12 @@ mod tests {
         .unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "`w2` declares the shared resource `thing.default#shared` with other params than `w1`"
+            "conflicting params for shared resource `thing.default#shared`: workloads `w2` and `w1` differ"
         );
     }
 
     #[test]
-    fn a_circle_is_named_without_what_merely_waits_behind_it() {
+    fn a_cycle_is_reported_without_its_dependents() {
         let errors = all(&[workload(
             "w1",
             &json!({
@@ -303,7 +301,7 @@ mod tests {
         .unwrap_err();
         assert_eq!(
             errors[0].to_string(),
-            "resources need each other in a circle: thing.default#w1.aa, thing.default#w1.bb"
+            "dependency cycle between resources: thing.default#w1.aa → thing.default#w1.bb → thing.default#w1.aa"
         );
     }
 }

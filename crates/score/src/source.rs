@@ -1,19 +1,18 @@
-//! Where text came from, and places inside it.
+//! Sources and spans.
 //!
-//! A document can be put together from several texts: the Score file, an overrides file, values given on
-//! the command line. Every value keeps the [`Span`] of the text it was written in, so that a finding points
-//! at the line the user has to change, whichever file that is.
+//! A document can have several sources: the Score file, an overrides file, command line options. Every value keeps
+//! the [`Span`] of its source, so that a diagnostic points at the line to change, in the right file.
 
 use std::fmt;
 
-/// Index of a [`Source`] in the list a document was put together from.
+/// Index of a [`Source`] in the sources of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SourceId(pub u32);
 
-/// A half-open range of bytes in one source.
+/// Half-open byte range in one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// Which text.
+    /// Source.
     pub source: SourceId,
     /// First byte.
     pub start: u32,
@@ -22,14 +21,14 @@ pub struct Span {
 }
 
 impl Span {
-    /// The point at which it starts, so that a finding about a whole block does not underline all of it.
+    /// Empty span at the start, so that a diagnostic about a block does not underline all of it.
     #[must_use]
     pub fn head(self) -> Self {
         Self { end: self.start, ..self }
     }
 }
 
-/// A place as people name it. Both numbers start at 1; columns count characters, not bytes.
+/// Line and column, from 1; columns count characters, not bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// Line, from 1.
@@ -44,18 +43,18 @@ impl fmt::Display for Location {
     }
 }
 
-/// A named text.
+/// Named source text.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What to call it in messages: a path, `<stdin>`, or the option it was given with.
+    /// Name in messages: a path, `<stdin>`, or a command line option.
     pub name: String,
-    /// The text itself.
+    /// Text.
     pub text: String,
     line_starts: Vec<usize>,
 }
 
 impl Source {
-    /// Names a text and indexes its lines.
+    /// Source with a line index.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         let mut line_starts = vec![0];
@@ -63,12 +62,12 @@ impl Source {
         Self { name: name.into(), text, line_starts }
     }
 
-    /// The line of a byte offset, from 1.
+    /// Line of a byte offset, from 1.
     pub fn line(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
-    /// Line and column of a byte offset; an offset past the end is the end.
+    /// Line and column of a byte offset, clamped to the end.
     pub fn location(&self, offset: usize) -> Location {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -79,7 +78,7 @@ impl Source {
         Location { line, column: self.text[start..offset].chars().count() + 1 }
     }
 
-    /// The text of a span, if it is one of this source.
+    /// Text of a span of this source.
     pub fn slice(&self, span: Span) -> Option<&str> {
         self.text.get(span.start as usize..span.end as usize)
     }

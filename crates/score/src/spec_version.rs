@@ -1,15 +1,15 @@
-//! Which release of the specification a document needs.
+//! Minimum release of the Score specification that a document requires.
 //!
-//! `apiVersion` stays `score.dev/v1b1` from release to release, so it does not tell.
+//! `apiVersion` is `score.dev/v1b1` in all releases, so the features in use decide.
 
 use std::fmt;
 
 use crate::node::{Node, Value};
 
-/// A release of the specification.
+/// Release of the Score specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SpecVersion {
-    /// The first release.
+    /// First release.
     V0_1_0,
     /// Command probes and binary file contents.
     V0_2_0,
@@ -22,40 +22,40 @@ pub enum SpecVersion {
 }
 
 impl SpecVersion {
-    /// The newest release that this implementation knows.
+    /// Newest supported release.
     pub const NEWEST: Self = Self::V0_4_1;
 
-    /// The lowest release that has everything the document uses.
-    pub fn needed_by(root: &Node) -> Self {
+    /// Lowest release with all features that the document uses.
+    pub fn required_by(root: &Node) -> Self {
         root.entries("containers").map(|(_, entry)| container(&entry.node)).max().unwrap_or(Self::V0_1_0)
     }
 }
 
 fn container(container: &Node) -> SpecVersion {
-    let mut needed = SpecVersion::V0_1_0;
-    let mut needs = |version: SpecVersion, when: bool| {
+    let mut required = SpecVersion::V0_1_0;
+    let mut require = |version: SpecVersion, when: bool| {
         if when {
-            needed = needed.max(version);
+            required = required.max(version);
         }
     };
     let form = |field| container.get(field).map(|node| &node.value);
-    needs(SpecVersion::V0_3_0, matches!(form("files"), Some(Value::Map(_))));
-    needs(SpecVersion::V0_3_0, matches!(form("volumes"), Some(Value::Map(_))));
-    needs(SpecVersion::V0_4_0, container.get("before").is_some());
+    require(SpecVersion::V0_3_0, matches!(form("files"), Some(Value::Map(_))));
+    require(SpecVersion::V0_3_0, matches!(form("volumes"), Some(Value::Map(_))));
+    require(SpecVersion::V0_4_0, container.get("before").is_some());
     let binary = |file: &Node| file.get("binaryContent").is_some();
-    needs(SpecVersion::V0_2_0, container.entries("files").any(|(_, entry)| binary(&entry.node)));
-    needs(
+    require(SpecVersion::V0_2_0, container.entries("files").any(|(_, entry)| binary(&entry.node)));
+    require(
         SpecVersion::V0_2_0,
         container.get("files").and_then(Node::as_list).into_iter().flatten().any(binary),
     );
     for probe in ["livenessProbe", "readinessProbe"] {
-        needs(SpecVersion::V0_2_0, container.get(probe).is_some_and(|probe| probe.get("exec").is_some()));
+        require(SpecVersion::V0_2_0, container.get(probe).is_some_and(|probe| probe.get("exec").is_some()));
     }
     for part in ["limits", "requests"] {
         let memory = container.get("resources").and_then(|r| r.get(part)?.get("memory")?.as_str());
-        needs(SpecVersion::V0_4_1, memory.is_some_and(|memory| memory.contains(['.', 'P', 'E'])));
+        require(SpecVersion::V0_4_1, memory.is_some_and(|memory| memory.contains(['.', 'P', 'E'])));
     }
-    needed
+    required
 }
 
 impl fmt::Display for SpecVersion {
@@ -76,21 +76,21 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     #[test]
-    fn each_feature_needs_the_release_that_brought_it() {
-        let needed = |container: Json| {
-            SpecVersion::needed_by(&Node::from(json!({"containers": {"main": container}}))).to_string()
+    fn each_feature_requires_the_release_that_introduced_it() {
+        let required = |container: Json| {
+            SpecVersion::required_by(&Node::from(json!({"containers": {"main": container}}))).to_string()
         };
-        assert_eq!(needed(json!({"image": "x", "files": [{"target": "/a", "content": "x"}]})), "0.1.0");
+        assert_eq!(required(json!({"image": "x", "files": [{"target": "/a", "content": "x"}]})), "0.1.0");
         assert_eq!(
-            needed(json!({"image": "x", "files": [{"target": "/a", "binaryContent": "eA=="}]})),
+            required(json!({"image": "x", "files": [{"target": "/a", "binaryContent": "eA=="}]})),
             "0.2.0"
         );
-        assert_eq!(needed(json!({"livenessProbe": {"exec": {"command": []}}})), "0.2.0");
-        assert_eq!(needed(json!({"volumes": {}})), "0.3.0");
-        assert_eq!(needed(json!({"files": {"/a": {"content": "x"}}})), "0.3.0");
-        assert_eq!(needed(json!({"before": {}})), "0.4.0");
-        assert_eq!(needed(json!({"resources": {"limits": {"memory": "1.5Gi"}}})), "0.4.1");
-        assert_eq!(needed(json!({"resources": {"requests": {"memory": "1Pi"}}})), "0.4.1");
-        assert_eq!(needed(json!({"resources": {"requests": {"memory": "1Gi", "cpu": "0.5"}}})), "0.1.0");
+        assert_eq!(required(json!({"livenessProbe": {"exec": {"command": []}}})), "0.2.0");
+        assert_eq!(required(json!({"volumes": {}})), "0.3.0");
+        assert_eq!(required(json!({"files": {"/a": {"content": "x"}}})), "0.3.0");
+        assert_eq!(required(json!({"before": {}})), "0.4.0");
+        assert_eq!(required(json!({"resources": {"limits": {"memory": "1.5Gi"}}})), "0.4.1");
+        assert_eq!(required(json!({"resources": {"requests": {"memory": "1Pi"}}})), "0.4.1");
+        assert_eq!(required(json!({"resources": {"requests": {"memory": "1Gi", "cpu": "0.5"}}})), "0.1.0");
     }
 }

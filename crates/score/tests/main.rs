@@ -1,4 +1,4 @@
-//! The language as a whole: every rule, properties of random documents, and conformance data.
+//! Integration tests: rules, common mistakes, properties of random documents, conformance data.
 
 #![allow(
     clippy::unwrap_used,
@@ -6,9 +6,10 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a test reads its data, prints its seed and fails by panicking"
+    reason = "tests read data, print seeds and panic on failure"
 )]
 
 mod conformance;
+mod mistakes;
 mod properties;
 mod rules;

@@ -1,4 +1,4 @@
-//! What must hold for every document, tried on thousands of random ones.
+//! Properties of random documents.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn label() -> impl Strategy<Value = String> {
     "[a-z0-9][a-z0-9-]{0,6}[a-z0-9]"
 }
 
-/// Texts of every kind, without placeholders that refer to nothing.
+/// Strings of every kind, without undefined references.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         select(vec![
@@ -201,7 +201,7 @@ fn workload() -> impl Strategy<Value = Workload> {
         of(btree_map(label(), resource(), 0..3)),
     )
         .prop_map(|(metadata, service, mut containers, resources)| {
-            // The first container goes before the last, which can never be a circle.
+            // The first container starts before the last, which cannot be a cycle.
             let last = containers.keys().next_back().cloned();
             if containers.len() > 1
                 && let (Some(mut first), Some(last)) = (containers.first_entry(), last)
@@ -216,13 +216,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_workload_survives_the_way_to_a_file_and_back(workload in workload()) {
+    fn a_workload_round_trips_through_a_file(workload in workload()) {
         let yaml = to_yaml(&workload).unwrap();
         let report = Document::parse(Source::new("score.yaml", yaml.as_str())).check();
         prop_assert!(report.is_valid(), "{:?}\n{yaml}", report.diagnostics);
         prop_assert_eq!(report.workload.as_ref(), Some(&workload), "{}", yaml);
         prop_assert_eq!(to_yaml(report.workload.as_ref().unwrap()).unwrap(), yaml);
-        // The same through JSON, which is what an API object holds.
+        // The same through JSON, as in an API object.
         let json = serde_json::to_value(&workload).unwrap();
         let report = Document::from_json(json).check();
         prop_assert_eq!(report.workload.as_ref(), Some(&workload));
@@ -247,13 +247,13 @@ proptest! {
     }
 
     #[test]
-    fn any_text_gets_a_verdict(text in any::<String>()) {
+    fn any_input_gets_a_verdict(text in any::<String>()) {
         let report = Document::parse(Source::new("x", text)).check();
         prop_assert_eq!(report.workload.is_some(), report.is_valid());
     }
 }
 
-/// A document that uses everything, to be mutated.
+/// Document with all fields, to be mutated.
 fn seed() -> Json {
     json!({
         "apiVersion": "score.dev/v1b1",
@@ -412,7 +412,7 @@ fn mutate(document: &mut Json, index: Index, mutation: Mutation) {
     }
 }
 
-/// What a report says, without places and words.
+/// Report without spans and messages.
 fn verdict(report: &Report) -> (bool, Option<SpecVersion>, Vec<(Code, String, Severity)>) {
     let mut findings: Vec<_> = report
         .diagnostics
@@ -440,20 +440,20 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_door_gives_the_same_verdict_code_and_pointer(mutations in vec(mutation(), 0..4), reverse in any::<bool>()) {
+    fn text_and_json_get_the_same_verdict_codes_and_pointers(mutations in vec(mutation(), 0..4), reverse in any::<bool>()) {
         let mut document = seed();
         for (index, mutation) in mutations {
             mutate(&mut document, index, mutation);
         }
         let by_json = verdict(&Document::from_json(document.clone()).check());
-        // As text, with the keys in another order.
+        // As text, with another key order.
         let text = if reverse { reversed(&document) } else { document.to_string() };
         let by_text = verdict(&Document::parse(Source::new("x", text.as_str())).check());
         prop_assert_eq!(by_json, by_text, "{}", text);
     }
 
     #[test]
-    fn the_printed_schema_and_the_validator_agree(mutations in vec(mutation(), 0..4)) {
+    fn the_json_schema_and_the_validator_agree(mutations in vec(mutation(), 0..4)) {
         thread_local! {
             static SCHEMA: jsonschema::Validator = jsonschema::validator_for(&json_schema()).unwrap();
         }

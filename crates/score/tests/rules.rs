@@ -1,11 +1,11 @@
-//! Every rule of the language, with a document that keeps it and one that breaks it.
+//! Every rule of the language, with a document that satisfies it and one that violates it.
 
 #![allow(clippy::too_many_lines, reason = "a table is as long as the language")]
 
 use orchestra_score::{Code, Document, Report, Source};
 use serde_json::{Value as Json, json};
 
-/// A document that uses everything.
+/// Document with all fields.
 fn full() -> Json {
     json!({
         "apiVersion": "score.dev/v1b1",
@@ -64,7 +64,7 @@ fn the_full_document_is_valid_without_a_warning() {
 }
 
 #[test]
-fn what_the_language_allows_is_accepted() {
+fn allowed_values_are_accepted() {
     let main = "/containers/main";
     let cases = [
         ("/metadata/name", Set(json!("0a-9"))),
@@ -108,12 +108,12 @@ fn what_the_language_allows_is_accepted() {
 }
 
 #[test]
-fn what_the_language_forbids_is_refused_with_its_code_at_its_place() {
+fn forbidden_values_are_rejected_with_their_code_and_pointer() {
     use Code::{
         ChoiceConflict, ChoiceRequired, EmptyValue, PatternMismatch, RequiredField, TypeMismatch,
         UnknownField, ValueNotAllowed, ValueOutOfRange,
     };
-    // Where a change is made, what it is, and (from there) where the finding is.
+    // Pointer of the change, the change, and the pointer of the diagnostic relative to it.
     let main = |rest: &str| format!("/containers/main/{rest}");
     let cases: Vec<(String, Change, &str, Code)> = vec![
         // The document.
@@ -180,7 +180,7 @@ fn what_the_language_forbids_is_refused_with_its_code_at_its_place() {
         (main("volumes/~1d"), Set(json!({"source": "s", "read_only": true})), "/read_only", UnknownField),
         (main("volumes/~1d"), Set(json!({"source": "s", "readOnly": "true"})), "/readOnly", TypeMismatch),
         (main("volumes/~1d"), Set(json!({"source": "s", "path": 1})), "/path", TypeMismatch),
-        // Order, computing power, probes.
+        // Start order, compute resources, probes.
         ("/containers/init/before".into(), Set(json!(["main"])), "", TypeMismatch),
         ("/containers/init/before/M".into(), Set(json!({"ready": "started"})), "", PatternMismatch),
         ("/containers/init/before/main".into(), Set(json!({})), "/ready", RequiredField),
@@ -228,7 +228,7 @@ fn what_the_language_forbids_is_refused_with_its_code_at_its_place() {
 }
 
 #[test]
-fn what_the_schema_cannot_see_is_found_too() {
+fn semantic_rules_beyond_the_schema_are_checked() {
     use Code::{
         BeforeCycle, DeprecatedForm, InvalidBase64, InvalidPlaceholder, LimitBelowRequest,
         MalformedPlaceholder, PathClash, PlaceholderNotExpanded, PortClash, ProbeRequired, RelativePath,
@@ -371,7 +371,7 @@ fn what_the_schema_cannot_see_is_found_too() {
 }
 
 #[test]
-fn a_probe_that_asks_the_service_port_of_the_only_container_is_suspicious() {
+fn a_probe_at_the_service_port_of_the_only_container_is_a_warning() {
     let document = |asked: u16| {
         Document::from_json(json!({
             "apiVersion": "score.dev/v1b1", "metadata": {"name": "demo"},
@@ -382,14 +382,11 @@ fn a_probe_that_asks_the_service_port_of_the_only_container_is_suspicious() {
     };
     assert_eq!(document(80).warnings().next().unwrap().code, Code::ProbePort);
     assert!(document(8080).diagnostics.is_empty());
-    assert!(
-        document(9999).diagnostics.is_empty(),
-        "a port that the service does not offer is nobody's business"
-    );
+    assert!(document(9999).diagnostics.is_empty(), "a port that is not a service port is fine");
 }
 
 #[test]
-fn up_to_the_bounds_is_accepted_and_more_is_refused_with_the_bound() {
+fn a_document_at_a_limit_is_accepted_and_above_it_rejected() {
     type Build<'b> = &'b dyn Fn(usize) -> Json;
     let many = |count: usize, value: fn(usize) -> Json| -> Json {
         (0..count).map(|n| (format!("/n{n}x"), value(n))).collect::<serde_json::Map<_, _>>().into()
@@ -432,7 +429,7 @@ fn up_to_the_bounds_is_accepted_and_more_is_refused_with_the_bound() {
 }
 
 #[test]
-fn a_document_that_is_too_large_is_refused_at_every_door() {
+fn a_document_that_is_too_large_is_refused_as_text_and_as_json() {
     let mut deep = json!(1);
     for _ in 0..110 {
         deep = json!([deep]);
@@ -451,7 +448,7 @@ fn a_document_that_is_too_large_is_refused_at_every_door() {
     assert_eq!(report.errors().next().unwrap().code, Code::LimitExceeded);
 }
 
-/// Shapes that once took minutes: everything that is not linear must keep to the bounds.
+/// Shapes that once took minutes: superlinear checks run only within the limits.
 #[test]
 fn hostile_shapes_end_in_a_verdict() {
     let head = "apiVersion: score.dev/v1b1\nmetadata:\n  name: demo\n";
@@ -513,7 +510,7 @@ fn a_key_or_name_is_bounded() {
 }
 
 #[test]
-fn a_document_that_is_no_map_is_not_mended_by_overrides() {
+fn overrides_do_not_fix_a_document_that_is_not_a_map() {
     for text in ["- a\n", "hello\n", "42\n", "null\n"] {
         let mut document = Document::parse(Source::new("score.yaml", text));
         document.merge(Source::new("over.yaml", full().to_string()));
@@ -539,7 +536,7 @@ fn a_broken_document_is_not_blamed_on_its_overrides() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once_in_the_order_of_the_text() {
+fn all_errors_are_reported_at_once_in_source_order() {
     let text = "apiVersion: v1\nmetadata: {name: X}\ncontainers:\n  main:\n    env: {}\n    variables: {A: 1, B: '${resources.x.y}'}\n";
     let report = Document::parse(Source::new("score.yaml", text)).check();
     let found: Vec<_> = report
@@ -563,7 +560,7 @@ fn everything_that_is_wrong_is_said_at_once_in_the_order_of_the_text() {
 }
 
 #[test]
-fn a_finding_about_an_override_points_into_the_override() {
+fn a_diagnostic_about_an_override_points_into_the_override() {
     let mut document = Document::parse(Source::new(
         "score.yaml",
         "apiVersion: score.dev/v1b1\nmetadata: {name: demo}\ncontainers: {main: {image: .}}\n",

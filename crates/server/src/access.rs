@@ -1,64 +1,71 @@
-//! Who asks, and what they may ask for.
+//! Authentication and authorization of callers.
 //!
-//! The subresources that are reviewed are virtual: the API does not serve them, roles name them all the same.
+//! The reviewed subresources are virtual: the API does not serve them, but roles can name them.
 
 use std::collections::BTreeMap;
 
 use axum::http::Extensions;
 use futures_util::future::BoxFuture;
 
-use crate::answer::{Code, Failure};
+use crate::error::Error;
 
-/// The group of administrators.
+/// Group of administrators.
 const ADMINISTRATORS: &str = "system:masters";
 
-/// Who asks. Whoever accepts a request puts it beside the request.
+/// Authenticated user. The listener adds it to the extensions of each request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// The name of the user.
+    /// Name of the user.
     pub user: String,
-    /// The groups of the user.
+    /// Groups of the user.
     pub groups: Vec<String>,
-    /// What tells the user from an earlier one of the same name, where that is known.
+    /// UID of the user, if known.
     pub uid: Option<String>,
-    /// What else is known of the user.
+    /// Further attributes of the user.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// What is asked for: a verb on a virtual subresource of a Workload.
+/// Verb on a virtual subresource of a Workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask<'a> {
-    /// The verb, such as `get`.
+pub struct AccessRequest<'a> {
+    /// Verb, such as `get`.
     pub verb: &'static str,
-    /// The namespace of the Workload.
+    /// Namespace of the Workload.
     pub namespace: &'a str,
-    /// The name of the Workload.
+    /// Name of the Workload.
     pub name: &'a str,
-    /// `plan` or `log`.
+    /// Virtual subresource: `plan`, `log` or `home`.
     pub subresource: &'static str,
 }
 
-/// Decides who may ask for what.
+/// Authorizer.
 pub trait Access: Send + Sync {
-    /// Whether a caller may have what it asks for.
-    fn review<'a>(&'a self, caller: &'a Caller, ask: &'a Ask<'a>)
-    -> BoxFuture<'a, Result<bool, AccessError>>;
+    /// True if the caller has access to the subresource.
+    fn review<'a>(
+        &'a self,
+        caller: &'a Caller,
+        request: &'a AccessRequest<'a>,
+    ) -> BoxFuture<'a, Result<bool, AccessError>>;
 
-    /// Whether a caller may have the metrics, which tell of all namespaces.
+    /// True if the caller may read the metrics, which cover all namespaces.
     fn review_metrics<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<bool, AccessError>>;
 }
 
-/// Nobody can tell whether a caller may have what it asks for.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Failed access review.
+#[derive(Debug, thiserror::Error)]
 #[error("failed to review the access: {0}")]
-pub struct AccessError(pub String);
+pub struct AccessError(#[from] kube::Error);
 
-/// Administrators may have everything, and others nothing: there is nobody else on the embedded API.
+/// Authorizer of the embedded API: administrators may do everything, and there are no other users.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdminOnly;
 
 impl Access for AdminOnly {
-    fn review<'a>(&'a self, caller: &'a Caller, _: &'a Ask<'a>) -> BoxFuture<'a, Result<bool, AccessError>> {
+    fn review<'a>(
+        &'a self,
+        caller: &'a Caller,
+        _: &'a AccessRequest<'a>,
+    ) -> BoxFuture<'a, Result<bool, AccessError>> {
         self.review_metrics(caller)
     }
 
@@ -68,45 +75,28 @@ impl Access for AdminOnly {
     }
 }
 
-/// The caller of a request.
-pub(crate) fn authenticate(extensions: &Extensions) -> Result<&Caller, Failure> {
-    let unknown = || {
-        let message = "It is not known who asks; send the credentials that the kubeconfig names. A cluster's platform takes a bearer token only, not a client certificate: give one with --token, such as `kubectl create token ACCOUNT` makes.";
-        Failure::new(Code::Unauthorized, message)
-    };
-    extensions.get().ok_or_else(unknown)
+/// Caller of a request.
+pub(crate) fn authenticate(extensions: &Extensions) -> Result<&Caller, Error> {
+    extensions.get().ok_or(Error::Unauthenticated)
 }
 
-/// Refuses what a caller may not have.
-pub(crate) async fn authorise(access: &dyn Access, caller: &Caller, ask: &Ask<'_>) -> Result<(), Failure> {
-    if answered(access.review(caller, ask).await)? {
+/// Checks access to a Workload.
+pub(crate) async fn authorize(
+    access: &dyn Access,
+    caller: &Caller,
+    request: &AccessRequest<'_>,
+) -> Result<(), Error> {
+    if access.review(caller, request).await? {
         return Ok(());
     }
-    let Ask { verb, namespace, subresource, .. } = ask;
-    Err(Failure::new(
-        Code::Forbidden,
-        format!(
-            "User {:?} may not {verb} workloads/{subresource} in the namespace {namespace:?}; ask the platform team for a role that allows it.",
-            caller.user
-        ),
-    ))
+    let AccessRequest { verb, namespace, subresource, .. } = *request;
+    Err(Error::Forbidden { user: caller.user.clone(), verb, subresource, namespace: namespace.to_owned() })
 }
 
-/// Refuses the metrics to whom they are not for.
-pub(crate) async fn authorise_metrics(access: &dyn Access, caller: &Caller) -> Result<(), Failure> {
-    if answered(access.review_metrics(caller).await)? {
+/// Checks access to the metrics.
+pub(crate) async fn authorize_metrics(access: &dyn Access, caller: &Caller) -> Result<(), Error> {
+    if access.review_metrics(caller).await? {
         return Ok(());
     }
-    let message = format!(
-        "User {:?} may not read the metrics; ask the platform team for a role with `get` on the URL /metrics.",
-        caller.user
-    );
-    Err(Failure::new(Code::Forbidden, message))
-}
-
-fn answered(review: Result<bool, AccessError>) -> Result<bool, Failure> {
-    review.map_err(|error| {
-        tracing::warn!("{error}");
-        Failure::new(Code::Unavailable, "It cannot be told whether you may ask for this; try again later.")
-    })
+    Err(Error::MetricsForbidden { user: caller.user.clone() })
 }

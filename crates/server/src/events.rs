@@ -1,4 +1,4 @@
-//! What happened to a Workload.
+//! Events of a Workload.
 
 use std::fmt;
 
@@ -14,33 +14,34 @@ use serde::Serialize;
 
 use crate::{
     Server,
-    answer::{Failure, Format},
-    workload::{At, absent, admit, no_parameters},
+    error::Error,
+    format::Format,
+    workload::{At, admit, no_parameters, no_such_workload},
 };
 
-/// What happened, the newest last.
+/// Events, the newest last.
 #[derive(Debug, Serialize)]
-struct Happened {
-    events: Vec<Line>,
+struct EventList {
+    events: Vec<EventRow>,
 }
 
-/// One thing that happened.
+/// Event.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Line {
-    /// When, the last time.
+struct EventRow {
+    /// Last occurrence.
     time: Option<Timestamp>,
     /// `Normal` or `Warning`.
     #[serde(rename = "type")]
     type_: String,
-    /// In a word.
+    /// Machine-readable reason.
     reason: String,
-    /// In a sentence.
+    /// Explanation.
     note: String,
-    /// How often.
+    /// Number of occurrences.
     count: i32,
 }
 
-/// What happened to a Workload.
+/// Handler: events of a Workload.
 pub(crate) async fn events(
     State(server): State<Server>,
     at: At,
@@ -49,42 +50,42 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Response {
     let format = Format::of(&headers);
-    let happened = async {
+    let listed = async {
         let (namespace, name) = admit(&server, at, &extensions, "get", "log").await?;
         no_parameters(query.as_deref())?;
-        happened(&server, &namespace, &name).await
+        list(&server, &namespace, &name).await
     };
-    match happened.await {
-        Ok(happened) => format.write(StatusCode::OK, &happened),
-        Err(failure) => failure.answer(format),
+    match listed.await {
+        Ok(events) => format.respond(StatusCode::OK, &events),
+        Err(error) => error.respond(format),
     }
 }
 
-async fn happened(server: &Server, namespace: &str, name: &str) -> Result<Happened, Failure> {
+async fn list(server: &Server, namespace: &str, name: &str) -> Result<EventList, Error> {
     let workloads: Api<Workload> = Api::namespaced(server.client.clone(), namespace);
-    let workload = workloads.get_opt(name).await?.ok_or_else(|| absent(namespace, name))?;
+    let workload = workloads.get_opt(name).await?.ok_or_else(|| no_such_workload(namespace, name))?;
     let api: Api<Event> = Api::namespaced(server.client.clone(), namespace);
     let about = ListParams::default().fields(&format!("regarding.kind=Workload,regarding.name={name}"));
     let found = api.list(&about).await?.items.into_iter();
-    // An earlier Workload of this name, and a Workload of another group, are others.
-    let is_meant = |event: &Event| {
+    // Others are about an earlier Workload of this name, or a Workload of another API group.
+    let is_of_workload = |event: &Event| {
         event.regarding.as_ref().is_some_and(|regarding| {
             regarding.uid == workload.metadata.uid
                 && regarding.api_version.as_deref().is_some_and(|version| version.starts_with(GROUP))
         })
     };
-    let mut events: Vec<Line> = found.filter(is_meant).map(line).collect();
+    let mut events: Vec<EventRow> = found.filter(is_of_workload).map(row).collect();
     events.sort();
-    Ok(Happened { events })
+    Ok(EventList { events })
 }
 
-fn line(event: Event) -> Line {
+fn row(event: Event) -> EventRow {
     let (last, count) = event.series.map(|series| (series.last_observed_time.0, series.count)).unzip();
     let time = last
         .or(event.event_time.map(|time| time.0))
         .or(event.deprecated_last_timestamp.map(|time| time.0))
         .or(event.metadata.creation_timestamp.map(|time| time.0));
-    Line {
+    EventRow {
         time,
         type_: event.type_.unwrap_or_default(),
         reason: event.reason.unwrap_or_default(),
@@ -93,12 +94,12 @@ fn line(event: Event) -> Line {
     }
 }
 
-impl fmt::Display for Happened {
+impl fmt::Display for EventList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.events.is_empty() {
-            return f.write_str("Nothing worth telling has happened lately.");
+            return f.write_str("No recent events.");
         }
-        for Line { time, type_, reason, note, count } in &self.events {
+        for EventRow { time, type_, reason, note, count } in &self.events {
             let time = time.map(|time| format!("{time:.0}")).unwrap_or_default();
             let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
             writeln!(f, "{time}  {type_:<7}  {reason}: {note}{times}")?;

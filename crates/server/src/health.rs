@@ -1,4 +1,4 @@
-//! Whether the platform lives, whether it is ready, and what it counts.
+//! Liveness, readiness and metrics.
 
 use std::fmt;
 
@@ -11,39 +11,39 @@ use serde::Serialize;
 
 use crate::{
     Server,
-    access::{authenticate, authorise_metrics},
-    answer::{Code, Failure, Format},
+    access::{authenticate, authorize_metrics},
+    error::Error,
+    format::Format,
 };
 
-/// Yes.
+/// Response of a healthy server.
 #[derive(Serialize)]
-struct Well {
+struct Health {
     status: &'static str,
 }
 
-impl fmt::Display for Well {
+impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.status)
     }
 }
 
-/// Whether the server lives.
+/// Handler: liveness.
 pub(crate) async fn healthz(headers: HeaderMap) -> Response {
-    Format::of(&headers).write(StatusCode::OK, &Well { status: "ok" })
+    Format::of(&headers).respond(StatusCode::OK, &Health { status: "ok" })
 }
 
-/// Whether the platform is ready, and what it waits for if not.
+/// Handler: readiness, or what is still missing.
 pub(crate) async fn readyz(State(server): State<Server>, headers: HeaderMap) -> Response {
     let format = Format::of(&headers);
     let awaited = (server.awaited)();
     if awaited.is_empty() {
-        return format.write(StatusCode::OK, &Well { status: "ok" });
+        return format.respond(StatusCode::OK, &Health { status: "ok" });
     }
-    let message = format!("The platform waits for: {}.", awaited.join(", "));
-    Failure::new(Code::Unavailable, message).answer(format)
+    Error::NotReady(awaited.join(", ")).respond(format)
 }
 
-/// The metrics. They tell of all namespaces, and so are not for strangers.
+/// Handler: metrics. They cover all namespaces and need a permission.
 pub(crate) async fn metrics(
     State(server): State<Server>,
     extensions: Extensions,
@@ -51,10 +51,10 @@ pub(crate) async fn metrics(
 ) -> Response {
     let admitted = async {
         let caller = authenticate(&extensions)?;
-        authorise_metrics(server.access.as_ref(), caller).await
+        authorize_metrics(server.access.as_ref(), caller).await
     };
-    if let Err(failure) = admitted.await {
-        return failure.answer(Format::of(&headers));
+    if let Err(error) = admitted.await {
+        return error.respond(Format::of(&headers));
     }
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], (server.metrics)()).into_response()

@@ -1,37 +1,40 @@
-//! What users ask the platform for beyond their Workloads.
+//! REST server for previews, explanations, events, logs, health and metrics.
 //!
-//! Users may read and write Workloads only. What else they need to know of one (what an apply would do, why it is not
-//! ready, what happened to it) rests on objects that they may not read; the server reads them for whoever passes an
-//! access review on a virtual subresource of the Workload.
+//! Users have access to Workloads only. Previews, explanations, events and logs depend on objects that they may not read;
+//! the server reads them for callers that pass an access review on a virtual subresource of the Workload.
 //!
-//! | request, under `/orchestra` | answer | needs |
+//! | request, under `/orchestra` | response | permission |
 //! |---|---|---|
 //! | `GET /healthz` | `ok` | |
-//! | `GET /readyz` | `ok`, or 503 and what is awaited | |
-//! | `GET /metrics` | metrics as Prometheus reads them | `get` on the URL `/metrics` |
-//! | `GET /v1/namespaces/{namespace}/workloads/{name}/explain` | why it is as it is | `get` on `workloads/plan` |
-//! | `POST /v1/namespaces/{namespace}/workloads/{name}/plan` | what an apply of the body would do | `create` on `workloads/plan` |
-//! | `POST …/plan?delete=true` | what a deletion would do | `create` on `workloads/plan` |
-//! | `GET /v1/namespaces/{namespace}/workloads/{name}/events` | what happened to it, the newest last | `get` on `workloads/log` |
-//! | `GET /v1/namespaces/{namespace}/workloads/{name}/logs` | what its containers wrote, line by line | `get` on `workloads/log` |
-//! | `PUT /v1/namespaces/{namespace}/workloads/{name}/home` | notes where it comes from on this machine | `update` on `workloads/home` |
+//! | `GET /readyz` | `ok`, or 503 and what is still missing | |
+//! | `GET /metrics` | metrics in the `OpenMetrics` format | `get` on the URL `/metrics` |
+//! | `GET /v1/namespaces/{namespace}/workloads/{name}/explain` | explanation of its status | `get` on `workloads/plan` |
+//! | `POST /v1/namespaces/{namespace}/workloads/{name}/plan` | preview of an apply of the body | `create` on `workloads/plan` |
+//! | `POST …/plan?delete=true` | preview of a deletion | `create` on `workloads/plan` |
+//! | `GET /v1/namespaces/{namespace}/workloads/{name}/events` | its events, the newest last | `get` on `workloads/log` |
+//! | `GET /v1/namespaces/{namespace}/workloads/{name}/logs` | log lines of its containers | `get` on `workloads/log` |
+//! | `PUT /v1/namespaces/{namespace}/workloads/{name}/home` | records its origin on this machine: folder and variables | `update` on `workloads/home` |
 //!
-//! Beside a plan that would be refused (the document has a mistake, or a policy forbids something) the header
-//! `orchestra-refused` has the reason. Answers are JSON, or text for people who ask for `text/plain`. Nothing here
-//! writes objects, and nothing here reads Secrets.
+//! If the previewed Workload is invalid or violates a policy, the header `orchestra-refused` has the reason. Responses
+//! are JSON, or text for clients that prefer `text/plain`. The server neither writes objects nor reads Secrets.
 
 mod access;
-mod answer;
 mod body;
+mod error;
 mod events;
-mod gather;
+mod format;
 mod health;
-mod home;
 mod logs;
 mod review;
+mod snapshot;
 mod workload;
+mod workload_origin;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use axum::{
     Router,
@@ -41,46 +44,44 @@ use axum::{
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
-use orchestra_core::{config::Ground, provision::Engine};
-use orchestra_drivers::Runtime;
+use orchestra_core::provision::Engine;
+use orchestra_drivers::{Runtime, WorkloadOrigins};
 
-pub use access::{Access, AccessError, AdminOnly, Ask, Caller};
-pub use answer::{Code, Failure};
-pub use gather::{Gathered, gather, read_sharers};
-pub use home::{Home, Homes};
-pub use review::{Reviews, introduce};
+pub use access::{Access, AccessError, AccessRequest, AdminOnly, Caller};
+pub use error::{Code, Error, WorkloadError};
+pub use review::{Reviews, authenticate_token};
 pub use workload::REFUSED;
 
-use answer::Format;
+use format::Format;
 
-/// The longest body that is read: as long as the API takes.
-const BODY: usize = 3 * 1024 * 1024;
+/// Maximum length of a body, as in the API.
+const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
-/// What the server works with. Clones share it.
+/// Dependencies of the server. Clones share them.
 #[derive(Clone)]
 pub struct Server {
-    /// The API.
+    /// Client of the API.
     pub client: Client,
-    /// Who may ask for what.
+    /// Authorizer.
     pub access: Arc<dyn Access>,
-    /// The metrics, as text.
+    /// Metrics as text.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
-    /// What has to happen before the platform is ready; nothing if it is.
+    /// What is still missing until the platform is ready.
     pub awaited: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
-    /// The engines that provide what claims ask for, where they are known: what is foreseen of claims rests on them.
+    /// Provisioning engines, for the forecast of claims; `None` if unknown.
     pub engines: Option<BTreeMap<String, Engine>>,
-    /// What keeps the logs of Workloads, by the class of the runtime.
+    /// Runtimes by class, for logs.
     pub runtimes: BTreeMap<String, Arc<dyn Runtime>>,
-    /// Where Workloads come from on this machine, where something runs that has to know.
-    pub homes: Option<Arc<dyn Homes>>,
-    /// The time of day.
+    /// Recorder of workload origins, if a runtime runs on the machine of the author.
+    pub origins: Option<Arc<dyn WorkloadOrigins>>,
+    /// Clock.
     pub clock: fn() -> Timestamp,
 }
 
 impl Server {
-    /// What the platform stands on.
-    fn ground(&self) -> Ground {
-        Ground::of(self.runtimes.keys().map(String::as_str))
+    /// Classes of the built-in runtimes.
+    fn classes(&self) -> BTreeSet<String> {
+        self.runtimes.keys().cloned().collect()
     }
 }
 
@@ -90,31 +91,30 @@ impl fmt::Debug for Server {
     }
 }
 
-/// The service, under `/orchestra`. Whoever accepts requests puts a [`Caller`] beside each whose caller it knows.
+/// Router of all routes, under `/orchestra`. The listener adds the authenticated [`Caller`] to the extensions of a request.
 pub fn router(server: Server) -> Router {
     let of_workload = Router::new()
         .route("/explain", get(workload::explain))
         .route("/plan", post(workload::plan))
         .route("/events", get(events::events))
         .route("/logs", get(logs::logs))
-        .route("/home", put(home::note));
+        .route("/home", put(workload_origin::record));
     let all = Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))
         .nest("/v1/namespaces/{namespace}/workloads/{name}", of_workload)
-        .fallback(no_such_route)
-        .method_not_allowed_fallback(no_such_method)
-        .layer(DefaultBodyLimit::max(BODY))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(server);
     Router::new().nest("/orchestra", all)
 }
 
-async fn no_such_route(headers: HeaderMap) -> axum::response::Response {
-    Failure::new(Code::NotFound, "There is nothing at this address.").answer(Format::of(&headers))
+async fn no_such_path(headers: HeaderMap) -> axum::response::Response {
+    Error::NoSuchPath.respond(Format::of(&headers))
 }
 
-async fn no_such_method(headers: HeaderMap) -> axum::response::Response {
-    Failure::new(Code::MethodNotAllowed, "This address does not take this method.")
-        .answer(Format::of(&headers))
+async fn method_not_allowed(headers: HeaderMap) -> axum::response::Response {
+    Error::MethodNotAllowed.respond(Format::of(&headers))
 }

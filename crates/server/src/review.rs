@@ -1,9 +1,8 @@
-//! Who asks on a cluster, and what they may: both are the cluster's to say.
+//! Authentication and authorization by a cluster.
 //!
-//! A caller shows the bearer token with which it also talks to the API. The cluster says whose it is (`TokenReview`) and
-//! whether they may have what they ask for (`SubjectAccessReview`). Its answers hold for a few seconds, so that somebody
-//! who follows a log or asks for several things does not burden the API; a right that is taken away is gone after that.
-//! Tokens are not kept, but for their hashes, and they are never logged.
+//! A caller sends the bearer token of its kubeconfig. The cluster authenticates it (`TokenReview`) and authorizes the
+//! request (`SubjectAccessReview`). Answers are cached for a few seconds to spare the API, so a revoked permission takes
+//! effect after that. The cache has hashes of tokens only, and tokens are never logged.
 
 use std::{
     collections::HashMap,
@@ -32,36 +31,34 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::{
-    access::{Access, AccessError, Ask, Caller},
-    answer::{Code, Failure, Format},
+    access::{Access, AccessError, AccessRequest, Caller},
+    error::Error,
+    format::Format,
 };
 
-/// How long an answer of the cluster holds.
-const FRESH: Duration = Duration::from_secs(5);
-/// How many answers are remembered.
-const REMEMBERED: usize = 1024;
-/// No token is as long as this: what is longer is not looked at.
-const LONGEST: usize = 32 * 1024;
+/// Lifetime of cached reviews.
+const CACHE_TTL: Duration = Duration::from_secs(5);
+/// Maximum number of cached reviews of each kind.
+const MAX_CACHED: usize = 1024;
+/// Maximum length of a token; longer ones are ignored.
+const MAX_TOKEN_BYTES: usize = 32 * 1024;
 
-/// Asks the cluster who asks, and what they may. Clones share what they remember.
+/// Authenticator and authorizer of a cluster. Clones share the cache.
 #[derive(Clone)]
 pub struct Reviews {
     client: Client,
-    callers: Arc<Memory<[u8; 32], Option<Caller>>>,
-    verdicts: Arc<Memory<Verdict, bool>>,
+    callers: Arc<Cache<[u8; 32], Option<Caller>>>,
+    permissions: Arc<Cache<(Caller, Permission), bool>>,
 }
 
-/// A caller, and what it asks for.
-type Verdict = (Caller, Asked);
-
-/// What is asked for, as the cluster names it.
+/// Permission to review.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Asked {
+enum Permission {
     Workload { verb: &'static str, namespace: String, name: String, subresource: &'static str },
     Metrics,
 }
 
-impl Asked {
+impl Permission {
     fn spec(self) -> SubjectAccessReviewSpec {
         match self {
             Self::Workload { verb, namespace, name, subresource } => SubjectAccessReviewSpec {
@@ -94,16 +91,16 @@ impl fmt::Debug for Reviews {
 }
 
 impl Reviews {
-    /// The reviews of a cluster. The client must be allowed to create both kinds of review.
+    /// Reviews of a cluster. The client needs permission to create both kinds of review.
     pub fn new(client: Client) -> Self {
-        Self { client, callers: Arc::default(), verdicts: Arc::default() }
+        Self { client, callers: Arc::default(), permissions: Arc::default() }
     }
 
-    /// Whose token it is; nobody's if the cluster does not know it.
-    async fn whose(&self, token: &str) -> kube::Result<Option<Caller>> {
+    /// User of a token; `None` if the cluster rejects it.
+    async fn caller(&self, token: &str) -> kube::Result<Option<Caller>> {
         let key: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        if let Some(known) = self.callers.recall(&key) {
-            return Ok(known);
+        if let Some(cached) = self.callers.get(&key) {
+            return Ok(cached);
         }
         let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences: None };
         let review = TokenReview { spec, ..TokenReview::default() };
@@ -117,14 +114,14 @@ impl Reviews {
             uid: user.uid,
             extra: user.extra.unwrap_or_default(),
         });
-        self.callers.note(key, caller.clone());
+        self.callers.insert(key, caller.clone());
         Ok(caller)
     }
 
-    async fn may(&self, caller: &Caller, asked: Asked) -> Result<bool, AccessError> {
-        let verdict = (caller.clone(), asked.clone());
-        if let Some(known) = self.verdicts.recall(&verdict) {
-            return Ok(known);
+    async fn is_allowed(&self, caller: &Caller, permission: Permission) -> Result<bool, AccessError> {
+        let key = (caller.clone(), permission.clone());
+        if let Some(cached) = self.permissions.get(&key) {
+            return Ok(cached);
         }
         let Caller { user, groups, uid, extra } = caller.clone();
         let spec = SubjectAccessReviewSpec {
@@ -132,14 +129,13 @@ impl Reviews {
             groups: Some(groups),
             uid,
             extra: Some(extra),
-            ..asked.spec()
+            ..permission.spec()
         };
         let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        let answer = reviews.create(&PostParams::default(), &review).await;
-        let status = answer.map_err(|error| AccessError(error.to_string()))?.status;
+        let status = reviews.create(&PostParams::default(), &review).await?.status;
         let allowed = status.is_some_and(|status| status.allowed && status.denied != Some(true));
-        self.verdicts.note(verdict, allowed);
+        self.permissions.insert(key, allowed);
         Ok(allowed)
     }
 }
@@ -148,71 +144,69 @@ impl Access for Reviews {
     fn review<'a>(
         &'a self,
         caller: &'a Caller,
-        ask: &'a Ask<'a>,
+        request: &'a AccessRequest<'a>,
     ) -> BoxFuture<'a, Result<bool, AccessError>> {
-        let Ask { verb, namespace, name, subresource } = *ask;
+        let AccessRequest { verb, namespace, name, subresource } = *request;
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        Box::pin(self.may(caller, Asked::Workload { verb, namespace, name, subresource }))
+        Box::pin(self.is_allowed(caller, Permission::Workload { verb, namespace, name, subresource }))
     }
 
     fn review_metrics<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<bool, AccessError>> {
-        Box::pin(self.may(caller, Asked::Metrics))
+        Box::pin(self.is_allowed(caller, Permission::Metrics))
     }
 }
 
-/// Puts the caller beside a request that shows a token, and refuses one whose token nobody knows. A layer of axum.
-pub async fn introduce(State(reviews): State<Reviews>, mut request: Request, next: Next) -> Response {
+/// Axum middleware that adds the [`Caller`] of a bearer token to the request, and rejects invalid tokens.
+pub async fn authenticate_token(
+    State(reviews): State<Reviews>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let format = Format::of(request.headers());
     if let Some(token) = bearer(request.headers()) {
-        match reviews.whose(token).await {
+        match reviews.caller(token).await {
             Ok(Some(caller)) => {
                 request.extensions_mut().insert(caller);
             }
-            Ok(None) => {
-                let message = "The cluster does not know this token: it may have expired; log in anew, or make one with `kubectl create token ACCOUNT` and give it with --token.";
-                return Failure::new(Code::Unauthorized, message).answer(format);
-            }
-            Err(error) => {
-                tracing::warn!("failed to review a token: {error}");
-                let message = "It cannot be told now who asks; try again later.";
-                return Failure::new(Code::Unavailable, message).answer(format);
-            }
+            Ok(None) => return Error::InvalidToken.respond(format),
+            Err(error) => return Error::TokenReview(error).respond(format),
         }
     }
     next.run(request).await
 }
 
-/// The token that a request shows.
+/// Bearer token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= LONGEST).then_some(token)
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN_BYTES)
+        .then_some(token)
 }
 
-/// What was answered lately.
-struct Memory<K, V>(Mutex<HashMap<K, (Instant, V)>>);
+/// Cache of recent reviews.
+struct Cache<K, V>(Mutex<HashMap<K, (Instant, V)>>);
 
-impl<K, V> Default for Memory<K, V> {
+impl<K, V> Default for Cache<K, V> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash, V: Clone> Memory<K, V> {
-    fn recall(&self, key: &K) -> Option<V> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(key).filter(|(since, _)| since.elapsed() < FRESH).map(|(_, value)| value.clone())
+impl<K: Eq + Hash, V: Clone> Cache<K, V> {
+    fn get(&self, key: &K) -> Option<V> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.get(key).filter(|(since, _)| since.elapsed() < CACHE_TTL).map(|(_, value)| value.clone())
     }
 
-    fn note(&self, key: K, value: V) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= REMEMBERED {
-            known.retain(|_, (since, _)| since.elapsed() < FRESH);
+    fn insert(&self, key: K, value: V) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= MAX_CACHED {
+            entries.retain(|_, (since, _)| since.elapsed() < CACHE_TTL);
         }
-        if known.len() >= REMEMBERED {
-            known.clear();
+        if entries.len() >= MAX_CACHED {
+            entries.clear();
         }
-        known.insert(key, (Instant::now(), value));
+        entries.insert(key, (Instant::now(), value));
     }
 }
 
@@ -221,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_bearer_token_is_one() {
+    fn the_token_is_read_from_bearer_headers_only() {
         for (header, token) in [
             ("Bearer abc", Some("abc")),
             ("bearer  abc ", Some("abc")),
@@ -232,22 +226,22 @@ mod tests {
             let headers = HeaderMap::from_iter([(header::AUTHORIZATION, header.parse().unwrap())]);
             assert_eq!(bearer(&headers), token, "{header:?}");
         }
-        let long = format!("Bearer {}", "a".repeat(LONGEST + 1));
+        let long = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES + 1));
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, long.parse().unwrap())]);
         assert_eq!(bearer(&headers), None);
         assert_eq!(bearer(&HeaderMap::new()), None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_is_forgotten_after_a_while_and_never_are_too_many_kept() {
-        let memory = Memory::default();
-        memory.note(0, true);
-        assert_eq!(memory.recall(&0), Some(true));
-        tokio::time::advance(FRESH).await;
-        assert_eq!(memory.recall(&0), None);
-        for key in 0..REMEMBERED * 2 {
-            memory.note(key, true);
+    async fn cached_reviews_expire_and_their_number_is_limited() {
+        let cache = Cache::default();
+        cache.insert(0, true);
+        assert_eq!(cache.get(&0), Some(true));
+        tokio::time::advance(CACHE_TTL).await;
+        assert_eq!(cache.get(&0), None);
+        for key in 0..MAX_CACHED * 2 {
+            cache.insert(key, true);
         }
-        assert!(memory.0.lock().unwrap().len() <= REMEMBERED);
+        assert!(cache.0.lock().unwrap().len() <= MAX_CACHED);
     }
 }

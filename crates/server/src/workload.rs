@@ -1,4 +1,4 @@
-//! What would be done about a Workload, and why it is as it is.
+//! Previews and explanations of Workloads.
 
 use axum::{
     body::Bytes,
@@ -18,20 +18,20 @@ use orchestra_core::{
 
 use crate::{
     Server,
-    access::{Ask, authenticate, authorise},
-    answer::{Code, Failure, Format},
+    access::{AccessRequest, authenticate, authorize},
     body,
-    gather::{Gathered, gather, read_sharers},
+    error::Error,
+    format::Format,
+    snapshot::{self, Snapshot, read_sharers},
 };
 
-/// Beside a preview, the reason for which what is proposed would be refused: whoever reads the text need not look for
-/// it there.
+/// Header of a preview with the reason why the Workload would not be accepted, so that clients need not parse the text.
 pub const REFUSED: &str = "orchestra-refused";
 
-/// The namespace and the name of a Workload, from the address.
+/// Namespace and name of a Workload in the path.
 pub(crate) type At = Result<Path<(String, String)>, PathRejection>;
 
-/// Why a Workload is as it is.
+/// Handler: explanation of a Workload's status.
 pub(crate) async fn explain(
     State(server): State<Server>,
     at: At,
@@ -46,20 +46,20 @@ pub(crate) async fn explain(
         explained(&server, &namespace, &name).await
     };
     match explained.await {
-        Ok(explained) => format.write(StatusCode::OK, &explained),
-        Err(failure) => failure.answer(format),
+        Ok(explained) => format.respond(StatusCode::OK, &explained),
+        Err(error) => error.respond(format),
     }
 }
 
-async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Failure> {
-    let gathered = gather(&server.client, server.ground(), namespace, name).await?;
-    let mut around = gathered.surroundings(server.engines.as_ref());
-    let inputs = existing(gathered, (server.clock)(), namespace, name)?;
-    around.claims = read_sharers(&server.client, &inputs).await?;
-    Ok(preview::explain(&inputs, &around))
+async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Error> {
+    let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
+    let mut context = snapshot.preview_context(server.engines.as_ref());
+    let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
+    context.claims = read_sharers(&server.client, &inputs).await?;
+    Ok(preview::explain(&inputs, &context))
 }
 
-/// What an apply or a deletion would do. Nothing is written.
+/// Handler: preview of an apply or a deletion.
 pub(crate) async fn plan(
     State(server): State<Server>,
     at: At,
@@ -75,7 +75,7 @@ pub(crate) async fn plan(
             return of_deletion(&server, &namespace, &name).await.map(|preview| (preview, None));
         }
         let proposed = body::read(body, &headers, &namespace, &name)?;
-        // Everything that it rests on is held meanwhile, which is much for a stack.
+        // The inputs are too large for the stack.
         let preview = Box::pin(of_apply(&server, &namespace, &name, proposed)).await?;
         let refusal = preview.refusal();
         Ok((preview, refusal))
@@ -83,9 +83,9 @@ pub(crate) async fn plan(
     match previewed.await {
         Ok((preview, refusal)) => {
             let refused = refusal.map(|reason| (HeaderName::from_static(REFUSED), reason.to_string()));
-            (AppendHeaders(refused), format.write(StatusCode::OK, &preview)).into_response()
+            (AppendHeaders(refused), format.respond(StatusCode::OK, &preview)).into_response()
         }
-        Err(failure) => failure.answer(format),
+        Err(error) => error.respond(format),
     }
 }
 
@@ -94,43 +94,42 @@ async fn of_apply(
     namespace: &str,
     name: &str,
     proposed: Workload,
-) -> Result<Preview, Failure> {
-    let gathered = gather(&server.client, server.ground(), namespace, name).await?;
-    if gathered.namespace.is_none() {
-        return Err(no_namespace(namespace));
+) -> Result<Preview, Error> {
+    let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
+    if snapshot.namespace.is_none() {
+        return Err(Error::NoSuchNamespace(namespace.to_owned()));
     }
-    let mut around = gathered.surroundings(server.engines.as_ref());
-    let inputs = gathered.proposing(proposed, (server.clock)());
-    around.claims = read_sharers(&server.client, &inputs).await?;
-    Ok(preview::preview(&inputs, &around))
+    let mut context = snapshot.preview_context(server.engines.as_ref());
+    let inputs = snapshot.proposing(proposed, (server.clock)());
+    context.claims = read_sharers(&server.client, &inputs).await?;
+    Ok(preview::preview(&inputs, &context))
 }
 
-async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Failure> {
-    let gathered = gather(&server.client, server.ground(), namespace, name).await?;
-    let inputs = existing(gathered, (server.clock)(), namespace, name)?;
+async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Error> {
+    let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
+    let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
     Ok(preview::of_deletion(&inputs))
 }
 
-/// Lets a caller pass, and reads which Workload is meant. Who may not ask does not learn what there is.
+/// Authenticates and authorizes a request, and returns the namespace and name in its path. A caller without permission
+/// does not learn which Workloads exist.
 pub(crate) async fn admit(
     server: &Server,
     at: At,
     extensions: &Extensions,
     verb: &'static str,
     subresource: &'static str,
-) -> Result<(String, String), Failure> {
+) -> Result<(String, String), Error> {
     let caller = authenticate(extensions)?;
-    let Path((namespace, name)) =
-        at.map_err(|_| Failure::new(Code::BadRequest, "The address cannot be read."))?;
-    // A name becomes part of an address of the API, and must stay a name there.
+    let Path((namespace, name)) = at.map_err(|_| Error::InvalidPath)?;
+    // Names become path segments of requests to the API: anything else would allow path traversal.
     for text in [&namespace, &name] {
         if !is_name(text) {
-            let message = format!("{text:?} cannot be the name of an object: use a-z, 0-9, `-` and `.`.");
-            return Err(Failure::new(Code::BadRequest, message));
+            return Err(Error::InvalidName(text.clone()));
         }
     }
-    let ask = Ask { verb, namespace: &namespace, name: &name, subresource };
-    authorise(server.access.as_ref(), caller, &ask).await?;
+    let request = AccessRequest { verb, namespace: &namespace, name: &name, subresource };
+    authorize(server.access.as_ref(), caller, &request).await?;
     Ok((namespace, name))
 }
 
@@ -142,43 +141,37 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| is_end(c) || c == '-' || c == '.')
 }
 
-/// What a decision about a Workload that exists rests on.
-fn existing(gathered: Gathered, now: Timestamp, namespace: &str, name: &str) -> Result<Inputs, Failure> {
-    let is_namespace = gathered.namespace.is_some();
-    gathered
-        .inputs(now)
-        .ok_or_else(|| if is_namespace { absent(namespace, name) } else { no_namespace(namespace) })
+/// Inputs of a decision about an existing Workload.
+fn existing(snapshot: Snapshot, now: Timestamp, namespace: &str, name: &str) -> Result<Inputs, Error> {
+    let has_namespace = snapshot.namespace.is_some();
+    snapshot.inputs(now).ok_or_else(|| {
+        if has_namespace {
+            no_such_workload(namespace, name)
+        } else {
+            Error::NoSuchNamespace(namespace.to_owned())
+        }
+    })
 }
 
-pub(crate) fn absent(namespace: &str, name: &str) -> Failure {
-    let message = format!(
-        "There is no workload {name:?} in the namespace {namespace:?}; `orchestra get -A` lists those that there are."
-    );
-    Failure::new(Code::NotFound, message)
+pub(crate) fn no_such_workload(namespace: &str, name: &str) -> Error {
+    Error::NoSuchWorkload { namespace: namespace.to_owned(), name: name.to_owned() }
 }
 
-fn no_namespace(namespace: &str) -> Failure {
-    let message =
-        format!("There is no namespace {namespace:?}; make it with `kubectl create namespace {namespace}`.");
-    Failure::new(Code::NotFound, message)
-}
-
-/// Refuses parameters that mean nothing here.
-pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), Failure> {
+/// Rejects query parameters.
+pub(crate) fn no_parameters(query: Option<&str>) -> Result<(), Error> {
     match query.unwrap_or_default() {
         "" => Ok(()),
-        query => Err(Failure::new(Code::BadRequest, format!("The parameters {query:?} mean nothing here."))),
+        query => Err(Error::InvalidQuery { query: query.to_owned(), supported: "none is supported here" }),
     }
 }
 
-fn is_deletion(query: Option<&str>) -> Result<bool, Failure> {
+fn is_deletion(query: Option<&str>) -> Result<bool, Error> {
     match query.unwrap_or_default() {
         "" | "delete=false" => Ok(false),
         "delete=true" => Ok(true),
-        query => Err(Failure::new(
-            Code::BadRequest,
-            format!("The parameters {query:?} mean nothing here; there is only `delete=true`."),
-        )),
+        query => {
+            Err(Error::InvalidQuery { query: query.to_owned(), supported: "only `delete=true` is supported" })
+        }
     }
 }
 
@@ -187,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_lead_elsewhere_is_no_name() {
+    fn names_cannot_traverse_paths() {
         for text in ["", "..", ".", "a/b", "../secrets", "a?b", "a#b", "A", "a b", "a-", "ä", "a%2fb"] {
             assert!(!is_name(text), "{text:?}");
         }
@@ -199,8 +192,8 @@ mod tests {
 
     #[test]
     fn only_delete_is_a_parameter() {
-        assert_eq!(is_deletion(None), Ok(false));
-        assert_eq!(is_deletion(Some("delete=true")), Ok(true));
+        assert!(matches!(is_deletion(None), Ok(false)));
+        assert!(matches!(is_deletion(Some("delete=true")), Ok(true)));
         assert!(is_deletion(Some("delete=yes")).is_err() && is_deletion(Some("dryRun=All")).is_err());
     }
 }

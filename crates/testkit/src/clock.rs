@@ -1,4 +1,4 @@
-//! A clock that tests set.
+//! Manual clock.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -7,10 +7,10 @@ use std::{
 
 use orchestra_apiserver::clock::Clock;
 
-/// The first moment of 2026, 20,454 days after 1970 began.
+/// 2026-01-01T00:00:00Z, 20,454 days after the Unix epoch.
 const START: Duration = Duration::from_hours(20_454 * 24);
 
-/// A clock that stands still until it is set or advanced. Clones show the same time.
+/// Clock that changes only when it is set or advanced. Clones share the time.
 ///
 /// ```
 /// use orchestra_testkit::ManualClock;
@@ -26,34 +26,34 @@ const START: Duration = Duration::from_hours(20_454 * 24);
 pub struct ManualClock(Arc<Mutex<SystemTime>>);
 
 impl Default for ManualClock {
-    /// The first moment of 2026.
+    /// 2026-01-01T00:00:00Z.
     fn default() -> Self {
         Self::at(UNIX_EPOCH + START)
     }
 }
 
 impl ManualClock {
-    /// A clock that stands at this time.
+    /// Clock at this time.
     pub fn at(time: SystemTime) -> Self {
         Self(Arc::new(Mutex::new(time)))
     }
 
-    /// The time it shows.
+    /// Current time.
     pub fn now(&self) -> SystemTime {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets it, also back.
+    /// Sets the time, forwards or backwards.
     pub fn set(&self, time: SystemTime) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = time;
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub fn advance(&self, by: Duration) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += by;
     }
 
-    /// The same clock, as a server reads it.
+    /// This clock as a clock of the server.
     pub fn for_server(&self) -> Clock {
         let clock = self.clone();
         Clock::new(move || clock.now())

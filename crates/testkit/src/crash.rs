@@ -1,8 +1,8 @@
-//! A process that dies at a chosen moment.
+//! Crash of a process at a chosen point.
 //!
-//! What a process does to the world are the writes it sends to the API and the calls it makes to drivers. These are
-//! its points, counted from 1; between two of them nothing changes outside, so that whoever survives a death at each
-//! point survives one at any time. A [`Crash`] counts the points, and at one of them cuts the process off for good.
+//! A process has effects only by writes to the API and calls of drivers. These are its crash points, counted from 1.
+//! Nothing changes between two of them, so a process that survives a crash at each point survives one at any time. A
+//! [`Crash`] counts the points, and disconnects the process at one of them for good.
 
 use std::{
     pin::Pin,
@@ -22,33 +22,33 @@ use orchestra_api::{
 };
 use orchestra_core::provision::{Engine, Instance, Provision, Release};
 use orchestra_drivers::{
-    DriverError, Neighbourhood, Observation, Provisioner, Released, Removed, Runtime, Secrets, Target,
+    DriverError, Observation, ProvisionContext, Provisioner, Released, Removed, Runtime, Secrets, Target,
 };
 use tokio::sync::watch;
 use tower::{BoxError, Layer, Service};
 
 use crate::{BrokenConnection, Verb};
 
-/// What happens at the point that was chosen.
+/// Kind of failure at the chosen point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// The process dies, and nothing is done.
+    /// The process dies before the effect.
     Before,
-    /// It is done, the process hears of it, and dies.
+    /// The process dies after it has received the response.
     After,
-    /// It is done, and the process dies before it hears of it.
+    /// The process dies after the effect, without the response.
     Unheard,
-    /// It is done and the process never hears of it, but lives on.
+    /// The response is lost, and the process continues.
     Lost,
 }
 
 impl Cut {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Before, Self::After, Self::Unheard, Self::Lost];
 }
 
-/// Counts what a process does, and cuts it off at a point. As a layer it stands between the process and the API;
-/// drivers get [`mortal`](Self::mortal). Clones are the same.
+/// Counter of crash points that disconnects the process at one of them. It is a layer between the process and the API;
+/// [`wrap_driver`](Self::wrap_driver) wraps drivers. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct Crash(Arc<Shared>);
 
@@ -66,12 +66,12 @@ struct Done {
 }
 
 impl Crash {
-    /// Only counts.
+    /// Counts only.
     pub fn never() -> Self {
         Self::new(None)
     }
 
-    /// Cuts off at this point, counted from 1.
+    /// Crashes at this point, counted from 1.
     pub fn at(point: usize, how: Cut) -> Self {
         Self::new(Some((point, how)))
     }
@@ -80,29 +80,29 @@ impl Crash {
         Self(Arc::new(Shared { at: Mutex::new(at), done: Mutex::default(), dead: watch::Sender::new(false) }))
     }
 
-    /// What was done so far, a line for each point.
+    /// Points so far, one line each.
     pub fn points(&self) -> Vec<String> {
         self.done().points.clone()
     }
 
-    /// All requests so far but watches.
+    /// Requests so far, except watches.
     pub fn requests(&self) -> Vec<String> {
         self.done().requests.clone()
     }
 
-    /// Waits for the death.
-    pub async fn dies(&self) {
-        // It cannot fail: the sender lives as long as this.
+    /// Waits for the crash.
+    pub async fn until_dead(&self) {
+        // Cannot fail: `self` owns the sender.
         let _ = self.0.dead.subscribe().wait_for(|dead| *dead).await;
     }
 
-    /// A driver whose calls are points.
-    pub fn mortal<D>(&self, driver: D) -> Mortal<D> {
-        Mortal { crash: self.clone(), driver }
+    /// Driver whose calls are crash points.
+    pub fn wrap_driver<D>(&self, driver: D) -> CrashingDriver<D> {
+        CrashingDriver { crash: self.clone(), driver }
     }
 
-    /// Spares the process, if it lives: it does not die any more, also not of what is under way.
-    pub fn spare(&self) {
+    /// Cancels the crash if it has not happened yet, including one in progress.
+    pub fn cancel(&self) {
         *self.chosen() = None;
     }
 
@@ -114,12 +114,12 @@ impl Crash {
         self.0.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has died.
+    /// True after the crash.
     pub fn is_dead(&self) -> bool {
         *self.0.dead.borrow()
     }
 
-    /// Dies, unless it was spared meanwhile. Tells whether it is dead.
+    /// Crashes unless the crash was cancelled. Returns true if the process is dead.
     fn die(&self) -> bool {
         let chosen = self.chosen();
         if chosen.is_some() {
@@ -128,7 +128,7 @@ impl Crash {
         self.is_dead()
     }
 
-    /// Counts a point, and tells what happens there.
+    /// Counts a point, and returns its failure.
     fn reach(&self, what: String) -> Option<Cut> {
         let mut done = self.done();
         done.points.push(what);
@@ -136,8 +136,8 @@ impl Crash {
         self.chosen().filter(|(at, _)| *at == reached).map(|(_, how)| how)
     }
 
-    /// What happens to a request.
-    fn strike(&self, request: &Parts) -> Option<Cut> {
+    /// Failure of a request.
+    fn failure_of(&self, request: &Parts) -> Option<Cut> {
         if self.is_dead() {
             return Some(Cut::Before);
         }
@@ -149,7 +149,7 @@ impl Crash {
         if request.method == Method::GET { None } else { self.reach(line) }
     }
 
-    /// Makes a call of a driver a point. A process that is dead does nothing more, for ever.
+    /// Calls a driver as a crash point. A dead process stays pending.
     async fn call<T>(
         &self,
         what: String,
@@ -174,21 +174,21 @@ impl Crash {
 }
 
 impl<S> Layer<S> for Crash {
-    type Service = MortalService<S>;
+    type Service = CrashingService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        MortalService { crash: self.clone(), inner }
+        CrashingService { crash: self.clone(), inner }
     }
 }
 
-/// The API, as a process sees it that may die.
+/// API for a process that may crash.
 #[derive(Clone, Debug)]
-pub struct MortalService<S> {
+pub struct CrashingService<S> {
     crash: Crash,
     inner: S,
 }
 
-impl<B, S> Service<axum::http::Request<B>> for MortalService<S>
+impl<B, S> Service<axum::http::Request<B>> for CrashingService<S>
 where
     B: axum::body::HttpBody<Data = axum::body::Bytes, Error: Into<BoxError>> + Send + 'static,
     S: Service<Request, Response = Response, Error: Into<BoxError>, Future: Send> + Clone + Send + 'static,
@@ -203,10 +203,10 @@ where
 
     fn call(&mut self, request: axum::http::Request<B>) -> Self::Future {
         let clone = self.inner.clone();
-        // The clone may not be ready; the one that was asked is.
+        // Only the original has been polled for readiness, not the clone.
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let (parts, body) = request.into_parts();
-        let cut = self.crash.strike(&parts);
+        let cut = self.crash.failure_of(&parts);
         let request = Request::from_parts(parts, axum::body::Body::new(body));
         let crash = self.crash.clone();
         Box::pin(async move {
@@ -231,14 +231,14 @@ where
     }
 }
 
-/// A driver as a process sees it that may die. What the driver has made outlives the process.
+/// Driver for a process that may crash. What the driver has created outlives the process.
 #[derive(Clone, Debug)]
-pub struct Mortal<D> {
+pub struct CrashingDriver<D> {
     crash: Crash,
     driver: D,
 }
 
-impl<R: Runtime> Runtime for Mortal<R> {
+impl<R: Runtime> Runtime for CrashingDriver<R> {
     fn class(&self) -> &str {
         self.driver.class()
     }
@@ -278,31 +278,31 @@ impl<R: Runtime> Runtime for Mortal<R> {
     }
 }
 
-impl<P: Provisioner> Provisioner for Mortal<P> {
-    fn engine(&self) -> &str {
-        self.driver.engine()
+impl<P: Provisioner> Provisioner for CrashingDriver<P> {
+    fn name(&self) -> &str {
+        self.driver.name()
     }
 
-    fn traits(&self) -> Engine {
-        self.driver.traits()
+    fn capabilities(&self) -> Engine {
+        self.driver.capabilities()
     }
 
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        around: &'a dyn Neighbourhood,
+        ctx: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         let what = format!("ensure {}", instance.type_);
-        Box::pin(self.crash.call(what, self.driver.ensure(instance, around)))
+        Box::pin(self.crash.call(what, self.driver.ensure(instance, ctx)))
     }
 
     fn release<'a>(
         &'a self,
         release: &'a Release,
-        around: &'a dyn Neighbourhood,
+        ctx: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Released, DriverError>> {
         let what = format!("release {}", release.type_);
-        Box::pin(self.crash.call(what, self.driver.release(release, around)))
+        Box::pin(self.crash.call(what, self.driver.release(release, ctx)))
     }
 
     fn changes(&self) -> BoxStream<'static, (String, String)> {

@@ -1,4 +1,4 @@
-//! The environment of one test.
+//! Test environment.
 
 use std::{fmt::Display, panic::Location};
 
@@ -19,10 +19,10 @@ use crate::{
     wait::{eventually, must},
 };
 
-/// Whom the objects of the environment belong to.
+/// Field manager of the environment.
 const MANAGER: &str = "testkit";
 
-/// A server in the process with what a test needs around it. It ends, with its watches, when it is dropped.
+/// In-process server with a manual clock and fault injection. Dropping it stops the server and its watches.
 #[derive(Debug)]
 pub struct TestEnv {
     api: Api,
@@ -47,7 +47,7 @@ impl TestEnv {
         Self::start_with(Options::default())
     }
 
-    /// Starts a server with options, for instance one that keeps little history. Its clock is the manual one.
+    /// Starts a server with options, such as a short watch history. Its clock is the manual one.
     ///
     /// # Panics
     ///
@@ -63,41 +63,41 @@ impl TestEnv {
         }
     }
 
-    /// The server.
+    /// Server.
     pub fn api(&self) -> &Api {
         &self.api
     }
 
-    /// A client of the administrator, by default in the namespace `default`.
+    /// Client of the administrator, in the namespace `default`.
     pub fn client(&self) -> Client {
         Client::new(self.api.router_for(Caller::admin()), "default")
     }
 
-    /// A client like [`client`](Self::client) whose requests the [`faults`](Self::faults) may strike.
+    /// Client like [`client`](Self::client) with the injected [`faults`](Self::faults).
     pub fn faulty_client(&self) -> Client {
         Client::new(self.faults.layer(self.api.router_for(Caller::admin())), "default")
     }
 
-    /// A client like [`client`](Self::client) of a process that may die.
-    pub fn mortal_client(&self, crash: &Crash) -> Client {
+    /// Client like [`client`](Self::client) of a process that may crash.
+    pub fn crashing_client(&self, crash: &Crash) -> Client {
         Client::new(crash.layer(self.api.router_for(Caller::admin())), "default")
     }
 
-    /// What strikes the requests of [`faulty_client`](Self::faulty_client).
+    /// Faults of [`faulty_client`](Self::faulty_client).
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// The clock of the server.
+    /// Clock of the server.
     pub fn clock(&self) -> &ManualClock {
         &self.clock
     }
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     ///
     /// # Panics
     ///
-    /// If it cannot be made.
+    /// If it cannot be created.
     #[track_caller]
     pub fn namespace(&self, name: &str) -> impl Future<Output = Namespace> + Send {
         let place = Location::caller();
@@ -110,7 +110,7 @@ impl TestEnv {
         }
     }
 
-    /// Applies the definition of a custom resource, as a type or as JSON, and waits until the resource is served.
+    /// Applies a CRD, as a type or as JSON, and waits until it is established.
     ///
     /// ```
     /// use orchestra_testkit::TestEnv;
@@ -136,7 +136,7 @@ impl TestEnv {
     ///
     /// # Panics
     ///
-    /// If it is refused, or is not served in time.
+    /// If it is rejected, or not established in time.
     #[track_caller]
     pub fn install(&self, definition: impl Serialize) -> impl Future<Output = CustomResourceDefinition> {
         let place = Location::caller();
@@ -156,11 +156,11 @@ impl TestEnv {
         }
     }
 
-    /// Looks again and again until there is what was waited for, and hands it out; see [`eventually`].
+    /// Polls until the awaited value is there, and returns it; see [`eventually`].
     ///
     /// # Panics
     ///
-    /// After half a minute, with the description, the last outcome and the line that waited.
+    /// After 30 seconds, with the description, the last outcome and the location of the caller.
     #[track_caller]
     pub fn eventually<F, Look>(
         &self,

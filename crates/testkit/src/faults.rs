@@ -1,4 +1,4 @@
-//! Failures on order.
+//! Fault injection.
 
 use std::{
     pin::Pin,
@@ -18,10 +18,10 @@ use tower::{BoxError, Layer, Service};
 
 use crate::Matching;
 
-/// The failures that are ordered. As a layer around a server, it strikes the requests that pass. Clones share it.
+/// Injected faults, as a layer around a server. Clones share them.
 ///
-/// Each fault strikes once: the `nth` matching request, counted from 1 since it was ordered. Of several that are due
-/// at the same request, the first ordered strikes, and the others have counted it.
+/// Each fault triggers once: at the `nth` matching request, counted from 1 since its injection. Of several that are due at
+/// the same request, the oldest triggers; all of them count the request.
 ///
 /// ```
 /// use axum::http::StatusCode;
@@ -37,27 +37,27 @@ use crate::Matching;
 ///
 /// let namespaces: Api<Namespace> = Api::all(env.faulty_client());
 /// namespaces.get("default").await?;
-/// assert!(!fault.struck());
+/// assert!(!fault.is_triggered());
 /// assert!(matches!(namespaces.get("default").await, Err(kube::Error::Api(status)) if status.code == 503));
-/// assert!(fault.struck());
+/// assert!(fault.is_triggered());
 /// namespaces.get("default").await?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Faults(Arc<Mutex<Vec<Ordered>>>);
+pub struct Faults(Arc<Mutex<Vec<PendingFault>>>);
 
 #[derive(Debug)]
-struct Ordered {
+struct PendingFault {
     matching: Matching,
-    /// Matching requests up to the one that is struck.
+    /// Matching requests until the fault triggers.
     left: usize,
-    strike: Strike,
-    struck: watch::Sender<bool>,
+    effect: Effect,
+    triggered: watch::Sender<bool>,
 }
 
 #[derive(Clone, Debug)]
-enum Strike {
+enum Effect {
     Fail(StatusCode),
     Delay(Duration),
     Hold(watch::Receiver<bool>),
@@ -65,50 +65,50 @@ enum Strike {
 }
 
 impl Faults {
-    /// The request is not executed, and answered with this status and a `Status` object.
+    /// Rejects the request with this status and a `Status` object, without executing it.
     pub fn fail(&self, matching: Matching, nth: usize, status: StatusCode) -> Fault {
-        self.order(matching, nth, Strike::Fail(status), None)
+        self.inject(matching, nth, Effect::Fail(status), None)
     }
 
-    /// The request is executed this much later, on Tokio's clock.
+    /// Delays the request, on Tokio's clock.
     pub fn delay(&self, matching: Matching, nth: usize, by: Duration) -> Fault {
-        self.order(matching, nth, Strike::Delay(by), None)
+        self.inject(matching, nth, Effect::Delay(by), None)
     }
 
-    /// The request is executed when the test says so, with [`Fault::release`] or by dropping the fault.
+    /// Holds the request until [`Fault::release`], or until the fault is dropped.
     pub fn hold(&self, matching: Matching, nth: usize) -> Fault {
         let (release, released) = watch::channel(false);
-        self.order(matching, nth, Strike::Hold(released), Some(release))
+        self.inject(matching, nth, Effect::Hold(released), Some(release))
     }
 
-    /// The request is executed, but the client sees a [broken connection](BrokenConnection).
+    /// Executes the request, but the client sees a [broken connection](BrokenConnection).
     pub fn drop_answer(&self, matching: Matching, nth: usize) -> Fault {
-        self.order(matching, nth, Strike::DropAnswer, None)
+        self.inject(matching, nth, Effect::DropAnswer, None)
     }
 
-    fn order(
+    fn inject(
         &self,
         matching: Matching,
         nth: usize,
-        strike: Strike,
+        effect: Effect,
         release: Option<watch::Sender<bool>>,
     ) -> Fault {
-        let (sender, struck) = watch::channel(false);
-        let ordered = Ordered { matching, left: nth.max(1), strike, struck: sender };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(ordered);
-        Fault { struck, release }
+        let (sender, triggered) = watch::channel(false);
+        let fault = PendingFault { matching, left: nth.max(1), effect, triggered: sender };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
+        Fault { triggered, release }
     }
 
-    /// Counts a request, and tells what strikes it.
-    fn strike(&self, request: &Parts) -> Option<Strike> {
+    /// Counts a request, and returns the effect of the fault that is due.
+    fn count(&self, request: &Parts) -> Option<Effect> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for fault in all.iter_mut().filter(|fault| fault.matching.matches(request)) {
             fault.left = fault.left.saturating_sub(1);
         }
         let due = all.iter().position(|fault| fault.left == 0 && fault.matching.matches(request))?;
         let fault = all.remove(due);
-        fault.struck.send_replace(true);
-        Some(fault.strike)
+        fault.triggered.send_replace(true);
+        Some(fault.effect)
     }
 }
 
@@ -120,26 +120,26 @@ impl<S> Layer<S> for Faults {
     }
 }
 
-/// A fault that was ordered.
+/// Injected fault.
 #[derive(Debug)]
 pub struct Fault {
-    struck: watch::Receiver<bool>,
+    triggered: watch::Receiver<bool>,
     release: Option<watch::Sender<bool>>,
 }
 
 impl Fault {
-    /// Whether its request has come.
-    pub fn struck(&self) -> bool {
-        *self.struck.borrow()
+    /// True if the fault has triggered.
+    pub fn is_triggered(&self) -> bool {
+        *self.triggered.borrow()
     }
 
-    /// Waits until its request has come.
-    pub async fn strikes(&self) {
-        // An error means that the faults are gone, and with them every request.
-        let _ = self.struck.clone().wait_for(|struck| *struck).await;
+    /// Waits until the fault triggers.
+    pub async fn until_triggered(&self) {
+        // An error means that the layer is dropped, so there are no more requests.
+        let _ = self.triggered.clone().wait_for(|triggered| *triggered).await;
     }
 
-    /// Lets a held request go on. Other faults have nothing to release.
+    /// Releases a held request. Other faults ignore it.
     pub fn release(&self) {
         if let Some(release) = &self.release {
             release.send_replace(true);
@@ -147,12 +147,12 @@ impl Fault {
     }
 }
 
-/// What a client gets instead of an answer that is dropped.
+/// Error of a client whose response is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the connection broke before the answer came")]
+#[error("connection closed before the response")]
 pub struct BrokenConnection;
 
-/// A server whose requests may be struck.
+/// Server with injected faults.
 #[derive(Clone, Debug)]
 pub struct FaultyService<S> {
     faults: Faults,
@@ -174,18 +174,18 @@ where
 
     fn call(&mut self, request: axum::http::Request<B>) -> Self::Future {
         let clone = self.inner.clone();
-        // The clone may not be ready; the one that was asked is.
+        // Only the original has been polled for readiness, not the clone.
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let (parts, body) = request.into_parts();
-        let strike = self.faults.strike(&parts);
+        let effect = self.faults.count(&parts);
         let request = Request::from_parts(parts, axum::body::Body::new(body));
         Box::pin(async move {
-            match strike {
-                Some(Strike::Fail(status)) => return Ok(failure(status)),
-                Some(Strike::Delay(by)) => tokio::time::sleep(by).await,
-                // An error means that nobody is left to release it.
-                Some(Strike::Hold(mut released)) => drop(released.wait_for(|released| *released).await),
-                Some(Strike::DropAnswer) => {
+            match effect {
+                Some(Effect::Fail(status)) => return Ok(failure(status)),
+                Some(Effect::Delay(by)) => tokio::time::sleep(by).await,
+                // An error means that the fault is dropped.
+                Some(Effect::Hold(mut released)) => drop(released.wait_for(|released| *released).await),
+                Some(Effect::DropAnswer) => {
                     inner.call(request).await.map_err(Into::into)?;
                     return Err(BrokenConnection.into());
                 }
@@ -199,12 +199,12 @@ where
 fn failure(status: StatusCode) -> Response {
     let object = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "a fault that the test ordered", "reason": reason(status), "code": status.as_u16(),
+        "message": "injected fault", "reason": reason(status), "code": status.as_u16(),
     });
     (status, [(CONTENT_TYPE, "application/json")], object.to_string()).into_response()
 }
 
-/// The reason that a Kubernetes server gives with this status.
+/// Reason that Kubernetes uses with this status.
 fn reason(status: StatusCode) -> &'static str {
     match status.as_u16() {
         400 => "BadRequest",

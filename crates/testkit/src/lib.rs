@@ -1,6 +1,5 @@
-//! A test environment: the API in the process, clients of it, a clock that stands still until told, and failures on
-//! order. No socket, no cluster, no mock: what a test talks to is the server that users run, over a store that ends
-//! with the test.
+//! Test environment: in-process API, clients, a manual clock, fault injection and scripted drivers. There is no socket,
+//! cluster or mock: tests talk to the server that users run, over an in-memory store.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -21,8 +20,8 @@
 //! # }
 //! ```
 //!
-//! What is under test gets [`TestEnv::faulty_client`], whose requests [`Faults`] may strike; the test itself looks on
-//! through [`TestEnv::client`], which is never struck.
+//! The code under test gets [`TestEnv::faulty_client`], which [`Faults`] apply to; the test itself uses
+//! [`TestEnv::client`], which has no faults.
 
 mod clock;
 mod crash;
@@ -33,7 +32,7 @@ pub mod scripted;
 mod wait;
 
 pub use clock::ManualClock;
-pub use crash::{Crash, Cut, Mortal, MortalService};
+pub use crash::{Crash, CrashingDriver, CrashingService, Cut};
 pub use env::TestEnv;
 pub use faults::{BrokenConnection, Fault, Faults, FaultyService};
 pub use matching::{Matching, Verb};

@@ -1,32 +1,32 @@
-//! Which requests a fault is meant for.
+//! Matcher of requests.
 
 use std::{fmt, sync::Arc};
 
 use axum::http::{Method, request::Parts};
 
-/// What a request does, in the words of Kubernetes.
+/// Kubernetes verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Reads one object.
+    /// Read an object.
     Get,
-    /// Reads a collection.
+    /// Read a collection.
     List,
-    /// Follows a collection.
+    /// Watch a collection.
     Watch,
-    /// Makes an object.
+    /// Create an object.
     Create,
-    /// Replaces an object.
+    /// Replace an object.
     Update,
-    /// Changes an object in part, server-side apply included.
+    /// Patch an object, including server-side apply.
     Patch,
-    /// Removes an object.
+    /// Delete an object.
     Delete,
-    /// Removes a collection.
+    /// Delete a collection.
     DeleteCollection,
 }
 
 impl Verb {
-    /// The verb of a request for objects.
+    /// Verb of a request for objects.
     pub fn of(request: &Parts) -> Option<Self> {
         let query = request.uri.query().unwrap_or_default();
         let watches = query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"));
@@ -44,14 +44,14 @@ impl Verb {
     }
 }
 
-/// Whether a path goes on to a name after the resource.
+/// True if the path has an object name after the resource.
 fn names_an_object(path: &str) -> bool {
     let mut segments = path.split('/').filter(|segment| !segment.is_empty());
-    // The version stands behind `api`, or behind `apis` and a group.
+    // The version follows `api`, or `apis` and a group.
     let before = if segments.next() == Some("api") { 1 } else { 2 };
     let rest: Vec<_> = segments.skip(before).collect();
     match rest.as_slice() {
-        // A namespace is an object, and also the place of others.
+        // A namespace is an object, and also the scope of others.
         ["namespaces", _, _, rest @ ..] | [_, rest @ ..] => !rest.is_empty(),
         [] => false,
     }
@@ -59,7 +59,7 @@ fn names_an_object(path: &str) -> bool {
 
 type Test = dyn Fn(&Parts) -> bool + Send + Sync;
 
-/// Which requests are meant. Each part narrows it further; without any, all are.
+/// Matcher of requests. All criteria must hold; without any, it matches all requests.
 ///
 /// ```
 /// use orchestra_testkit::{Matching, Verb};
@@ -72,38 +72,38 @@ type Test = dyn Fn(&Parts) -> bool + Send + Sync;
 pub struct Matching(Vec<Arc<Test>>);
 
 impl Matching {
-    /// All requests.
+    /// Matches all requests.
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Only those that do this.
+    /// Requires a verb.
     #[must_use]
     pub fn verb(self, verb: Verb) -> Self {
         self.when(move |request| Verb::of(request) == Some(verb))
     }
 
-    /// Only those of this HTTP method.
+    /// Requires an HTTP method.
     #[must_use]
     pub fn method(self, method: Method) -> Self {
         self.when(move |request| request.method == method)
     }
 
-    /// Only those with such a path: `*` stands for one segment, `**` at the end for any number of them.
+    /// Requires a path: `*` matches one segment, a final `**` any number.
     #[must_use]
     pub fn path(self, pattern: &str) -> Self {
         let pattern = pattern.to_owned();
         self.when(move |request| path_matches(&pattern, request.uri.path()))
     }
 
-    /// Only those of which this is true.
+    /// Requires a predicate.
     #[must_use]
     pub fn when(mut self, test: impl Fn(&Parts) -> bool + Send + Sync + 'static) -> Self {
         self.0.push(Arc::new(test));
         self
     }
 
-    /// Whether a request is meant.
+    /// True if the request matches.
     pub fn matches(&self, request: &Parts) -> bool {
         self.0.iter().all(|test| test(request))
     }

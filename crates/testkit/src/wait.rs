@@ -1,4 +1,4 @@
-//! Waiting for what is to become true.
+//! Polling with a timeout.
 
 use std::{
     fmt::{Debug, Display},
@@ -8,19 +8,19 @@ use std::{
 
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
-/// How long a test waits before it fails. It is only ever used up by a test that fails.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it looks.
-const PACE: Duration = Duration::from_millis(10);
+/// Timeout of a wait. Only failing tests reach it.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a look at the world may tell: what was waited for, or what is still in the way.
+/// Result of a poll: the awaited value, or the reason why it is not there yet.
 ///
-/// `bool`, `Option`, `Result` and `Result` of `Option` are outcomes.
+/// Implemented for `bool`, `Option`, and `Result` of both.
 pub trait Outcome {
-    /// What was waited for.
+    /// Awaited value.
     type Value;
 
-    /// The value, or why it is not there yet.
+    /// Value, or the reason why it is not there yet.
     fn into_value(self) -> Result<Self::Value, String>;
 }
 
@@ -28,7 +28,7 @@ impl Outcome for bool {
     type Value = ();
 
     fn into_value(self) -> Result<(), String> {
-        if self { Ok(()) } else { Err("it is not so".to_owned()) }
+        if self { Ok(()) } else { Err("false".to_owned()) }
     }
 }
 
@@ -36,7 +36,7 @@ impl<T> Outcome for Option<T> {
     type Value = T;
 
     fn into_value(self) -> Result<T, String> {
-        self.ok_or_else(|| "there is none".to_owned())
+        self.ok_or_else(|| "none".to_owned())
     }
 }
 
@@ -48,22 +48,22 @@ impl<T: Outcome, E: Display> Outcome for Result<T, E> {
     }
 }
 
-/// Looks again and again until there is what was waited for, and hands it out.
+/// Polls until the awaited value is there, and returns it.
 ///
-/// A `Result` counts by what is in it, so that `api.get_opt(name)` waits for the object. Errors are waited out: the
-/// last one is in the message of the test that fails.
+/// A `Result` counts by its content, so `api.get_opt(name)` waits for the object. Errors are retried; the message of a
+/// failing test has the last one.
 ///
 /// # Panics
 ///
-/// After half a minute, with the description, the last outcome and the line that waited.
+/// After 30 seconds, with the description, the last outcome and the location of the caller.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
-/// let mut looks = 0;
-/// let answer = orchestra_testkit::eventually("the third look is the charm", || {
-///     looks += 1;
-///     std::future::ready(if looks < 3 { Err(format!("look {looks}")) } else { Ok(Some(looks)) })
+/// let mut polls = 0;
+/// let answer = orchestra_testkit::eventually("the third poll succeeds", || {
+///     polls += 1;
+///     std::future::ready(if polls < 3 { Err(format!("poll {polls}")) } else { Ok(Some(polls)) })
 /// });
 /// assert_eq!(answer.await, 3);
 /// # }
@@ -90,22 +90,22 @@ where
     F: FnMut() -> Look,
     Look: Future<Output: Outcome>,
 {
-    let deadline = Instant::now() + PATIENCE;
-    let mut pace = interval(PACE);
-    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut last = "no look came to an end".to_owned();
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    let mut interval = interval(POLL_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = "no poll completed".to_owned();
     while Instant::now() < deadline {
-        pace.tick().await;
+        interval.tick().await;
         match timeout_at(deadline, look()).await.map(Outcome::into_value) {
             Ok(Ok(value)) => return value,
             Ok(Err(reason)) => last = reason,
             Err(_) => break,
         }
     }
-    panic!("waited {PATIENCE:?} in vain at {place}: {description}\n  the last look: {last}")
+    panic!("timed out after {WAIT_TIMEOUT:?} at {place}: {description}\n  last outcome: {last}")
 }
 
-/// The value, or a test that fails where the caller stands.
+/// Value, or a panic with the location of the caller.
 #[allow(clippy::panic, reason = "a test fails by panicking")]
 pub(crate) fn must<T, E: Debug>(result: Result<T, E>, action: &str, place: &Location<'_>) -> T {
     result.unwrap_or_else(|error| panic!("failed to {action} at {place}: {error:?}"))
@@ -116,7 +116,7 @@ mod tests {
     use super::eventually;
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_in_vain_says_what_for_where_and_what_it_last_saw() {
+    async fn a_timeout_has_the_description_the_location_and_the_last_outcome() {
         let waited = tokio::spawn(eventually("pigs fly", async || Err::<bool, _>("no pig in sight")));
         let panic = waited.await.unwrap_err().into_panic();
         let text = panic.downcast_ref::<String>().unwrap();
@@ -125,9 +125,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_look_that_never_ends_is_given_up() {
+    async fn a_poll_that_never_completes_times_out() {
         let waited = tokio::spawn(eventually("the end", std::future::pending::<bool>));
         let panic = waited.await.unwrap_err().into_panic();
-        assert!(panic.downcast_ref::<String>().unwrap().contains("no look came to an end"));
+        assert!(panic.downcast_ref::<String>().unwrap().contains("no poll completed"));
     }
 }

@@ -1,5 +1,5 @@
-//! Whoever lists and then watches knows what there is: at the end of a storm of writes, every watcher's view equals the
-//! final list, and on the way none went back in time.
+//! Consistency of list and watch: after many concurrent writes every watcher's view equals the final list, and no watcher
+//! has gone back in time.
 
 use std::{
     collections::BTreeMap,
@@ -23,13 +23,13 @@ const WRITERS: u64 = 4;
 const WRITES: u64 = 300;
 const NAMES: u64 = 40;
 const NAMESPACE: &str = "default";
-/// The last object to be written. Every watcher's selector matches it, so its arrival tells that all came before.
+/// Last object written. Every selector matches it, so its arrival means that all earlier events have arrived.
 const LAST: &str = "zz-last";
 
-/// A view: the version of each object by name.
+/// Version of each object by name.
 type View = BTreeMap<String, String>;
 
-/// Numbers from a seed (xorshift), so that a failing storm can be played again.
+/// Seeded random numbers (xorshift), so that a failure can be reproduced.
 struct Dice(u64);
 
 impl Dice {
@@ -47,7 +47,7 @@ fn seed() -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         u64::from(since.subsec_nanos()) | 1
     });
-    println!("STORM_SEED={seed} plays this storm again, as far as the scheduler allows");
+    println!("STORM_SEED={seed} reproduces this run, as far as the scheduler allows");
     seed
 }
 
@@ -56,7 +56,7 @@ fn map(name: &str, colour: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": metadata, "data": {"seed": name}})).unwrap()
 }
 
-/// Creates, changes, recolours and deletes at random, sharing the names with the other writers.
+/// Random creates, updates, label changes and deletes; all writers share the names.
 async fn write(client: Client, mut dice: Dice) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     for turn in 0..WRITES {
@@ -76,21 +76,21 @@ async fn write(client: Client, mut dice: Dice) {
         };
         match answer {
             Ok(()) => {}
-            // Another writer was there first.
+            // Another writer was faster.
             Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
             Err(error) => panic!("{error:?}"),
         }
     }
 }
 
-/// Follows until the last object is seen, and hands out what it then knows.
+/// Watches until the last object arrives, and returns the view.
 async fn follow(client: Client, config: watcher::Config, ready: watch::Sender<usize>) -> View {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let (mut view, mut fresh) = (View::new(), View::new());
     let mut newest = 0;
     let mut events = pin!(watcher(maps, config));
     loop {
-        // Errors are part of the life of a watcher: it starts over by itself.
+        // A watcher recovers from errors by itself.
         let Ok(event) = events.next().await.expect("watchers do not end") else { continue };
         match event {
             Event::Init => fresh.clear(),
@@ -121,7 +121,7 @@ fn later(newest: u64, map: &ConfigMap) -> u64 {
     version
 }
 
-/// All the ways to follow.
+/// Watcher configurations.
 fn ways() -> Vec<(&'static str, watcher::Config)> {
     let all = watcher::Config::default;
     vec![
@@ -156,7 +156,7 @@ async fn storm(env: &TestEnv, follower: impl Fn(usize) -> Client, late: bool) {
         writers.spawn(write(env.client(), Dice(seed.wrapping_mul(2 * n + 1) | 1)));
     }
     if late {
-        // These begin in the middle of the storm.
+        // These start while the writers run.
         start(&mut followers);
     }
     writers.join_all().await;
@@ -174,7 +174,7 @@ async fn storm(env: &TestEnv, follower: impl Fn(usize) -> Client, late: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn every_watcher_ends_with_what_the_final_list_says() {
+async fn every_watcher_converges_to_the_final_list() {
     let env = TestEnv::start().await;
     storm(&env, |_| env.client(), true).await;
 }

@@ -1,4 +1,4 @@
-//! Reasons of failure, each from its real cause, as the committed table says.
+//! Condition reasons from real failures, as listed in `causes.md`.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::{
     wait::{contains, holds, same, until},
 };
 
-/// A line of the table.
+/// Row of the table.
 struct Row {
     cause: String,
     condition: String,
@@ -34,8 +34,8 @@ fn rows() -> Result<Vec<Row>, Error> {
         .collect()
 }
 
-/// Waits for what the table says about a cause, in words of a developer.
-async fn says(space: &Space, name: &str, cause: &str) -> Result<(), Error> {
+/// Waits for the condition of a cause in the table, and checks that its message has no runtime nouns.
+async fn reports(space: &Space, name: &str, cause: &str) -> Result<(), Error> {
     let rows = rows()?;
     let row =
         rows.iter().find(|row| row.cause == cause).ok_or_else(|| format!("{cause} is not in the table"))?;
@@ -45,13 +45,13 @@ async fn says(space: &Space, name: &str, cause: &str) -> Result<(), Error> {
     for noun in ["pod", "deployment", "replicaset", "statefulset", "containerd", "kubelet"] {
         let is_noun =
             |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(noun);
-        holds(format!("{message:?} speaks of a {noun}"), !message.split_whitespace().any(is_noun))?;
+        holds(format!("{message:?} mentions a {noun}"), !message.split_whitespace().any(is_noun))?;
     }
     let ready = space.condition(name, "Ready").await?;
     same("Ready has the same reason", &ready["reason"], &json!(row.reason))
 }
 
-/// Every reason that a cluster can cause is in the table, and every line of it is a case.
+/// Checks that the table has every reason that a cluster can cause, and that every row is a case.
 pub(super) fn table() -> Result<(), Error> {
     let rows = rows()?;
     let reasons =
@@ -67,7 +67,7 @@ pub(super) fn table() -> Result<(), Error> {
     Ok(())
 }
 
-/// Less memory than anything asks for.
+/// Sets a quota below every request.
 async fn little_quota(space: &Space) -> Result<(), Error> {
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "little"},
@@ -76,8 +76,8 @@ async fn little_quota(space: &Space) -> Result<(), Error> {
     space.apply(&quota).await
 }
 
-/// More quota, and it comes by itself.
-async fn comes_with_quota(space: &Space) -> Result<(), Error> {
+/// Removes the quota, and waits until the Workload is ready without further action.
+async fn recovers_with_quota(space: &Space) -> Result<(), Error> {
     space.kubectl("delete resourcequota little").await?;
     space.until_ready("shop").await.map(drop)
 }
@@ -87,8 +87,8 @@ pub(super) async fn quota(space: &Space) -> Result<(), Error> {
     let mut document = page("shop", "too large")?;
     document["spec"]["containers"]["app"]["resources"] = json!({"requests": {"memory": "64Mi"}});
     space.apply(&document).await?;
-    says(space, "shop", "too little quota").await?;
-    comes_with_quota(space).await
+    reports(space, "shop", "insufficient quota").await?;
+    recovers_with_quota(space).await
 }
 
 pub(super) async fn dependency_quota(space: &Space) -> Result<(), Error> {
@@ -96,8 +96,8 @@ pub(super) async fn dependency_quota(space: &Space) -> Result<(), Error> {
     let mut document = page("shop", "without a cache")?;
     document["spec"]["resources"] = json!({"cache": {"type": "redis"}});
     space.apply(&document).await?;
-    says(space, "shop", "too little quota for a dependency").await?;
-    comes_with_quota(space).await
+    reports(space, "shop", "insufficient quota for a dependency").await?;
+    recovers_with_quota(space).await
 }
 
 pub(super) async fn admission(space: &Space) -> Result<(), Error> {
@@ -130,7 +130,7 @@ pub(super) async fn admission(space: &Space) -> Result<(), Error> {
     }
     space.cluster.create(&format!("{group}/validatingadmissionpolicies"), &policy).await?;
     space.cluster.create(&format!("{group}/validatingadmissionpolicybindings"), &binding).await?;
-    // A policy is in force a moment after it is made.
+    // A policy takes effect with a delay.
     let canary = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "canary"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"x": "y"}}, "template": {
@@ -140,12 +140,12 @@ pub(super) async fn admission(space: &Space) -> Result<(), Error> {
     let deployments = format!("{}?dryRun=All", space.path("apps/v1", "deployments"));
     until("the policy is in force", async || {
         let refused = space.cluster.create(&deployments, &canary).await.is_err();
-        holds("it lets everything pass", refused)
+        holds("it admits everything", refused)
     })
     .await?;
     let seen = async {
         space.apply(&page("shop", "without owner")?).await?;
-        says(space, "shop", "a policy of the organisation").await
+        reports(space, "shop", "an admission policy").await
     }
     .await;
     for path in [&policies, &bindings] {
@@ -159,8 +159,8 @@ pub(super) async fn pod_security(space: &Space) -> Result<(), Error> {
     let enforce = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
     space.cluster.merge(&format!("/api/v1/namespaces/{}", space.name), &enforce).await?;
     space.apply(&page("shop", "as root")?).await?;
-    says(space, "shop", "pod security").await?;
-    // What does not run as root passes the same check, and nobody had to ask for it.
+    reports(space, "shop", "pod security").await?;
+    // An image that does not run as root passes the same check without further settings.
     space
         .apply(&workload("plain", "{containers: {app: {image: nginxinc/nginx-unprivileged:1.27-alpine}}}")?)
         .await?;
@@ -171,14 +171,14 @@ pub(super) async fn image(space: &Space) -> Result<(), Error> {
     let mut document = page("shop", "never")?;
     document["spec"]["containers"]["app"]["image"] = "localhost/there-is-no-such-image:1".into();
     space.apply(&document).await?;
-    says(space, "shop", "an image that cannot be had").await
+    reports(space, "shop", "an image that cannot be pulled").await
 }
 
 pub(super) async fn crash(space: &Space) -> Result<(), Error> {
     let spec =
         "{containers: {app: {image: PROBE, command: [sh, -c, 'echo there is no configuration; exit 7']}}}";
     space.apply(&workload("shop", spec)?).await?;
-    says(space, "shop", "a program that ends again and again").await
+    reports(space, "shop", "a crash loop").await
 }
 
 pub(super) async fn probe(space: &Space) -> Result<(), Error> {
@@ -186,7 +186,7 @@ pub(super) async fn probe(space: &Space) -> Result<(), Error> {
     document["spec"]["containers"]["app"]["readinessProbe"] =
         json!({"httpGet": {"path": "/no-such-page", "port": 8080}});
     space.apply(&document).await?;
-    says(space, "shop", "a probe that fails").await
+    reports(space, "shop", "a failing readiness probe").await
 }
 
 pub(super) async fn liveness(space: &Space) -> Result<(), Error> {
@@ -201,17 +201,17 @@ pub(super) async fn liveness(space: &Space) -> Result<(), Error> {
         "#,
     )?;
     space.apply(&document).await?;
-    says(space, "shop", "a program that a probe has ended").await
+    reports(space, "shop", "a failing liveness probe").await
 }
 
 pub(super) async fn unschedulable(space: &Space) -> Result<(), Error> {
     let mut document = page("shop", "never")?;
     document["spec"]["containers"]["app"]["resources"] = json!({"requests": {"cpu": "1000"}});
     space.apply(&document).await?;
-    says(space, "shop", "more than any node has").await
+    reports(space, "shop", "insufficient node resources").await
 }
 
-/// The orchestrator may do everything but make jobs, until it may again.
+/// Removes the permission to create jobs from the orchestrator, and restores it.
 pub(super) async fn permission(space: &Space) -> Result<(), Error> {
     let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     let mut changed: Vec<(String, Json)> = Vec::new();
@@ -237,10 +237,10 @@ pub(super) async fn permission(space: &Space) -> Result<(), Error> {
         changed.push((path, json!({"rules": rules})));
     }
     let seen = async {
-        holds("no role is about jobs", !changed.is_empty())?;
+        holds("no role has rules for jobs", !changed.is_empty())?;
         let spec = "{containers: {app: {image: PROBE, command: [sh, -c, 'true']}}}";
         space.apply(&of_profile(workload("import", spec)?, "batch-job")).await?;
-        says(space, "import", "a right taken away").await
+        reports(space, "import", "a missing permission").await
     }
     .await;
     for (path, rules) in &changed {
@@ -250,15 +250,19 @@ pub(super) async fn permission(space: &Space) -> Result<(), Error> {
     space.until_ready("import").await.map(drop)
 }
 
-/// Only who provides the cluster can break its network; the hooks are described in the README.
+/// Needs a hook of the cluster provider, which the README describes.
 pub(super) async fn network(space: &Space) -> Result<(), Error> {
     match space.cluster.provider("E2E_BREAK_NETWORK").await {
-        None => return Err(Skip("E2E_BREAK_NETWORK does not say how to break the network of a node").into()),
+        None => {
+            return Err(
+                Skip("E2E_BREAK_NETWORK is not set: no command to break the network of a node").into()
+            );
+        }
         Some(broken) => broken?,
     };
     let seen = async {
         space.apply(&page("shop", "without network")?).await?;
-        says(space, "shop", "a network that cannot be set up").await
+        reports(space, "shop", "a broken node network").await
     }
     .await;
     if let Some(mended) = space.cluster.provider("E2E_MEND_NETWORK").await {

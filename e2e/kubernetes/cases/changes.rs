@@ -1,4 +1,4 @@
-//! Updates, going back, deletion, and what others do to what we made.
+//! Updates, rollback, deletion, drift and conflicts.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::{
     wait::{contains, holds, same, until},
 };
 
-/// Everything that we or Kubernetes on our behalf make in a namespace.
+/// Kinds that the orchestrator, or Kubernetes on its behalf, creates in a namespace.
 pub(super) const MADE: [(&str, &str); 17] = [
     ("score.dev/v1b1", "workloads"),
     ("score.dev/v1b1", "resourceclaims"),
@@ -34,14 +34,14 @@ pub(super) const MADE: [(&str, &str); 17] = [
     ("networking.k8s.io/v1", "networkpolicies"),
 ];
 
-/// The names of all objects of a kind in a namespace, but for those that every namespace has.
+/// Names of all objects of a kind in a namespace, except those that every namespace has.
 pub(super) async fn made(space: &Space, group: &str, plural: &str) -> Result<Vec<String>, Error> {
     let all = space.list(group, plural).await?;
     let names = all.iter().filter_map(|object| object["metadata"]["name"].as_str());
     Ok(names.filter(|name| !["kube-root-ca.crt", "default"].contains(name)).map(ToOwned::to_owned).collect())
 }
 
-/// Waits until a service answers with this text.
+/// Waits until a service responds with this text.
 pub(super) async fn answers(space: &Space, service: &str, text: &str) -> Result<(), Error> {
     until(format!("{service} answers {text}"), async || {
         contains("the answer", &space.ask(&format!("{service}:80"), "").await?, text)
@@ -73,11 +73,11 @@ service: {{ports: {{web: {{port: 80, targetPort: 8080}}}}}}
     for version in ["v1", "v2", "v1"] {
         apply(version).await?;
         space.until_ready("shop").await?;
-        // Ready means that nothing of another version runs any more.
+        // Ready means that no other version runs.
         let answer = until("it answers", async || space.ask("shop:80", "").await).await?;
         same("the answer", answer.trim(), format!("this is {version}").as_str())?;
     }
-    // The same again is nothing new.
+    // Applying the same file again creates no new version.
     let before = space.get("apps/v1", "deployments/shop").await?;
     apply("v1").await?;
     space.until_ready("shop").await?;
@@ -95,17 +95,17 @@ pub(super) async fn bad_update(space: &Space) -> Result<(), Error> {
     let mut bad = page("shop", "the bad version")?;
     bad["spec"]["containers"]["app"]["args"] = json!(["echo nothing works; exit 7"]);
     space.apply(&bad).await?;
-    until("it is said why", async || {
+    until("the failure is reported", async || {
         let found = space.condition("shop", "RuntimeReady").await?;
         same("the reason", &found["reason"], &json!("RuntimeDegraded"))?;
         let why = found["message"].as_str().unwrap_or_default();
-        contains("what is said", why, "exit code 7")?;
-        contains("what is said", &why.to_lowercase(), "version before")
+        contains("the message", why, "exit code 7")?;
+        contains("the message", &why.to_lowercase(), "previous version")
     })
     .await?;
     answers(space, "shop", "the good version").await?;
     same("the address", &space.workload("shop").await?["status"]["endpoint"], &endpoint)?;
-    // A mistake in the document changes nothing either.
+    // An invalid document changes nothing either.
     let mut invalid = page("shop", "the invalid version")?;
     invalid["spec"]["containers"]["app"]["variables"]["X"] = "${resources.none.host}".into();
     space.apply(&invalid).await?;
@@ -143,7 +143,7 @@ pub(super) async fn namespace(space: &Space) -> Result<(), Error> {
     space.run(&document).await?;
     let path = format!("/api/v1/namespaces/{}", space.name);
     space.cluster.delete(&path).await?;
-    until("the namespace goes", async || {
+    until("the namespace is deleted", async || {
         if space.cluster.is_absent(&path).await? {
             return Ok(());
         }
@@ -203,10 +203,10 @@ pub(super) async fn foreign(space: &Space) -> Result<(), Error> {
         Ok(found)
     })
     .await?;
-    contains("what is said", why["message"].as_str().unwrap_or_default(), "shop")?;
+    contains("the message", why["message"].as_str().unwrap_or_default(), "shop")?;
     let now = space.get("v1", "services/shop").await?;
     same("their object", &now["metadata"]["resourceVersion"], &theirs["metadata"]["resourceVersion"])?;
-    // Deletion does not take it either.
+    // Deletion of the workload keeps it.
     space.delete("shop").await?;
     let now = space.get("v1", "services/shop").await?;
     same(

@@ -1,16 +1,16 @@
-//! Databases and caches that an application really uses.
+//! Databases and caches, used by an application.
 
 use orchestra_e2e::platform::Error;
 use serde_json::{Value as Json, json};
 
-use super::fields::{is_told_nowhere, kept};
+use super::fields::{does_not_leak, secret_of};
 use crate::{
     document::workload,
     space::Space,
     wait::{contains, holds, same, until},
 };
 
-/// An application that answers how many visitors there were, itself included, and keeps that in postgres.
+/// Application that counts visits in postgres and responds with the number.
 fn visits(name: &str, resource: &Json) -> Result<Json, Error> {
     let mut document = workload(
         name,
@@ -36,17 +36,17 @@ fn visits(name: &str, resource: &Json) -> Result<Json, Error> {
     Ok(document)
 }
 
-/// The number of a visit, as the application tells it.
+/// Number of a visit, from the response of the application.
 async fn visit(space: &Space, name: &str) -> Result<u32, Error> {
     let answer = space.ask(&format!("{name}:80"), "cgi-bin/visit").await?;
-    Ok(answer.trim().parse().map_err(|_| format!("the application says {answer:?}"))?)
+    Ok(answer.trim().parse().map_err(|_| format!("the application responded {answer:?}"))?)
 }
 
-/// Restarts everything that serves a dependency.
+/// Restarts the server of a dependency.
 pub(super) async fn restart_server(space: &Space, pod: &str) -> Result<(), Error> {
     let before = space.get("v1", &format!("pods/{pod}")).await?["metadata"]["uid"].clone();
     space.kubectl(&format!("delete pod {pod} --wait=false")).await?;
-    until("the server is started anew", async || {
+    until("the server is restarted", async || {
         let pods = space.list("v1", "pods?labelSelector=score.dev%2Finstance").await?;
         let ready = |pod: &Json| {
             let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
@@ -61,10 +61,10 @@ pub(super) async fn restart_server(space: &Space, pod: &str) -> Result<(), Error
     .await
 }
 
-/// The name of what serves the only dependency of a namespace.
+/// Pod of the only dependency of a namespace.
 pub(super) async fn server(space: &Space) -> Result<String, Error> {
     let pods = space.list("v1", "pods?labelSelector=score.dev%2Finstance").await?;
-    let pod = pods.first().ok_or("nothing serves the dependency")?;
+    let pod = pods.first().ok_or("the dependency has no pod")?;
     Ok(pod["metadata"]["name"].as_str().unwrap_or_default().to_owned())
 }
 
@@ -83,8 +83,8 @@ pub(super) async fn postgres(space: &Space) -> Result<(), Error> {
         Ok(number)
     });
     holds("rows were lost", fourth.await? > third)?;
-    let (name, key) = kept(space, "shop", "db", "password").await?;
-    is_told_nowhere(space, &space.secret(&name, &key).await?).await
+    let (name, key) = secret_of(space, "shop", "db", "password").await?;
+    does_not_leak(space, &space.secret(&name, &key).await?).await
 }
 
 pub(super) async fn redis(space: &Space) -> Result<(), Error> {
@@ -126,14 +126,14 @@ pub(super) async fn retain(space: &Space) -> Result<(), Error> {
     let document = visits("shop", &resource)?;
     space.run(&document).await?;
     let first = until("the application answers", async || visit(space, "shop").await).await?;
-    let (name, key) = kept(space, "shop", "db", "password").await?;
+    let (name, key) = secret_of(space, "shop", "db", "password").await?;
     let password = space.secret(&name, &key).await?;
     space.delete("shop").await?;
     until("the server stops", async || same("servers", space.list("v1", "pods").await?.len(), 0)).await?;
     same("volumes kept", space.list("v1", "persistentvolumeclaims").await?.len(), 1)?;
     same("the password kept", space.secret(&name, &key).await?.as_str(), password.as_str())?;
     space.run(&document).await?;
-    let (name, key) = kept(space, "shop", "db", "password").await?;
+    let (name, key) = secret_of(space, "shop", "db", "password").await?;
     same("the password found again", space.secret(&name, &key).await?.as_str(), password.as_str())?;
     let next = until("the application answers again", async || visit(space, "shop").await).await?;
     same("the next visit", next, first + 1)

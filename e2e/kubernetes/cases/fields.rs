@@ -1,4 +1,4 @@
-//! Every field of a Score file, seen from inside what runs.
+//! Every field of a Score file, observed inside containers.
 
 use orchestra_e2e::platform::Error;
 use serde_json::Value as Json;
@@ -9,8 +9,8 @@ use crate::{
     wait::{contains, holds, same, until},
 };
 
-/// Where an output of a dependency of a Workload is kept: the name of a Secret, and the key.
-pub(super) async fn kept(
+/// Name and key of the Secret of an output.
+pub(super) async fn secret_of(
     space: &Space,
     workload: &str,
     key: &str,
@@ -24,13 +24,13 @@ pub(super) async fn kept(
     let kept = &claim["status"]["outputs"][output]["secretKeyRef"];
     match (kept["name"].as_str(), kept["key"].as_str()) {
         (Some(name), Some(key)) => Ok((name.to_owned(), key.to_owned())),
-        _ => Err(format!("{key}.{output} is not kept in a Secret: {}", claim["status"]).into()),
+        _ => Err(format!("{key}.{output} is not in a Secret: {}", claim["status"]).into()),
     }
 }
 
-/// A text that must be in Secrets only is in none of the objects that it could have got into.
-pub(super) async fn is_told_nowhere(space: &Space, value: &str) -> Result<(), Error> {
-    holds("the value is too short to be looked for", value.len() >= 8)?;
+/// Checks that a secret value appears in no other objects and in no log of the orchestrator.
+pub(super) async fn does_not_leak(space: &Space, value: &str) -> Result<(), Error> {
+    holds("the value is too short to search for", value.len() >= 8)?;
     for (group, plural) in [
         ("score.dev/v1b1", "workloads"),
         ("score.dev/v1b1", "resourceclaims"),
@@ -44,7 +44,7 @@ pub(super) async fn is_told_nowhere(space: &Space, value: &str) -> Result<(), Er
         ("events.k8s.io/v1", "events"),
     ] {
         let all = Json::Array(space.list(group, plural).await?).to_string();
-        holds(format!("a secret value is to be seen in {plural}"), !all.contains(value))?;
+        holds(format!("a secret value appears in {plural}"), !all.contains(value))?;
     }
     for pod in space.cluster.list("/api/v1/namespaces/score-system/pods").await? {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
@@ -76,7 +76,7 @@ pub(super) async fn variables(space: &Space) -> Result<(), Error> {
         "#,
     )?;
     space.run(&document).await?;
-    let (name, key) = kept(space, "shop", "keys", "password").await?;
+    let (name, key) = secret_of(space, "shop", "keys", "password").await?;
     let password = space.secret(&name, &key).await?;
     for (variable, expected) in [
         ("PLAIN", "two  words, a 'quote' and a \"quote\""),
@@ -92,16 +92,16 @@ pub(super) async fn variables(space: &Space) -> Result<(), Error> {
     }
     let links = space.exec("shop", "app", "env").await?;
     holds(
-        "there are variables about services that nobody asked for",
+        "service links are enabled",
         !links.contains("_SERVICE_HOST=") || {
-            // Kubernetes always tells of its own API.
+            // Kubernetes always sets those of its own API.
             links
                 .lines()
                 .filter(|line| line.contains("_SERVICE_HOST="))
                 .all(|line| line.starts_with("KUBERNETES_"))
         },
     )?;
-    is_told_nowhere(space, &password).await
+    does_not_leak(space, &password).await
 }
 
 pub(super) async fn files(space: &Space) -> Result<(), Error> {
@@ -123,7 +123,7 @@ pub(super) async fn files(space: &Space) -> Result<(), Error> {
         "##,
     )?;
     space.run(&document).await?;
-    let (name, key) = kept(space, "shop", "keys", "password").await?;
+    let (name, key) = secret_of(space, "shop", "keys", "password").await?;
     let password = space.secret(&name, &key).await?;
     for (command, expected) in [
         ("cat /etc/app/plain.txt", "I am shop\n"),
@@ -135,12 +135,12 @@ pub(super) async fn files(space: &Space) -> Result<(), Error> {
             "640\n400\n600\n755\n",
         ),
         ("tool", "it works\n"),
-        // What the image has beside them is still there.
+        // Files of the image beside them remain.
         ("ls -d /etc/passwd /bin/busybox", "/bin/busybox\n/etc/passwd\n"),
     ] {
         same(command, space.exec("shop", "app", command).await?.as_str(), expected)?;
     }
-    is_told_nowhere(space, &password).await
+    does_not_leak(space, &password).await
 }
 
 pub(super) async fn process(space: &Space) -> Result<(), Error> {
@@ -182,9 +182,9 @@ pub(super) async fn process(space: &Space) -> Result<(), Error> {
         .await?;
     let memory =
         "cat /sys/fs/cgroup/memory.max 2>/dev/null || cat /sys/fs/cgroup/memory/memory.limit_in_bytes";
-    same("the limit of memory", space.exec("shop", "app", memory).await?.trim(), "50331648")?;
+    same("the memory limit", space.exec("shop", "app", memory).await?.trim(), "50331648")?;
     let cpu = "cut -d' ' -f1 /sys/fs/cgroup/cpu.max 2>/dev/null || cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us";
-    same("the limit of processor time", space.exec("shop", "app", cpu).await?.trim(), "25000")?;
+    same("the CPU limit", space.exec("shop", "app", cpu).await?.trim(), "25000")?;
     let pod = space.pod("shop").await?;
     same(
         "the requests",
@@ -216,7 +216,7 @@ pub(super) async fn job(space: &Space) -> Result<(), Error> {
     holds("a job has an address", status["endpoint"].is_null())?;
     let log = space.kubectl("logs -l app=import").await?;
     same("what it printed", log.as_str(), "first\n")?;
-    // What a job is made from cannot be changed: a new version is another run.
+    // Jobs are immutable: a new version is a new run.
     space.run(&job("echo second")?).await?;
     until("the second run has printed", async || {
         same("what it printed", space.kubectl("logs -l app=import").await?.as_str(), "second\n")

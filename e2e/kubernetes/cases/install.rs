@@ -1,4 +1,4 @@
-//! Setting the orchestrator up, and taking it away.
+//! Installation and uninstallation of the orchestrator.
 
 use orchestra_e2e::platform::Error;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::{
 
 const SYSTEM: &str = "/apis/apps/v1/namespaces/score-system/deployments";
 
-/// The image that runs, if all replicas of the orchestrator are ready with it.
+/// Image of the orchestrator, if all replicas are ready with it.
 pub(super) async fn running(space: &Space) -> Result<String, Error> {
     let all = space.cluster.list(SYSTEM).await?;
     let live = all.first().ok_or("there is no orchestrator")?;
@@ -24,28 +24,28 @@ pub(super) async fn running(space: &Space) -> Result<String, Error> {
 
 pub(super) async fn install(space: &Space) -> Result<(), Error> {
     let image = cluster::image();
-    let said = space
+    let output = space
         .cluster
         .run(&format!("orchestra install --image {image} --server-url {}", cluster::SERVER))
         .await?;
-    holds("it says nothing", !said.trim().is_empty())?;
+    holds("install printed nothing", !output.trim().is_empty())?;
     same("the image", running(space).await?, image.clone())?;
-    // Once more changes nothing, and needs nothing to be told again.
+    // A second install keeps the options of the first and changes nothing.
     space.cluster.run("orchestra install").await?;
     same("the image after a second time", running(space).await?, image)?;
     let checked = space.cluster.run("orchestra doctor").await?;
-    holds("doctor says nothing", !checked.trim().is_empty())
+    holds("doctor printed nothing", !checked.trim().is_empty())
 }
 
 pub(super) async fn configure(space: &Space) -> Result<(), Error> {
     space.cluster.run("orchestra install --config e2e/kubernetes/platform.yaml").await?;
     same("the image", running(space).await?, cluster::image())?;
     let path = "/api/v1/namespaces/score-system/configmaps/orchestrator-config-in-force";
-    until("the document is in force", async || {
+    until("the config is in force", async || {
         contains("it", &space.cluster.get(path).await?["data"].to_string(), "apps.example.test")
     })
     .await?;
-    // Without the option the document stays.
+    // Without the option the config stays.
     space.cluster.run("orchestra install").await?;
     let path = "/api/v1/namespaces/score-system/configmaps/orchestrator-config";
     contains("the document", &space.cluster.get(path).await?["data"].to_string(), "apps.example.test")
@@ -54,9 +54,9 @@ pub(super) async fn configure(space: &Space) -> Result<(), Error> {
 pub(super) async fn uninstall(space: &Space) -> Result<(), Error> {
     space.run(&page("shop", "in the way")?).await?;
     let refused = space.cluster.fails("orchestra uninstall").await?;
-    contains("why it does not go", &refused, &space.name)?;
+    contains("the reason of the refusal", &refused, &space.name)?;
     space.delete("shop").await?;
-    until("other namespaces go", async || {
+    until("other namespaces are deleted", async || {
         let all = space.cluster.list("/apis/score.dev/v1b1/workloads").await?;
         same("workloads", all.len(), 0)
     })
@@ -70,20 +70,20 @@ pub(super) async fn uninstall(space: &Space) -> Result<(), Error> {
         let ours = |name: &str| name.starts_with("score-") || name.starts_with("orchestra");
         let left: Vec<_> =
             all.iter().filter_map(|it| it["metadata"]["name"].as_str()).filter(|name| ours(name)).collect();
-        // The suite has accounts of its own.
+        // Accounts of the suite.
         let left: Vec<_> = left.into_iter().filter(|name| !name.starts_with("score-e2e")).collect();
         same(path, left, Vec::new())?;
     }
-    until("the kinds go", async || {
-        holds("they are there", space.cluster.get("/apis/score.dev/v1b1").await.is_err())
+    until("the CRDs are deleted", async || {
+        holds("they are still served", space.cluster.get("/apis/score.dev/v1b1").await.is_err())
     })
     .await
 }
 
-/// The chart is made from the same files as what the command installs.
+/// The chart is generated from the files that the command installs.
 pub(super) async fn helm(space: &Space) -> Result<(), Error> {
     let Some(helm) = setting("E2E_HELM") else {
-        return Err(Skip("E2E_HELM does not say where Helm is").into());
+        return Err(Skip("E2E_HELM is not set: no Helm").into());
     };
     space.cluster.run("orchestra uninstall").await?;
     let image = cluster::image();
@@ -93,13 +93,17 @@ pub(super) async fn helm(space: &Space) -> Result<(), Error> {
     same("the image", running(space).await?, image)?;
     space.cluster.run("orchestra doctor").await?;
     space.run(&page("shop", "by a chart")?).await?;
-    // The same once more changes nothing that runs.
+    // An upgrade without changes restarts nothing.
     let before = space.cluster.list(SYSTEM).await?[0]["metadata"]["generation"].clone();
     space.cluster.run(&format!("{helm} upgrade {chart}")).await?;
     same("the version", &space.cluster.list(SYSTEM).await?[0]["metadata"]["generation"], &before)?;
+    // A real API server accepts the objects of the chart with every value set.
+    let all =
+        "kubectl apply --server-side --force-conflicts --dry-run=server -f e2e/kubernetes/helm/rendered.yaml";
+    same("objects of the chart", space.cluster.run(all).await?.lines().count(), 5)?;
     space.cluster.run(&format!("{helm} uninstall {release} --wait --timeout 50s")).await?;
     same("what is left of it", space.cluster.list(SYSTEM).await?.len(), 0)?;
-    // With the chart the definitions do not go, and so no Workload does.
+    // Uninstalling the chart keeps the CRDs, and so the Workloads.
     space.workload("shop").await?;
     space.cluster.run(&format!("{helm} install {chart}")).await?;
     space.until_ready("shop").await?;

@@ -1,4 +1,4 @@
-//! Names at the edges of what is allowed, and namespaces with rules of their own.
+//! Names at the limits of what is allowed, and restricted namespaces.
 
 use orchestra_e2e::platform::Error;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Workloads that find each other.
+//! Connections between Workloads.
 
 use orchestra_e2e::platform::Error;
 
@@ -19,7 +19,7 @@ pub(super) async fn service(space: &Space) -> Result<(), Error> {
         "#,
     )?;
     space.apply(&asking).await?;
-    // It waits for a neighbour that nobody has applied yet.
+    // The other workload does not exist yet.
     let why = space.until("front", "ClaimsReady", "False", "BindingPending").await?;
     contains("what it waits for", &why, "back")?;
     space.run(&page("back", "I am the neighbour")?).await?;

@@ -1,4 +1,4 @@
-//! What happens to the orchestrator itself, while Workloads are not to notice.
+//! Failures and upgrades of the orchestrator, which must not affect Workloads.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -34,7 +34,7 @@ pub(super) async fn leader(space: &Space) -> Result<(), Error> {
     let leading = names
         .clone()
         .find(|name| first.contains(name))
-        .ok_or_else(|| format!("{first} is nobody we know"))?;
+        .ok_or_else(|| format!("{first} is not a pod of the orchestrator"))?;
     let documents: Vec<Json> = (0..20).map(|number| idle(&format!("w{number}"))).collect::<Result<_, _>>()?;
     let (early, late) = documents.split_at(8);
     try_join_all(early.iter().map(|document| space.apply(document))).await?;
@@ -44,32 +44,33 @@ pub(super) async fn leader(space: &Space) -> Result<(), Error> {
         .run(&format!("kubectl -n score-system delete pod {leading} --force --grace-period=0 2>&1"))
         .await?;
     try_join_all(late.iter().map(|document| space.apply(document))).await?;
-    until("another leads", async || holds("it is still the first", holder(space).await? != first)).await?;
-    space.note(&format!("another leads after {:.1} s", killed.elapsed().as_secs_f32()));
+    until("another pod leads", async || holds("the first one still leads", holder(space).await? != first))
+        .await?;
+    space.note(&format!("another pod leads after {:.1} s", killed.elapsed().as_secs_f32()));
     for number in 0..20 {
         space.until_ready(&format!("w{number}")).await?;
     }
     space.note(&format!("all 20 are ready after {:.1} s", killed.elapsed().as_secs_f32()));
     same("what runs", space.list("apps/v1", "deployments").await?.len(), 20)?;
-    until("there are two again", async || running(space).await.map(drop)).await
+    until("both replicas are ready", async || running(space).await.map(drop)).await
 }
 
-/// Only who provides the cluster can restart its API server.
+/// Needs a hook of the cluster provider.
 pub(super) async fn api_server(space: &Space) -> Result<(), Error> {
     space.run(&page("shop", "before the restart")?).await?;
-    // Kubernetes forgets objects of kinds that are not served again yet when it ends the removal of a namespace.
-    until("no namespace is on its way out", async || {
+    // The namespace controller skips objects of kinds that are not served yet after the restart.
+    until("no namespace is terminating", async || {
         let all = space.cluster.list("/api/v1/namespaces").await?;
         let leaving = all.iter().filter(|namespace| namespace["status"]["phase"] == "Terminating").count();
         same("namespaces", leaving, 0)
     })
     .await?;
     match space.cluster.provider("E2E_RESTART_API").await {
-        None => return Err(Skip("E2E_RESTART_API does not say how to restart the API server").into()),
+        None => return Err(Skip("E2E_RESTART_API is not set: no command to restart the API server").into()),
         Some(restarted) => restarted?,
     };
-    until("the API answers", async || space.cluster.text("/readyz").await.map(drop)).await?;
-    until("the change is taken", async || space.apply(&page("shop", "after the restart")?).await).await?;
+    until("the API responds", async || space.cluster.text("/readyz").await.map(drop)).await?;
+    until("the change is accepted", async || space.apply(&page("shop", "after the restart")?).await).await?;
     space.until_ready("shop").await?;
     answers(space, "shop", "after the restart").await?;
     for pod in space.cluster.list("/api/v1/namespaces/score-system/pods").await? {
@@ -83,7 +84,7 @@ pub(super) async fn api_server(space: &Space) -> Result<(), Error> {
     Ok(())
 }
 
-/// How often each thing that runs was restarted, by its identity.
+/// Restart counts of containers, by ID.
 async fn restarts(space: &Space) -> Result<BTreeMap<String, u64>, Error> {
     let pods = space.list("v1", "pods").await?;
     let counted = pods.iter().map(|pod| {
@@ -99,9 +100,9 @@ async fn generations(space: &Space) -> Result<BTreeMap<String, Option<u64>>, Err
     Ok(all.iter().map(|object| (name(object), object["metadata"]["generation"].as_u64())).collect())
 }
 
-/// The version before is installed by its own program, as it was when it was the newest; so it needs an empty cluster.
+/// The earlier version is installed by its own program, so it needs an empty cluster.
 pub(super) async fn upgrade(space: &Space) -> Result<(), Error> {
-    until("earlier cases have made room", async || {
+    until("earlier cases have cleaned up", async || {
         let pods = space.cluster.list("/api/v1/pods").await?;
         let others =
             |pod: &&Json| pod["metadata"]["namespace"].as_str().is_some_and(|name| name.starts_with("e2e-"));
@@ -128,13 +129,13 @@ pub(super) async fn upgrade(space: &Space) -> Result<(), Error> {
     }
     space.note(&format!("100 ready after {:.0} s", started.elapsed().as_secs_f32()));
     let (before, versions) = (restarts(space).await?, generations(space).await?);
-    same("what runs before", before.len(), 100)?;
+    same("running pods before", before.len(), 100)?;
     space.cluster.run(&format!("orchestra install --image {}", cluster::image())).await?;
     same("the image after", running(space).await?, cluster::image())?;
-    // The new leader is at work once it has carried out something new.
+    // A new Workload shows that the new leader reconciles.
     space.run(&idle("after")?).await?;
     space.delete("after").await?;
-    until("what was started last is gone", async || same("what runs", restarts(space).await?.len(), 100))
+    until("the last workload is deleted", async || same("running pods", restarts(space).await?.len(), 100))
         .await?;
     same("restarts and replacements", restarts(space).await?, before)?;
     same("changed versions", generations(space).await?, versions)?;

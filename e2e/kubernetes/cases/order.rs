@@ -1,4 +1,4 @@
-//! The order in which containers start.
+//! Start order of containers.
 
 use orchestra_e2e::platform::Error;
 
@@ -8,7 +8,7 @@ use crate::{
     wait::{holds, same},
 };
 
-/// Each container notes when it starts and when it has done what others wait for, in one file of a shared volume.
+/// Each container appends its start, and the state that others wait for, to a file on a shared volume.
 pub(super) async fn before(space: &Space) -> Result<(), Error> {
     let note = |word: &str| format!("echo {word} >> /notes/all");
     let document = workload(
@@ -59,7 +59,7 @@ pub(super) async fn before(space: &Space) -> Result<(), Error> {
             "main starts",
         ],
     )?;
-    // Those that others only wait for to start or to be healthy run on beside them.
+    // Containers that others wait for until `started` or `healthy` keep running.
     for container in ["cache", "proxy"] {
         let running = space.exec("shop", container, "cat /proc/1/comm").await?;
         holds(format!("{container} does not run: {running}"), !running.is_empty())?;

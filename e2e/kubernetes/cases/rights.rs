@@ -1,4 +1,4 @@
-//! Who may do what, with real tokens.
+//! Permissions, with real tokens.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     wait::{contains, holds, same, until},
 };
 
-/// The tutorial itself shows what a user can do; here is what they cannot.
+/// The tutorial covers what a user can do; this case covers what they cannot.
 pub(super) async fn user(space: &Space) -> Result<(), Error> {
     let mut document = page("shop", "mine")?;
     document["spec"]["resources"] = json!({"db": {"type": "postgres"}});
@@ -54,7 +54,7 @@ pub(super) async fn user(space: &Space) -> Result<(), Error> {
     ] {
         contains(hidden, &user.fails(hidden).await?, "orbidden")?;
     }
-    // The orchestrator itself is no administrator either.
+    // The orchestrator is not an administrator either.
     for forbidden in [
         "list secrets -A",
         "'*' '*'",
@@ -69,11 +69,11 @@ pub(super) async fn user(space: &Space) -> Result<(), Error> {
     Ok(())
 }
 
-/// In the product all controllers share an account. Here each has one of its own, with nothing but the role that it
-/// ships with; so have the runtime and the engine of the cluster.
+/// In production all controllers share an account. Here each controller, the runtime and the engine have their own account
+/// with only their shipped role.
 pub(super) async fn roles(space: &Space) -> Result<(), Error> {
     space.cluster.run("kubectl -n score-system scale deployment orchestra --replicas=0").await?;
-    until("the orchestrator rests", async || {
+    until("the orchestrator is scaled down", async || {
         let pods = space.cluster.list("/api/v1/namespaces/score-system/pods").await?;
         same("it", pods.len(), 0)
     })
@@ -89,8 +89,8 @@ async fn with_roles_alone(space: &Space) -> Result<(), Error> {
     let runtime = [Grant::Everywhere("score-runtime-kubernetes")];
     let engine = [Grant::Everywhere("score-engine-template"), Grant::System("score-templates")];
     let options = Options {
-        runtimes: vec![Arc::new(Kubernetes::open(holding(access, "score-e2e-runtime", &runtime).await?))],
-        provisioners: vec![Arc::new(Template::open(holding(access, "score-e2e-engine", &engine).await?))],
+        runtimes: vec![Arc::new(Kubernetes::open(client_with(access, "score-e2e-runtime", &runtime).await?))],
+        provisioners: vec![Arc::new(Template::open(client_with(access, "score-e2e-engine", &engine).await?))],
         ..Options::default()
     };
     let controllers = Controllers::start(rights.client(access).await?, options).await?;
@@ -110,8 +110,8 @@ async fn with_roles_alone(space: &Space) -> Result<(), Error> {
     held
 }
 
-/// A client of an account with these roles and no others.
-async fn holding(access: &Access, name: &str, grants: &[Grant<'_>]) -> Result<Client, Error> {
+/// Client of an account with only these roles.
+async fn client_with(access: &Access, name: &str, grants: &[Grant<'_>]) -> Result<Client, Error> {
     let mut config = access.address().await?;
     config.auth_info.token = Some(access.token(name, grants).await?.into());
     Ok(Client::try_from(config)?)

@@ -1,4 +1,4 @@
-//! Addresses for people outside the cluster.
+//! Addresses outside the cluster.
 
 use orchestra_e2e::platform::Error;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::{
     wait::{contains, holds, same, until},
 };
 
-/// What an address answers, whose name leads to the ingress of the cluster.
+/// Response of an address whose host name resolves to the ingress.
 async fn fetch(url: &str, ingress: Option<&str>) -> Result<String, Error> {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--show-error", "--fail", "--max-time", "10"]);
@@ -30,8 +30,7 @@ async fn fetch(url: &str, ingress: Option<&str>) -> Result<String, Error> {
 }
 
 fn ingress_address() -> Result<String, Error> {
-    setting("E2E_INGRESS")
-        .ok_or_else(|| Skip("E2E_INGRESS does not say where the ingress of this cluster listens").into())
+    setting("E2E_INGRESS").ok_or_else(|| Skip("E2E_INGRESS is not set: no address of the ingress").into())
 }
 
 pub(super) async fn ingress(space: &Space) -> Result<(), Error> {
@@ -40,7 +39,7 @@ pub(super) async fn ingress(space: &Space) -> Result<(), Error> {
     let url = status["endpoint"].as_str().unwrap_or_default().to_owned();
     contains("the address", &url, "apps.example.test")?;
     space.note(&url);
-    // It is published because it answers: no waiting here but for the ingress controller's own pace.
+    // The address is published after it responds; only the ingress controller may lag.
     let answer = until("the address answers", async || fetch(&url, Some(&address)).await).await?;
     contains("the answer", &answer, "through the ingress")
 }
@@ -64,7 +63,7 @@ pub(super) async fn route(space: &Space) -> Result<(), Error> {
 
 pub(super) async fn node_port(space: &Space) -> Result<(), Error> {
     if setting("E2E_NODE_PORTS").is_none() {
-        return Err(Skip("E2E_NODE_PORTS does not say that the nodes of this cluster can be reached").into());
+        return Err(Skip("E2E_NODE_PORTS is not set: nodes may be unreachable").into());
     }
     let status = space.run(&of_profile(page("shop", "by a port of the node")?, "node-port")).await?;
     let url = status["endpoint"].as_str().unwrap_or_default().to_owned();
@@ -77,7 +76,7 @@ pub(super) async fn node_port(space: &Space) -> Result<(), Error> {
     contains("the answer", &answer, "by a port of the node")
 }
 
-/// Where the cluster has nobody who gives addresses to load balancers, the case does.
+/// Assigns the address of the load balancer itself if the cluster has no controller for it.
 pub(super) async fn load_balancer(space: &Space) -> Result<(), Error> {
     let status = space.run(&of_profile(page("shop", "by a load balancer")?, "load-balancer")).await?;
     let services = space.list("v1", "services").await?;
@@ -87,7 +86,7 @@ pub(super) async fn load_balancer(space: &Space) -> Result<(), Error> {
     let path =
         space.path("v1", &format!("services/{}", public["metadata"]["name"].as_str().unwrap_or_default()));
     if public["status"]["loadBalancer"]["ingress"].is_null() {
-        // Until there is one, the address is that inside the cluster.
+        // Until then the endpoint is the address inside the cluster.
         contains("the address", status["endpoint"].as_str().unwrap_or_default(), "svc.cluster.local")?;
         for address in ["203.0.113.10", "203.0.113.20"] {
             let given = json!({"status": {"loadBalancer": {"ingress": [{"ip": address}]}}});
@@ -103,7 +102,7 @@ pub(super) async fn load_balancer(space: &Space) -> Result<(), Error> {
     same("services left", space.list("v1", "services").await?.len(), 0)
 }
 
-/// Waits until the address of the Workload is this one, and it is ready with it.
+/// Waits until the Workload is ready with this endpoint.
 async fn is_published(space: &Space, url: &str) -> Result<(), Error> {
     until("the address is published", async || {
         same("the address", &space.workload("shop").await?["status"]["endpoint"], &json!(url))
@@ -114,12 +113,12 @@ async fn is_published(space: &Space, url: &str) -> Result<(), Error> {
 
 pub(super) async fn gateway(space: &Space) -> Result<(), Error> {
     let Some(class) = setting("E2E_GATEWAY_CLASS") else {
-        return Err(Skip("E2E_GATEWAY_CLASS does not name a class of gateways of this cluster").into());
+        return Err(Skip("E2E_GATEWAY_CLASS is not set: no gateway class").into());
     };
     let address = ingress_address()?;
     space.apply(&of_profile(page("shop", "through the gateway")?, "routed")).await?;
     let status = space.until_ready("shop").await?;
-    // Nobody has accepted the route yet: its address would not answer.
+    // No gateway has accepted the route yet, so its address would not respond.
     contains("the address", status["endpoint"].as_str().unwrap_or_default(), "svc.cluster.local")?;
     let entrance = json!({
         "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "entrance"},

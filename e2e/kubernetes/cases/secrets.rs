@@ -1,4 +1,4 @@
-//! A secret that changes while a Workload uses it.
+//! Rotation of a secret that a Workload uses.
 
 use kube::{
     Api,
@@ -14,7 +14,7 @@ use crate::{
     wait::{same, until},
 };
 
-/// The case plays a provisioner of others, whose contract is the quickest way to rotate.
+/// The case acts as an external provisioner, which is the quickest way to rotate a secret.
 pub(super) async fn rotation(space: &Space) -> Result<(), Error> {
     let document = workload(
         "shop",
@@ -29,7 +29,7 @@ pub(super) async fn rotation(space: &Space) -> Result<(), Error> {
         "#,
     )?;
     space.apply(&document).await?;
-    let claim = until("there is a claim", async || {
+    let claim = until("the claim exists", async || {
         let claims = space.list("score.dev/v1b1", "resourceclaims").await?;
         Ok(claims.into_iter().next().ok_or("there is none")?)
     })
@@ -42,14 +42,14 @@ pub(super) async fn rotation(space: &Space) -> Result<(), Error> {
     provide(space, &claim, "one-and-only-second", "2").await?;
     until("the new value arrives", async || sees(space, "one-and-only-second").await).await?;
     space.until_ready("shop").await?;
-    // Saying the same once more is nothing new.
+    // An unchanged status causes no rollout.
     provide(space, &claim, "one-and-only-second", "2").await?;
     let noted = json!({"metadata": {"annotations": {"example.org/note": "looked at"}}});
     space.cluster.merge(&space.workload_path("shop"), &noted).await?;
     space.until_ready("shop").await?;
     same("versions that ran", space.list("apps/v1", "replicasets").await?.len(), 2)?;
     let after = space.get("apps/v1", "deployments/shop").await?["metadata"]["generation"].as_u64();
-    same("changes of what runs", after, before.map(|before| before + 1))
+    same("changes of the deployment", after, before.map(|before| before + 1))
 }
 
 async fn sees(space: &Space, value: &str) -> Result<(), Error> {

@@ -1,12 +1,12 @@
-//! The other servers that a Workload can depend on: an application uses each with what it was told, also after the server
-//! was started anew. Its own tools ask, which the image of the server has.
+//! Other servers that a Workload can depend on. An application uses each through its outputs, with the client tools of the
+//! server's image, also after a restart of the server.
 
 use orchestra_e2e::platform::Error;
 use serde_json::json;
 
 use super::{
     dependencies::{restart_server, server},
-    fields::{is_told_nowhere, kept},
+    fields::{does_not_leak, secret_of},
 };
 use crate::{
     cluster::setting,
@@ -16,7 +16,7 @@ use crate::{
     wait::{contains, same, until},
 };
 
-/// An application that waits to be told what to do, with a dependency whose outputs are its variables.
+/// Idle application for commands, with a dependency whose outputs are its variables.
 struct Shop<'a> {
     space: &'a Space,
 }
@@ -41,8 +41,8 @@ impl<'a> Shop<'a> {
         Ok(Self { space })
     }
 
-    /// What a command of the application prints, once it succeeds: names of new servers are known after a moment.
-    async fn does(&self, command: &str) -> Result<String, Error> {
+    /// Output of a command in the application, retried until it succeeds: DNS names of new servers resolve with a delay.
+    async fn exec(&self, command: &str) -> Result<String, Error> {
         until(command, async || self.space.exec("shop", "app", command).await).await
     }
 
@@ -50,10 +50,10 @@ impl<'a> Shop<'a> {
         restart_server(self.space, &server(self.space).await?).await
     }
 
-    /// Nobody finds an output outside of the places for secrets.
+    /// Checks that a secret output does not leak.
     async fn keeps_secret(&self, output: &str) -> Result<(), Error> {
-        let (name, key) = kept(self.space, "shop", "it", output).await?;
-        is_told_nowhere(self.space, &self.space.secret(&name, &key).await?).await
+        let (name, key) = secret_of(self.space, "shop", "it", output).await?;
+        does_not_leak(self.space, &self.space.secret(&name, &key).await?).await
     }
 }
 
@@ -67,12 +67,12 @@ pub(super) async fn mysql(space: &Space) -> Result<(), Error> {
         ("URI", "uri"),
     ];
     let shop = Shop::open(space, "docker.io/library/mysql:8.4", "mysql", &outputs).await?;
-    shop.does(r#"[ "$URI" = "mysql://$NAME:$MYSQL_PWD@$HOST:$PORT/$DATABASE" ]"#).await?;
+    shop.exec(r#"[ "$URI" = "mysql://$NAME:$MYSQL_PWD@$HOST:$PORT/$DATABASE" ]"#).await?;
     let client = r#"mysql -h "$HOST" -P "$PORT" -u "$NAME" -N -e "#;
-    shop.does(&format!(r#"{client} "create table if not exists visits (name text)" "$DATABASE""#)).await?;
-    shop.does(&format!(r#"{client} "insert into visits values ('one')" "$DATABASE""#)).await?;
+    shop.exec(&format!(r#"{client} "create table if not exists visits (name text)" "$DATABASE""#)).await?;
+    shop.exec(&format!(r#"{client} "insert into visits values ('one')" "$DATABASE""#)).await?;
     shop.restart_server().await?;
-    let rows = shop.does(&format!(r#"{client} "select name from visits" "$DATABASE""#)).await?;
+    let rows = shop.exec(&format!(r#"{client} "select name from visits" "$DATABASE""#)).await?;
     same("the rows after a restart", rows.trim(), "one")?;
     let nobody =
         space.exec("shop", "app", &format!(r#"MYSQL_PWD=wrong {client} "select 1" 2>&1 || true"#)).await?;
@@ -82,10 +82,10 @@ pub(super) async fn mysql(space: &Space) -> Result<(), Error> {
 
 pub(super) async fn amqp(space: &Space) -> Result<(), Error> {
     let shop = Shop::open(space, "PROBE", "amqp", &[("URI", "uri")]).await?;
-    shop.does(r#"amqp-declare-queue --url="$URI" -d -q visits"#).await?;
-    shop.does(r#"amqp-publish --url="$URI" -r visits -p -b one"#).await?;
+    shop.exec(r#"amqp-declare-queue --url="$URI" -d -q visits"#).await?;
+    shop.exec(r#"amqp-publish --url="$URI" -r visits -p -b one"#).await?;
     shop.restart_server().await?;
-    let message = shop.does(r#"amqp-get --url="$URI" -q visits"#).await?;
+    let message = shop.exec(r#"amqp-get --url="$URI" -q visits"#).await?;
     same("the message after a restart", message.trim(), "one")?;
     let wrong = r#"amqp-get --url="$(echo "$URI" | sed 's/app:[^@]*@/app:wrong@/')" -q visits 2>&1 || true"#;
     contains("with a wrong password", &space.exec("shop", "app", wrong).await?, "ACCESS_REFUSED")?;
@@ -97,16 +97,16 @@ pub(super) async fn kafka(space: &Space) -> Result<(), Error> {
     let shop = Shop::open(space, "docker.io/apache/kafka:3.9.1", "kafka-topic", &outputs).await?;
     let tools = "/opt/kafka/bin/kafka";
     let described = shop
-        .does(&format!(r#"{tools}-topics.sh --bootstrap-server "$SERVERS" --describe --topic "$TOPIC""#))
+        .exec(&format!(r#"{tools}-topics.sh --bootstrap-server "$SERVERS" --describe --topic "$TOPIC""#))
         .await?;
     contains("the topic", &described, "PartitionCount: 3")?;
-    shop.does(&format!(
+    shop.exec(&format!(
         r#"echo one | {tools}-console-producer.sh --bootstrap-server "$SERVERS" --topic "$TOPIC""#
     ))
     .await?;
     shop.restart_server().await?;
     let message = shop
-        .does(&format!(
+        .exec(&format!(
             r#"{tools}-console-consumer.sh --bootstrap-server "$SERVERS" --topic "$TOPIC" --from-beginning \
                --max-messages 1 --timeout-ms 20000 2>/dev/null"#
         ))
@@ -116,7 +116,7 @@ pub(super) async fn kafka(space: &Space) -> Result<(), Error> {
 
 pub(super) async fn s3(space: &Space) -> Result<(), Error> {
     if setting("E2E_LOAD").is_some() && setting("E2E_MINIO").is_none() {
-        return Err(Skip("E2E_MINIO does not say where MinIO is, of which its image is made").into());
+        return Err(Skip("E2E_MINIO is not set: no MinIO for the image").into());
     }
     let outputs =
         [("ENDPOINT", "endpoint"), ("BUCKET", "bucket"), ("KEY", "access_key_id"), ("SECRET", "secret_key")];
@@ -124,9 +124,9 @@ pub(super) async fn s3(space: &Space) -> Result<(), Error> {
     let shop = Shop::open(space, image, "s3", &outputs).await?;
     let client =
         r#"export MC_CONFIG_DIR=/tmp/mc; mc -q alias set it "$ENDPOINT" "$KEY" "$SECRET" >/dev/null && "#;
-    shop.does(&format!(r#"{client} echo one | mc -q pipe "it/$BUCKET/visit""#)).await?;
+    shop.exec(&format!(r#"{client} echo one | mc -q pipe "it/$BUCKET/visit""#)).await?;
     shop.restart_server().await?;
-    let object = shop.does(&format!(r#"{client} mc -q cat "it/$BUCKET/visit""#)).await?;
+    let object = shop.exec(&format!(r#"{client} mc -q cat "it/$BUCKET/visit""#)).await?;
     same("the object after a restart", object.trim(), "one")?;
     let wrong = r#"MC_CONFIG_DIR=/tmp/wrong mc alias set it "$ENDPOINT" "$KEY" wrong-secret 2>&1 || true"#;
     contains("with a wrong key", &space.exec("shop", "app", wrong).await?, "does not match")?;

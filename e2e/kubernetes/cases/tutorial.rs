@@ -1,16 +1,22 @@
-//! The tutorial, from its own text: each command is run as it stands, and what the text shows must be printed.
+//! Tutorial from its page: runs each command with the image under test, and compares the output with the page.
 
 use std::fs;
 
 use orchestra_e2e::platform::{Error, access::Grant, clear, project};
 use regex_lite::Regex;
 
-use crate::{cluster::Person, space::Space};
+use crate::{
+    cluster::{self, Person},
+    space::Space,
+};
 
-/// The namespace that the text uses.
+/// Namespace of the tutorial.
 const NAMESPACE: &str = "tutorial";
 
-/// A command of the text.
+/// Image on the page, replaced by the one under test.
+const IMAGE: &str = "registry.example.org/orchestra:0.1.0";
+
+/// Command of the page.
 #[derive(Debug, PartialEq)]
 struct Step {
     as_platform: bool,
@@ -18,7 +24,7 @@ struct Step {
     shown: Vec<String>,
 }
 
-/// The commands of a page, with who runs them and what they show.
+/// Commands of a page, with their user and output.
 fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let (mut as_platform, mut inside) = (false, false);
@@ -39,13 +45,13 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// A line without what differs from run to run: how wide columns are, how old something is.
+/// Line with normalised column widths and ages.
 fn plain(line: &str, ages: &Regex) -> String {
     let words: Vec<_> = line.split_whitespace().filter(|word| !ages.is_match(word)).collect();
     words.join(" ")
 }
 
-/// Every line that is shown must be part of a line that is printed, in this order.
+/// Checks that every line of the page is part of an output line, in this order.
 fn check(step: &Step, printed: &str) -> Result<(), Error> {
     let ages = Regex::new(r"^\d+(ms|s|m|h|d)(\d+s)?$")?;
     let mut printed_lines = printed.lines().map(|line| plain(line, &ages));
@@ -64,13 +70,16 @@ fn check(step: &Step, printed: &str) -> Result<(), Error> {
 
 pub(super) async fn walk(space: &Space) -> Result<(), Error> {
     let page = fs::read_to_string(project().join("docs/getting-started.md"))?;
-    let steps = steps(&page);
+    if !page.contains(IMAGE) {
+        return Err(format!("the page does not install {IMAGE}").into());
+    }
+    let steps = steps(&page.replace(IMAGE, &cluster::image()));
     if steps.len() < 20 {
         return Err(format!("the page has {} commands only", steps.len()).into());
     }
     let cluster = &space.cluster;
     clear(&cluster.client, NAMESPACE).await?;
-    // The text changes the namespace of the context: that is done to a copy.
+    // The page changes the namespace of the context, so use a copy of the kubeconfig.
     let home = tempfile::TempDir::new()?;
     let copy = home.path().join("kubeconfig");
     fs::copy(&cluster.kubeconfig, &copy)?;

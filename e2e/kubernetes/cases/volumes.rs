@@ -1,8 +1,8 @@
-//! Volumes, from inside what runs.
+//! Volumes, observed inside containers.
 
 use orchestra_e2e::platform::Error;
 
-use super::fields::kept;
+use super::fields::secret_of;
 use crate::{
     document::workload,
     space::Space,
@@ -40,15 +40,15 @@ pub(super) async fn volumes(space: &Space) -> Result<(), Error> {
     }
     let before = space.pod("shop").await?["metadata"]["uid"].clone();
     space.kubectl("delete pod -l app=shop --wait=false").await?;
-    until("it is started anew", async || {
+    until("it is restarted", async || {
         let pod = space.pod("shop").await?;
-        holds("it is still the old one", pod["metadata"]["uid"] != before)?;
+        holds("the old pod still runs", pod["metadata"]["uid"] != before)?;
         space.exec("shop", "reader", "true").await.map(drop)
     })
     .await?;
     space.until_ready("shop").await?;
     same("what was written", space.exec("shop", "reader", "cat /same/file").await?.as_str(), "whole\n")?;
-    // A changed version finds it too.
+    // A new version sees the data too.
     let mut changed = document.clone();
     changed["spec"]["containers"]["writer"]["variables"] = serde_json::json!({"VERSION": "2"});
     space.run(&changed).await?;
@@ -58,7 +58,7 @@ pub(super) async fn volumes(space: &Space) -> Result<(), Error> {
         "2\nwhole\n",
     )?;
     space.delete("shop").await?;
-    until("the volume goes with the workload", async || {
+    until("the volume is deleted with the workload", async || {
         same("volumes left", space.list("v1", "persistentvolumeclaims").await?.len(), 0)
     })
     .await
@@ -79,9 +79,9 @@ pub(super) async fn secret(space: &Space) -> Result<(), Error> {
         "#,
     )?;
     space.run(&document).await?;
-    let (name, key) = kept(space, "shop", "keys", "password").await?;
+    let (name, key) = secret_of(space, "shop", "keys", "password").await?;
     let password = space.secret(&name, &key).await?;
     same("the file", space.exec("shop", "app", "cat /run/keys/password").await?, password)?;
     let refused = space.exec("shop", "app", "echo x > /run/keys/password || echo refused").await?;
-    holds("a secret can be overwritten by who reads it", refused.contains("refused"))
+    holds("a mounted secret is writable", refused.contains("refused"))
 }

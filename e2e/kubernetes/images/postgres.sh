@@ -22,7 +22,10 @@ if [ "${1:-postgres}" = postgres ] && [ ! -s "$PGDATA/PG_VERSION" ]; then
   [ "$database" = postgres ] || psql -h /tmp -U "$user" -d postgres -v ON_ERROR_STOP=1 -c "CREATE DATABASE \"$database\""
   for script in /docker-entrypoint-initdb.d/*; do
     case "$script" in
-      *.sh) . "$script" ;;
+      *.sh)
+        # shellcheck source=/dev/null
+        . "$script"
+        ;;
       *.sql) psql -h /tmp -U "$user" -d "$database" -v ON_ERROR_STOP=1 -f "$script" ;;
     esac
   done

@@ -1,8 +1,8 @@
-//! A provisioner as others may write one: queues, which are nothing but a token in a Secret.
+//! Example of an external provisioner: its queues are tokens in Secrets.
 //!
-//! It follows `docs/spec/lifecycle.md` and uses nothing but the API. It is small rather than fast: whatever changes, it
-//! looks at everything.
-#![allow(clippy::print_stderr, reason = "a command speaks to its user")]
+//! It follows `docs/spec/lifecycle.md` and uses only the API. It is simple rather than fast: every change reconciles
+//! everything.
+#![allow(clippy::print_stderr, reason = "command-line tool")]
 
 use std::{
     collections::{BTreeMap, hash_map::DefaultHasher},
@@ -32,15 +32,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// The type that it provides. The platform's document says `{type: queue, engine: external}`.
+/// Type that it provides. The orchestrator config has the entry `{type: queue, engine: external}`.
 const TYPE: &str = "queue";
-/// Keeps a claim until its queue is gone.
+/// Finalizer of claims until their queue is deleted.
 const FINALIZER: &str = "queue.example.org/provisioner";
-/// Under which name it writes.
+/// Field manager.
 const MANAGER: &str = "queue.example.org";
-/// The label that tells which claims share one queue, and which Secret belongs to it.
+/// Label of the claims that share a queue, and of its Secret.
 const INSTANCE: &str = "score.dev/instance";
-/// How soon it looks again, whether or not something has changed.
+/// Interval of reconciles without changes.
 const RESYNC: Duration = Duration::from_secs(5);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -49,19 +49,19 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 async fn main() -> Result<()> {
     let client = Client::try_default().await?;
     let changed = Arc::new(Notify::new());
-    tokio::spawn(follow(Api::<ResourceClaim>::all(client.clone()), changed.clone()));
-    tokio::spawn(follow(Api::<WorkloadPlan>::all(client.clone()), changed.clone()));
+    tokio::spawn(watch_changes(Api::<ResourceClaim>::all(client.clone()), changed.clone()));
+    tokio::spawn(watch_changes(Api::<WorkloadPlan>::all(client.clone()), changed.clone()));
     loop {
-        if let Err(error) = look(&client).await {
-            eprintln!("{error}; it is tried again");
+        if let Err(error) = reconcile_all(&client).await {
+            eprintln!("{error}; retrying");
         }
-        // Running out of time is the other reason to look.
+        // A timeout triggers a reconcile too.
         let _ = timeout(RESYNC, changed.notified()).await;
     }
 }
 
-/// Tells of every change of a kind.
-async fn follow<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 'static>(
+/// Notifies of every change of a kind.
+async fn watch_changes<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 'static>(
     api: Api<K>,
     changed: Arc<Notify>,
 ) {
@@ -76,7 +76,7 @@ async fn follow<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 'static>(
     }
 }
 
-async fn look(client: &Client) -> Result<()> {
+async fn reconcile_all(client: &Client) -> Result<()> {
     let claims = Api::<ResourceClaim>::all(client.clone()).list(&ListParams::default()).await?;
     let plans = Api::<WorkloadPlan>::all(client.clone()).list(&ListParams::default()).await?.items;
     let mut instances: BTreeMap<(String, String), Vec<ResourceClaim>> = BTreeMap::new();
@@ -86,19 +86,19 @@ async fn look(client: &Client) -> Result<()> {
     }
     for ((namespace, id), claims) in instances {
         let queue = Queue { client, namespace, id };
-        if let Err(error) = queue.settle(&claims, &plans).await {
-            eprintln!("queue {}: {error}; it is tried again", queue.id);
+        if let Err(error) = queue.reconcile(&claims, &plans).await {
+            eprintln!("queue {}: {error}; retrying", queue.id);
         }
     }
     Ok(())
 }
 
-/// Claims that an engine of the orchestrator has taken charge of are its own, whatever their type.
+/// True unless a built-in engine manages the claim.
 fn is_mine(claim: &ResourceClaim) -> bool {
     claim.spec.type_ == TYPE && !claim.finalizers().iter().any(|holder| holder == "score.dev/provisioner")
 }
 
-/// Whether something that runs may be using a claim: its plan names it, or has not yet replaced one that did.
+/// True if a running Workload may use the claim: its plan refers to it, or has not yet replaced one that did.
 fn is_used(claim: &ResourceClaim, plans: &[WorkloadPlan]) -> bool {
     let plan = plans.iter().find(|plan| {
         plan.namespace() == claim.namespace() && plan.spec.workload_ref == claim.spec.workload_ref
@@ -111,7 +111,7 @@ fn is_used(claim: &ResourceClaim, plans: &[WorkloadPlan]) -> bool {
     })
 }
 
-/// One queue, which several claims may share.
+/// Queue, which several claims may share.
 struct Queue<'a> {
     client: &'a Client,
     namespace: String,
@@ -119,20 +119,20 @@ struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    async fn settle(&self, claims: &[ResourceClaim], plans: &[WorkloadPlan]) -> Result<()> {
+    async fn reconcile(&self, claims: &[ResourceClaim], plans: &[WorkloadPlan]) -> Result<()> {
         let (dying, mut living): (Vec<_>, Vec<_>) =
             claims.iter().partition(|claim| claim.metadata.deletion_timestamp.is_some());
         let held = dying.into_iter().filter(|claim| claim.finalizers().iter().any(|held| held == FINALIZER));
         let (used, free): (Vec<_>, Vec<_>) = held.partition(|claim| is_used(claim, plans));
         if living.is_empty() && used.is_empty() {
-            // The last to leave takes it down, as the most careful wishes.
+            // The last claim deletes the queue, with the most conservative policy.
             let policy = free.iter().map(|claim| claim.spec.deprovision_policy).max();
             if policy == Some(DeprovisionPolicy::Delete) {
                 self.remove_token().await?;
             }
         }
         for claim in free {
-            self.hold(claim, &[]).await?;
+            self.set_finalizers(claim, &[]).await?;
         }
         living.sort_by_key(|claim| (claim.creation_timestamp(), claim.name_any()));
         let Some(holder) = living.first() else { return Ok(()) };
@@ -140,23 +140,23 @@ impl Queue<'_> {
             if claim.spec.params.is_some() && claim.spec.params != holder.spec.params {
                 let message =
                     format!("`{}` shares this queue with other parameters.", holder.spec.workload_ref.name);
-                self.say(claim, failed(claim, &message)).await?;
+                self.update_status(claim, failed(claim, &message)).await?;
                 continue;
             }
-            // First the hold, then the thing: what is made is never forgotten.
-            self.hold(claim, &[FINALIZER]).await?;
+            // Add the finalizer before creating the queue, so that it cannot leak.
+            self.set_finalizers(claim, &[FINALIZER]).await?;
             let status = self.provide(claim, holder).await?;
-            self.say(claim, status).await?;
+            self.update_status(claim, status).await?;
         }
         Ok(())
     }
 
     async fn provide(&self, claim: &ResourceClaim, holder: &ResourceClaim) -> Result<Json> {
-        let secret = self.keep_token().await?;
+        let secret = self.ensure_token().await?;
         if secret.labels().get(INSTANCE) != Some(&self.id) {
             return Ok(failed(
                 claim,
-                "A Secret of another stands in the way: the platform team has to remove it.",
+                "A Secret of this name already exists and is not managed by this provisioner; delete it.",
             ));
         }
         let shards = holder.spec.params.as_ref().and_then(|params| params.get("shards")).cloned();
@@ -165,7 +165,7 @@ impl Queue<'_> {
             "shards": {"value": shards.unwrap_or(json!(1))},
             "token": {"secretKeyRef": {"name": secret.name_any(), "key": "token"}},
         });
-        // The version of the Secret changes with the token, and says nothing about it.
+        // The version of the Secret changes with the token, and does not reveal it.
         let mut revision = DefaultHasher::new();
         (outputs.to_string(), secret.resource_version()).hash(&mut revision);
         Ok(json!({
@@ -176,8 +176,8 @@ impl Queue<'_> {
         }))
     }
 
-    /// Makes the token once; it stays for as long as the queue.
-    async fn keep_token(&self) -> Result<Secret> {
+    /// Creates the token once; it lives as long as the queue.
+    async fn ensure_token(&self) -> Result<Secret> {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
         if let Some(known) = secrets.get_opt(&self.name()).await? {
             return Ok(known);
@@ -207,8 +207,8 @@ impl Queue<'_> {
         format!("queue-{}", self.id)
     }
 
-    /// Sets the finalizers that are ours on a claim: others keep theirs.
-    async fn hold(&self, claim: &ResourceClaim, finalizers: &[&str]) -> Result<()> {
+    /// Sets our finalizers on a claim; those of other managers stay.
+    async fn set_finalizers(&self, claim: &ResourceClaim, finalizers: &[&str]) -> Result<()> {
         if claim.finalizers().iter().any(|held| held == FINALIZER) != finalizers.is_empty() {
             return Ok(());
         }
@@ -217,8 +217,8 @@ impl Queue<'_> {
         Ok(())
     }
 
-    /// Writes the whole status, and only if it says something new.
-    async fn say(&self, claim: &ResourceClaim, status: Json) -> Result<()> {
+    /// Applies the whole status if it has changed.
+    async fn update_status(&self, claim: &ResourceClaim, status: Json) -> Result<()> {
         let new: ResourceClaimStatus = serde_json::from_value(status.clone())?;
         if claim.status.as_ref() != Some(&new) {
             let body = addressed(claim, json!({}), Some(status));
@@ -232,7 +232,7 @@ impl Queue<'_> {
     }
 }
 
-/// A claim that cannot be provided as it is asked for. What it gave before stays known: whatever uses it runs on.
+/// Status of a claim that cannot be provided as requested. Earlier outputs stay, so that running Workloads are not affected.
 fn failed(claim: &ResourceClaim, message: &str) -> Json {
     let mut status = json!(claim.status.clone().unwrap_or_default());
     status["phase"] = json!("Failed");
@@ -243,7 +243,7 @@ fn failed(claim: &ResourceClaim, message: &str) -> Json {
     status
 }
 
-/// A part of a claim, addressed by uid: another claim of the same name is not meant.
+/// Apply patch of a claim with its UID as precondition: a later claim of the same name is not meant.
 fn addressed(claim: &ResourceClaim, mut metadata: Json, status: Option<Json>) -> Json {
     metadata["name"] = json!(claim.name_any());
     metadata["uid"] = json!(claim.uid());

@@ -1,8 +1,8 @@
-//! A runtime as others may write one: it "runs" a workload by writing its environment into a file.
+//! Example of an external runtime: it "runs" a workload by writing its environment into a file.
 //!
-//! It follows `docs/spec/lifecycle.md` and uses nothing but the API. It is small rather than fast: whatever changes, it
-//! looks at everything.
-#![allow(clippy::print_stderr, reason = "a command speaks to its user")]
+//! It follows `docs/spec/lifecycle.md` and uses only the API. It is simple rather than fast: every change reconciles
+//! everything.
+#![allow(clippy::print_stderr, reason = "command-line tool")]
 
 use std::{
     fs, io::ErrorKind, os::unix::fs::OpenOptionsExt, path::PathBuf, pin::pin, sync::Arc, time::Duration,
@@ -27,13 +27,13 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// The class of the plans that it runs.
+/// Runtime class.
 const CLASS: &str = "example";
-/// Keeps a plan until what runs is stopped.
+/// Finalizer of plans until their workload is stopped.
 const FINALIZER: &str = "example.org/runtime";
-/// Under which name it writes.
+/// Field manager.
 const MANAGER: &str = "example.org";
-/// How soon it looks again, whether or not something has changed.
+/// Interval of reconciles without changes.
 const RESYNC: Duration = Duration::from_secs(5);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -41,7 +41,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 #[derive(Parser)]
 #[command(about)]
 struct Arguments {
-    /// Where the files are written.
+    /// Folder of the files
     #[arg(long)]
     folder: PathBuf,
 }
@@ -51,20 +51,20 @@ async fn main() -> Result<()> {
     let Arguments { folder } = Arguments::parse();
     let client = Client::try_default().await?;
     let changed = Arc::new(Notify::new());
-    tokio::spawn(follow(Api::<WorkloadPlan>::all(client.clone()), changed.clone()));
-    tokio::spawn(follow(Api::<WorkloadExposure>::all(client.clone()), changed.clone()));
+    tokio::spawn(watch_changes(Api::<WorkloadPlan>::all(client.clone()), changed.clone()));
+    tokio::spawn(watch_changes(Api::<WorkloadExposure>::all(client.clone()), changed.clone()));
     let runtime = Runtime { client, folder };
     loop {
-        if let Err(error) = runtime.look().await {
-            eprintln!("{error}; it is tried again");
+        if let Err(error) = runtime.reconcile_all().await {
+            eprintln!("{error}; retrying");
         }
-        // Running out of time is the other reason to look.
+        // A timeout triggers a reconcile too.
         let _ = timeout(RESYNC, changed.notified()).await;
     }
 }
 
-/// Tells of every change of a kind.
-async fn follow<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 'static>(
+/// Notifies of every change of a kind.
+async fn watch_changes<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 'static>(
     api: Api<K>,
     changed: Arc<Notify>,
 ) {
@@ -85,18 +85,18 @@ struct Runtime {
 }
 
 impl Runtime {
-    async fn look(&self) -> Result<()> {
+    async fn reconcile_all(&self) -> Result<()> {
         let plans = Api::<WorkloadPlan>::all(self.client.clone()).list(&ListParams::default()).await?;
         for plan in &plans.items {
-            if let Err(error) = self.settle(plan).await {
-                eprintln!("plan {}: {error}; it is tried again", plan.name_any());
+            if let Err(error) = self.reconcile(plan).await {
+                eprintln!("plan {}: {error}; retrying", plan.name_any());
             }
         }
         Ok(())
     }
 
-    /// One plan: it is run here, was run here, or is no concern of ours.
-    async fn settle(&self, plan: &WorkloadPlan) -> Result<()> {
+    /// Reconciles a plan that is placed here, or was before.
+    async fn reconcile(&self, plan: &WorkloadPlan) -> Result<()> {
         let held = plan.finalizers().iter().any(|holder| holder == FINALIZER);
         let wanted = plan.spec.placement();
         let made_at = made_at(plan);
@@ -104,13 +104,13 @@ impl Runtime {
         let stays = wanted.runtime_class == CLASS && plan.metadata.deletion_timestamp.is_none();
         if made_here && !(stays && made_at == Some(&wanted)) {
             self.stop(plan).await?;
-            return if stays { Ok(()) } else { self.hold(plan, &[]).await };
+            return if stays { Ok(()) } else { self.set_finalizers(plan, &[]).await };
         }
         if !stays {
-            return if held { self.hold(plan, &[]).await } else { Ok(()) };
+            return if held { self.set_finalizers(plan, &[]).await } else { Ok(()) };
         }
         if made_at.is_some() && !made_here {
-            // What another runtime made has to go first; it empties the inventory when it is done.
+            // The previous runtime deletes its objects first, and then empties the inventory.
             return Ok(());
         }
         self.run(plan, &wanted).await
@@ -118,13 +118,13 @@ impl Runtime {
 
     async fn run(&self, plan: &WorkloadPlan, here: &Placement) -> Result<()> {
         if plan.spec.kind == Kind::Job {
-            // Refused before anything happens, and without touching what an earlier revision left running.
+            // Reject before any effect; an earlier revision keeps running.
             let message = "This place runs services only: choose another profile.";
-            let said = said(plan, "Failed", "RuntimeSelecting", message, here, &inventory_of(plan));
-            return self.say(plan, said).await;
+            let status = status_of(plan, "Failed", "RuntimeSelecting", message, here, &inventory_of(plan));
+            return self.update_status(plan, status).await;
         }
-        // First the hold, then the inventory, then the things: what is made is never forgotten.
-        self.hold(plan, &[FINALIZER]).await?;
+        // Finalizer, then inventory, then files, so that nothing can leak.
+        self.set_finalizers(plan, &[FINALIZER]).await?;
         let file = self.folder.join(format!(
             "{}.{}.{}",
             here.backend_id,
@@ -138,12 +138,15 @@ impl Runtime {
             == Some(&plan.spec.revision);
         if !is_noted || !runs {
             let message = "This version is being started.";
-            self.say(plan, said(plan, "Provisioning", "RuntimeProvisioning", message, here, &inventory))
-                .await?;
+            self.update_status(
+                plan,
+                status_of(plan, "Provisioning", "RuntimeProvisioning", message, here, &inventory),
+            )
+            .await?;
         }
         let environment = self.compose(plan).await?;
         write_private(&file, &environment)?;
-        // Who sees that it is ready, also sees where.
+        // Publish the address before the phase is Ready.
         let url = format!(
             "http://{}.{}.{}.example.org",
             plan.name_any(),
@@ -153,10 +156,10 @@ impl Runtime {
         let exposures =
             plan.spec.exposures.iter().map(|exposure| json!({"url": url, "priority": exposure.priority}));
         self.publish(plan, &exposures.collect::<Json>()).await?;
-        self.say(plan, said(plan, "Ready", "Succeeded", "It runs.", here, &inventory)).await
+        self.update_status(plan, status_of(plan, "Ready", "Succeeded", "Running.", here, &inventory)).await
     }
 
-    /// Takes down what was written down, and says so.
+    /// Deletes everything in the inventory, and empties it.
     async fn stop(&self, plan: &WorkloadPlan) -> Result<()> {
         for item in inventory_of(plan) {
             match fs::remove_file(&item.name) {
@@ -164,11 +167,11 @@ impl Runtime {
                 _ => {}
             }
         }
-        // The empty list must be written out: what is left away, another manager of the field may keep.
-        self.say(plan, json!({"inventory": []})).await
+        // Apply the empty list explicitly: another manager may own an omitted field.
+        self.update_status(plan, json!({"inventory": []})).await
     }
 
-    /// The variables of all containers, put together with their secrets at the last moment.
+    /// Variables of all containers, with resolved secrets.
     async fn compose(&self, plan: &WorkloadPlan) -> Result<String> {
         let secrets: Api<Secret> =
             Api::namespaced(self.client.clone(), &plan.namespace().unwrap_or_default());
@@ -193,7 +196,7 @@ impl Runtime {
         Ok(lines)
     }
 
-    /// Publishes addresses on the exposure of the very same Workload, while it is this runtime's.
+    /// Publishes addresses on the exposure of the same Workload, while it belongs to this runtime.
     async fn publish(&self, plan: &WorkloadPlan, exposures: &Json) -> Result<()> {
         let api: Api<WorkloadExposure> =
             Api::namespaced(self.client.clone(), &plan.namespace().unwrap_or_default());
@@ -215,8 +218,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Sets the finalizers that are ours on a plan: others keep theirs.
-    async fn hold(&self, plan: &WorkloadPlan, finalizers: &[&str]) -> Result<()> {
+    /// Sets our finalizers on a plan; those of other managers stay.
+    async fn set_finalizers(&self, plan: &WorkloadPlan, finalizers: &[&str]) -> Result<()> {
         if plan.finalizers().iter().any(|held| held == FINALIZER) != finalizers.is_empty() {
             return Ok(());
         }
@@ -226,8 +229,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Writes the whole status, and only if it says something new.
-    async fn say(&self, plan: &WorkloadPlan, status: Json) -> Result<()> {
+    /// Applies the whole status if it has changed.
+    async fn update_status(&self, plan: &WorkloadPlan, status: Json) -> Result<()> {
         let new: WorkloadPlanStatus = serde_json::from_value(status.clone())?;
         let known = self.plans(plan).get_opt(&plan.name_any()).await?.and_then(|known| known.status);
         if known.as_ref() != Some(&new) {
@@ -252,7 +255,7 @@ fn inventory_of(plan: &WorkloadPlan) -> Vec<InventoryItem> {
     plan.status.as_ref().map(|status| status.inventory.clone()).unwrap_or_default()
 }
 
-fn said(
+fn status_of(
     plan: &WorkloadPlan,
     phase: &str,
     reason: &str,

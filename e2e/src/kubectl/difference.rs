@@ -1,10 +1,11 @@
-//! Shows where a recording is not like another.
+//! Differences between two recordings.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use super::recording::{Recording, Run};
+use crate::parity::wording;
 
-/// A command that two servers answer differently.
+/// Command with different results on two servers.
 #[derive(Debug)]
 pub struct Difference {
     topic: String,
@@ -12,18 +13,48 @@ pub struct Difference {
     got: Option<Run>,
 }
 
-/// The commands of a topic whose results differ.
+/// Commands of a topic with different results.
 pub fn compare(topic: &str, expected: &Recording, got: &Recording) -> Vec<Difference> {
     let commands = expected.runs.len().max(got.runs.len());
     (0..commands)
         .map(|at| (expected.runs.get(at), got.runs.get(at)))
-        .filter(|(expected, got)| expected != got)
+        .filter(|(expected, got)| expected.map(comparable) != got.map(comparable))
         .map(|(expected, got)| Difference {
             topic: topic.to_owned(),
             expected: expected.cloned(),
             got: got.cloned(),
         })
         .collect()
+}
+
+/// Run without wording that no client matches on: errors are compared by reason, and by field and kind of each cause.
+fn comparable(run: &Run) -> Run {
+    let output = run.output.lines().flat_map(|line| [meaning(line), Cow::Borrowed("\n")]).collect();
+    Run { output, ..run.clone() }
+}
+
+fn meaning(line: &str) -> Cow<'_, str> {
+    const KINDS: &[&str] = &[
+        ": Invalid value",
+        ": Required value",
+        ": Unsupported value",
+        ": Duplicate value",
+        ": Forbidden",
+        ": Too long",
+        ": Too many",
+        ": Internal error",
+    ];
+    if wording::is_matched(line) {
+        return Cow::Borrowed(line);
+    }
+    let end = if line.starts_with("Error from server (") {
+        line.find("): ")
+    } else if line.starts_with("* ") || line.starts_with("The ") {
+        KINDS.iter().filter_map(|kind| Some(line.find(kind)? + kind.len())).min()
+    } else {
+        None
+    };
+    Cow::Borrowed(&line[..end.unwrap_or(line.len())])
 }
 
 impl fmt::Display for Difference {
@@ -38,7 +69,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The lines of both texts: common ones (` `), those of the first only (`-`), of the second (`+`).
+/// Diff of two texts: common lines (` `), lines of the first only (`-`), of the second only (`+`).
 fn lines<'a>(first: &'a str, second: &'a str) -> Vec<(char, &'a str)> {
     let (first, second): (Vec<_>, Vec<_>) = (first.lines().collect(), second.lines().collect());
     // common[i][j] is the length of the longest common sequence of first[i..] and second[j..].
@@ -76,6 +107,21 @@ mod tests {
     fn common_lines_are_shown_once() {
         let marked = lines("a\nb\nc\n", "a\nx\nc\nd\n");
         assert_eq!(marked, [(' ', "a"), ('-', "b"), ('+', "x"), (' ', "c"), ('+', "d")]);
+    }
+
+    #[test]
+    fn errors_are_compared_by_reason_field_and_kind() {
+        let recording = |output: &str| Recording {
+            runs: vec![Run { command: "kubectl create".to_owned(), exit: 1, output: output.to_owned() }],
+        };
+        let differs =
+            |first: &str, second: &str| !compare("create", &recording(first), &recording(second)).is_empty();
+        assert!(!differs("Error from server (BadRequest): a\n", "Error from server (BadRequest): b\n"));
+        assert!(differs("Error from server (BadRequest): a\n", "Error from server (Invalid): a\n"));
+        assert!(!differs("* spec.a: Invalid value: 1: no\n", "* spec.a: Invalid value: 1.0: not so\n"));
+        assert!(differs("* spec.a: Invalid value: 1: no\n", "* spec.b: Invalid value: 1: no\n"));
+        assert!(differs("configmap/a created\n", "configmap/b created\n"));
+        assert!(differs("Error from server (NotFound): a not found\n", "Error from server (NotFound): a\n"));
     }
 
     #[test]

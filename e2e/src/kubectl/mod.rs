@@ -1,9 +1,8 @@
-//! Does kubectl print the same with the embedded API server as with a real one?
+//! Comparison of kubectl's output on the embedded API server and on a real one.
 //!
-//! A [`Script`] is a list of shell commands. [`Session`] runs them one after another against a
-//! server, [`normalise`] takes out what differs from run to run (uids, times, versions), and what
-//! is left is a [`Recording`]. Recordings of a real server are committed; [`difference`] shows
-//! where another server's recording is not like them.
+//! A [`Script`] is a list of shell commands. A [`Session`] runs them against a server, [`normalise`] removes values that
+//! differ between runs (UIDs, times, versions), and the result is a [`Recording`]. Recordings of a real server are
+//! committed; [`difference`] compares those of other servers with them.
 
 pub mod difference;
 pub mod normalise;
@@ -20,25 +19,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder with scripts and recordings.
+/// Folder of scripts and recordings.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kubectl")
 }
 
-/// Why scripts cannot be played.
+/// Error of a script.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or a folder cannot be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
-    /// A line of a script or of a recording that belongs to no command.
+    /// Line of a script or recording outside of a command.
     #[error("{0}:{1}: a command starts with `$ `")]
     NoCommand(PathBuf, usize),
     /// A program cannot be started.
     #[error("cannot run {0}: {1}")]
     Start(String, io::Error),
-    /// The preparation of a script, or the removal of what it made, fails.
-    #[error("`kubectl {0}` fails: {1}")]
+    /// Setup or cleanup of a script failed.
+    #[error("`kubectl {0}` failed: {1}")]
     Kubectl(String, String),
 }
 

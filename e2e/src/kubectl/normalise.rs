@@ -1,12 +1,12 @@
-//! Takes out of kubectl's output what is another in every run.
+//! Removal of values that differ between runs from kubectl's output.
 
 use std::path::Path;
 
 use regex_lite::{Error, Regex};
 
-/// Patterns and what stands for their matches.
+/// Patterns and their replacements.
 ///
-/// Widths of columns follow the longest cell, so an age swallows the blanks behind it.
+/// Column widths depend on the longest cell, so an age includes the spaces after it.
 const RULES: &[(&str, &str)] = &[
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000)", "<time>"),
@@ -22,7 +22,7 @@ const RULES: &[(&str, &str)] = &[
     (r"<age> {2,}", "<age>  "),
 ];
 
-/// The rules, ready to use.
+/// Compiled rules.
 pub struct Normaliser {
     rules: Vec<(Regex, &'static str)>,
 }
@@ -34,7 +34,7 @@ impl Normaliser {
         Ok(Self { rules: RULES.iter().map(compile).collect::<Result<_, Error>>()? })
     }
 
-    /// What a command printed while it worked in a folder, without what is particular to the run.
+    /// Normalised output of a command that ran in a folder.
     pub fn normalise(&self, output: &str, folder: &Path) -> String {
         let mut text = output.replace(&*folder.to_string_lossy(), "<folder>");
         for (rule, stand_in) in &self.rules {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_times_and_versions_are_taken_out() {
+    fn uids_times_and_versions_are_replaced() {
         let output = r#"uid: 0a2b1f4e-3e0c-4a5b-8d7e-112233445566
 creationTimestamp: "2026-01-02T03:04:05Z"
 "resourceVersion": "123","#;
@@ -62,7 +62,7 @@ creationTimestamp: "2026-01-02T03:04:05Z"
     }
 
     #[test]
-    fn ages_do_not_move_the_columns_behind_them() {
+    fn ages_do_not_shift_the_columns_after_them() {
         assert_eq!(normalised("earl   5s    1"), normalised("earl   12s   1"));
         assert_eq!(normalised("earl   1m2s"), "earl   <age>");
     }

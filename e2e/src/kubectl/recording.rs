@@ -1,24 +1,24 @@
-//! What a server made kubectl print, in a form that is committed and compared.
+//! Recording of kubectl's output on a server.
 
 use std::{fmt, fs, path::Path};
 
 use super::Error;
 
-/// The commands of a script with their normalised output.
+/// Commands of a script with their normalised output.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// One entry per command, in order.
     pub runs: Vec<Run>,
 }
 
-/// One command and what came of it.
+/// Command and its result.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// The shell command.
+    /// Shell command.
     pub command: String,
-    /// Its exit code.
+    /// Exit code.
     pub exit: i32,
-    /// What it printed to both of its outputs, in whole lines.
+    /// Stdout and stderr, in whole lines.
     pub output: String,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Run {
     }
 }
 
-/// A line behind its mark, without a blank at the end of an empty one.
+/// Line with its mark, without a trailing space if it is empty.
 fn marked(formatter: &mut fmt::Formatter<'_>, mark: char, line: &str) -> fmt::Result {
     let blank = if line.is_empty() { "" } else { " " };
     writeln!(formatter, "{mark}{blank}{line}")
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_recording_reads_as_it_was_written() {
+    fn recordings_round_trip() {
         let run = Run {
             command: "kubectl create -f - <<END\nkind: Teapot\n\nEND".to_owned(),
             exit: 1,

@@ -1,7 +1,7 @@
-//! The script format: shell commands, as a terminal shows them.
+//! Script format: shell commands as in a terminal.
 //!
 //! ```text
-//! # Comments and empty lines mean nothing.
+//! # Comments and empty lines are ignored.
 //! $ kubectl get teapots
 //! $ kubectl create -f - <<END
 //! > kind: Teapot
@@ -9,18 +9,18 @@
 //! ```
 //!
 //! Commands may use the manifests and helpers (`*.yaml`, `*.sh`) beside the scripts; the
-//! [session](super::session) says what else they find.
+//! [session](super::session) describes their environment.
 
 use std::{fs, path::Path};
 
 use super::Error;
 
-/// One topic: commands that depend on no other script.
+/// Independent script of one topic.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// The file's name without its ending; names the recording, the namespace and the API group.
+    /// File name without extension; also the name of the recording, namespace and API group.
     pub topic: String,
-    /// The commands, in order; one with continuation lines holds line breaks.
+    /// Commands in order; continuation lines are joined by line breaks.
     pub commands: Vec<String>,
 }
 

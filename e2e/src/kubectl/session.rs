@@ -1,4 +1,4 @@
-//! Runs the commands of one script against one server.
+//! Session of one script on one server.
 
 use std::{
     env, fs,
@@ -11,16 +11,15 @@ use tempfile::TempDir;
 
 use super::{Error, Recording, Script, normalise::Normaliser, recording::Run};
 
-/// Ends a command that hangs.
-const SECONDS_PER_COMMAND: &str = "60";
-/// The label of everything cluster-wide that a script makes; its value is the topic.
+/// Timeout of a command, in seconds.
+const COMMAND_TIMEOUT_SECONDS: &str = "60";
+/// Label of cluster-scoped objects of a script; its value is the topic.
 const LABEL: &str = "kubectl-parity";
 
-/// A home for a script: an empty discovery cache, its manifests, its namespace.
+/// Environment of a script: an empty discovery cache, its manifests and its namespace.
 ///
-/// A script finds its topic in the variable `topic` (`$topic` in manifests), works in the
-/// namespace `kubectl-$topic`, uses the API group `$topic.example.org`, and labels what it makes
-/// outside of its namespace with `kubectl-parity: $topic`.
+/// The variable `topic` (`$topic` in manifests) has the topic. The script uses the namespace `kubectl-$topic` and the API
+/// group `$topic.example.org`, and labels its cluster-scoped objects with `kubectl-parity: $topic`.
 pub struct Session<'a> {
     script: &'a Script,
     home: TempDir,
@@ -28,7 +27,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Prepares the home and the namespace of a script.
+    /// Creates the home folder and the namespace of a script.
     pub fn start(
         script: &'a Script,
         manifests: &Path,
@@ -48,7 +47,7 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Runs the script's commands and removes what they made.
+    /// Runs the commands of the script and cleans up.
     pub fn play(self, normaliser: &Normaliser) -> Result<Recording, Error> {
         let mut recording = Recording::default();
         for command in &self.script.commands {
@@ -78,7 +77,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Copies the server's address and credentials, with the script's namespace as the default.
+    /// Copies the kubeconfig, with the namespace of the script as default.
     fn write_kubeconfig(&self, program: &Path, kubeconfig: Option<&Path>) -> Result<(), Error> {
         let mut view = Command::new(program);
         view.args(["config", "view", "--raw", "--flatten", "--minify"]);
@@ -87,8 +86,8 @@ impl<'a> Session<'a> {
         }
         let view = view.output().map_err(|error| Error::Start(program.display().to_string(), error))?;
         if !view.status.success() {
-            let said = String::from_utf8_lossy(&view.stderr).into_owned();
-            return Err(Error::Kubectl("config view".to_owned(), said));
+            let stderr = String::from_utf8_lossy(&view.stderr).into_owned();
+            return Err(Error::Kubectl("config view".to_owned(), stderr));
         }
         let copy = self.home.path().join("kubeconfig");
         fs::write(&copy, view.stdout).map_err(Error::file(&copy))?;
@@ -105,17 +104,17 @@ impl<'a> Session<'a> {
         let command = arguments.join(" ");
         match self.run(&format!("kubectl {command}"))? {
             (0, _) => Ok(()),
-            (_, said) => Err(Error::Kubectl(command, said)),
+            (_, output) => Err(Error::Kubectl(command, output)),
         }
     }
 
-    /// Runs a shell command; both of its outputs arrive in the order in which they were written.
+    /// Runs a shell command; stdout and stderr are interleaved in order.
     fn run(&self, command: &str) -> Result<(i32, String), Error> {
         let start = |error| Error::Start("timeout".to_owned(), error);
         let (mut reader, writer) = io::pipe().map_err(start)?;
         let mut process = Command::new("timeout");
         process
-            .args([SECONDS_PER_COMMAND, "sh", "-c", command])
+            .args([COMMAND_TIMEOUT_SECONDS, "sh", "-c", command])
             .current_dir(self.home.path())
             .env_clear()
             .env("PATH", &self.path)
@@ -128,7 +127,7 @@ impl<'a> Session<'a> {
             .stdout(writer.try_clone().map_err(start)?)
             .stderr(writer);
         let mut child = process.spawn().map_err(start)?;
-        // The writing end closes with the process only if this one does not hold it too.
+        // Close our copy of the write end, so that reading ends with the process.
         drop(process);
         let mut output = Vec::new();
         reader.read_to_end(&mut output).map_err(start)?;
@@ -137,7 +136,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The program's own place, since a script's commands find it by a link.
+/// Absolute path of the program, which the session links to.
 fn find(program: &Path) -> Result<PathBuf, Error> {
     let folders = env::var_os("PATH").unwrap_or_default();
     let found = if program.components().count() > 1 {

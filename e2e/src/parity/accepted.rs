@@ -1,4 +1,4 @@
-//! The differences that are accepted, each with its reason.
+//! Accepted differences, each with its reason.
 
 use std::{fs, io, path::Path};
 
@@ -14,7 +14,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Reads the file; empty lines and lines that start with `#` say nothing.
+    /// Reads the file; empty lines and lines that start with `#` are ignored.
     pub fn read(path: &Path) -> io::Result<Vec<Self>> {
         let text = fs::read_to_string(path)?;
         text.lines()
@@ -38,7 +38,7 @@ impl Accepted {
     }
 }
 
-/// The differences that nobody accepted, and the lines that accept nothing any more.
+/// Differences that are not accepted, and lines of the file that match no difference.
 pub fn judge(differences: Vec<Difference>, accepted: &[Accepted]) -> (Vec<Difference>, Vec<String>) {
     let stale = accepted
         .iter()

@@ -1,4 +1,4 @@
-//! Leaves a shared server as it was: removes the namespaces and definitions of a script.
+//! Deletion of the namespaces and CRDs of a script on a shared server.
 
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,17 @@ use super::{Script, Target, target::TargetError};
 
 const NAMESPACES: &str = "/api/v1/namespaces";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const PATIENCE: Duration = Duration::from_mins(2);
+const CLEANUP_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Deletes what belongs to the script and waits until it is gone.
+/// Deletes the objects of the script, and waits for the deletion.
 pub async fn clean(script: &Script, target: &Target) -> Result<(), TargetError> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + CLEANUP_TIMEOUT;
     loop {
         let mut left = Vec::new();
         for definition in items(target, DEFINITIONS).await? {
             let group = definition["spec"]["group"].as_str().unwrap_or_default();
             if group == script.group() || group.ends_with(&format!(".{}", script.group())) {
-                release(target, &definition).await?;
+                remove_finalizers(target, &definition).await?;
                 left.push(format!("{DEFINITIONS}/{}", name(&definition)));
             }
         }
@@ -39,14 +39,14 @@ pub async fn clean(script: &Script, target: &Target) -> Result<(), TargetError> 
             call(target, "DELETE", path, "").await?;
         }
         if Instant::now() > deadline {
-            return Err(format!("still there: {left:?}").into());
+            return Err(format!("not deleted: {left:?}").into());
         }
         time::sleep(Duration::from_millis(200)).await;
     }
 }
 
-/// Takes the finalizers off all resources of a definition; nobody else would.
-async fn release(target: &Target, definition: &Value) -> Result<(), TargetError> {
+/// Removes the finalizers of all objects of a CRD, which have no controller.
+async fn remove_finalizers(target: &Target, definition: &Value) -> Result<(), TargetError> {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let Some(version) =

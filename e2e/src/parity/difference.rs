@@ -1,23 +1,32 @@
-//! Compares two recordings place by place.
+//! Comparison of two recordings.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::Recording;
+use super::{Recording, wording};
 
-/// One place where two servers answer differently.
+/// Strictness of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parity {
+    /// Codes, reasons, causes, field paths and objects, and the texts that clients match on.
+    Semantic,
+    /// Everything: a recording and the server that it was made on.
+    Verbatim,
+}
+
+/// Difference between the responses of two servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// The script's topic.
+    /// Topic of the script.
     pub topic: String,
-    /// The step's name, or nothing for the order of versions.
+    /// Name of the step; empty for the order of versions.
     pub step: String,
-    /// The place in the answer, as a JSON pointer.
+    /// JSON pointer into the response.
     pub place: String,
-    /// What is recorded; nothing if the place is absent.
+    /// Recorded value, if present.
     pub expected: Option<Value>,
-    /// What the played server has there.
+    /// Value of the played server, if present.
     pub got: Option<Value>,
 }
 
@@ -31,14 +40,22 @@ impl fmt::Display for Difference {
     }
 }
 
-/// All differences between what was recorded and what was played.
-pub fn compare(topic: &str, expected: &Recording, got: &Recording) -> serde_json::Result<Vec<Difference>> {
+/// Differences between a recorded and a played script.
+pub fn compare(
+    topic: &str,
+    expected: &Recording,
+    got: &Recording,
+    parity: Parity,
+) -> serde_json::Result<Vec<Difference>> {
     let mut differences = Vec::new();
     let count = expected.steps.len().max(got.steps.len());
     for index in 0..count {
         let (old, new) = (expected.steps.get(index), got.steps.get(index));
         let step = old.or(new).map(|answer| answer.step.clone()).unwrap_or_default();
-        let (old, new) = (serde_json::to_value(old)?, serde_json::to_value(new)?);
+        let (mut old, mut new) = (serde_json::to_value(old)?, serde_json::to_value(new)?);
+        if parity == Parity::Semantic {
+            wording::strip(&mut old, &mut new);
+        }
         let mut found = Finder { topic, step: &step, differences: &mut differences };
         found.values("", Some(&old), Some(&new));
     }

@@ -1,9 +1,9 @@
-//! Does the embedded API server answer as a real one does?
+//! Comparison of the embedded API server with a real one.
 //!
-//! A [`Script`] is data: requests, and what to keep of their answers for later requests. The
-//! [`player`] sends it to a [`Target`], [`normalise`] takes out what differs from run to run
-//! (uids, times, versions), and what is left is a [`Recording`]. Recordings of a real server are
-//! committed; [`difference`] compares another server's recording with them.
+//! A [`Script`] is a list of requests, and of values to save from their responses. The [`player`] sends it to a
+//! [`Target`], [`normalise`] removes values that differ between runs (UIDs, times, versions), and the result is a
+//! [`Recording`]. Recordings of a real server are committed; [`difference`] compares other servers with them: codes,
+//! headers, reasons, causes, field paths and objects, and texts that clients match on (the private module `wording`).
 
 pub mod accepted;
 pub mod cleanup;
@@ -17,6 +17,7 @@ pub mod target;
 mod tokens;
 mod variables;
 mod watching;
+pub(crate) mod wording;
 
 pub use recording::Recording;
 pub use script::Script;
@@ -24,7 +25,7 @@ pub use target::Target;
 
 use std::path::PathBuf;
 
-/// The folder with scripts, fixtures, recordings and accepted differences.
+/// Folder of scripts, fixtures, recordings and accepted differences.
 pub fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("parity")
 }

@@ -1,4 +1,4 @@
-//! Takes out of answers what differs from run to run, and nothing else.
+//! Removal of values that differ between runs from responses.
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use super::{
     tokens::{Tokens, is_collection, own_version},
 };
 
-/// The recording of a transcript.
+/// Recording of a transcript.
 pub fn normalise(transcript: &Transcript) -> Result<Recording, regex_lite::Error> {
     let mut tokens = Tokens::new()?;
     for (index, answer) in transcript.answers.iter().enumerate() {
@@ -51,7 +51,7 @@ impl Normaliser {
     }
 
     fn value(&self, place: &str, value: &Value) -> Value {
-        // A step that compares only some places has them as keys.
+        // A step that compares only some JSON pointers has them as keys.
         let key = place.rsplit('/').next().unwrap_or_default();
         match value {
             Value::String(text) => Value::String(match key {
@@ -96,13 +96,13 @@ impl Normaliser {
     }
 }
 
-/// Servers order owners by the second of their last write, which is chance in a script.
+/// Servers sort managers by the second of their last write, which varies between runs.
 fn owner(entry: &Value) -> String {
     let part = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     ["operation", "manager", "apiVersion", "subresource"].map(part).join("\n")
 }
 
-/// A server walks maps in no certain order, so the causes of a refusal come in any order too.
+/// Servers iterate over maps in random order, so the causes of an error have no order.
 fn sort_causes(status: &mut Map<String, Value>) {
     let Some(Value::Array(causes)) = status.get_mut("details").and_then(|details| details.get_mut("causes"))
     else {
@@ -141,7 +141,7 @@ mod tests {
             content: Content::Body(body.clone()),
         };
         let answers = bodies.iter().map(answer).collect();
-        normalise(&Transcript { answers, troubles: Vec::new() }).unwrap()
+        normalise(&Transcript { answers, failures: Vec::new() }).unwrap()
     }
 
     fn body(recording: &Recording, step: usize) -> Value {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_named_after_the_step_that_shows_them_first() {
+    fn versions_are_named_after_the_step_of_their_first_occurrence() {
         let object = |version: &str| json!({"metadata": {"name": "a", "resourceVersion": version}});
         let recording = bodies(&[object("20"), object("20"), object("12")]);
         assert_eq!(body(&recording, 1)["metadata"]["resourceVersion"], "rv:1");
@@ -167,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn the_times_of_scripts_stay_and_those_of_servers_go() {
+    fn times_of_scripts_stay_and_those_of_servers_are_replaced() {
         let times = json!({"old": "2020-01-01T00:00:00Z", "new": "2026-01-01T00:00:00.000001Z"});
         let expected = json!({"old": "2020-01-01T00:00:00Z", "new": "<time, 6 digits>"});
         assert_eq!(body(&bodies(&[times]), 0), expected);
     }
 
     #[test]
-    fn causes_come_in_one_order() {
+    fn causes_are_sorted() {
         let causes = json!([{"field": "b", "message": "y"}, {"field": "a", "message": "x"}]);
         let status = json!({"details": {"causes": causes}, "message": "K \"n\" is invalid: [b: y, a: x]"});
         let status = body(&bodies(&[status]), 0);

@@ -1,4 +1,4 @@
-//! Plays a script: sends its requests in order and keeps the answers.
+//! Player of scripts.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,21 +19,21 @@ use super::{
     watching::Watching,
 };
 
-/// How long something that a controller does may take.
-const PATIENCE: Duration = Duration::from_mins(2);
-/// The pause between two looks at it.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Timeout of a step that waits for a controller.
+const STEP_TIMEOUT: Duration = Duration::from_mins(2);
+/// Polling interval of such a step.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The answers to a script, as they came.
+/// Responses to a script.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    /// The answer to every recorded step.
+    /// Response to every recorded step.
     pub answers: Vec<Answer>,
-    /// What makes the answers worthless as a recording: failed preparations, waiting in vain.
-    pub troubles: Vec<String>,
+    /// Failures that invalidate the recording: failed setup steps, timeouts.
+    pub failures: Vec<String>,
 }
 
-/// Plays all steps. A step that fails does not stop the others: every difference counts.
+/// Plays all steps. A failing step does not stop the others, so that all differences are found.
 pub async fn play(script: &Script, target: &Target) -> Transcript {
     let mut variables = Variables::default();
     let (namespace, group) = (script.namespace(), script.group());
@@ -71,34 +71,34 @@ impl Player<'_> {
                 answer
             }
             None => self.request(step).await.unwrap_or_else(|error| {
-                self.trouble(step, &error.to_string());
+                self.failure(step, &error.to_string());
                 Answer { content: Content::Text(format!("no answer: {error}")), ..empty(step) }
             }),
         };
         self.save(step, &answer);
         if !step.setup {
             if let (Content::Body(body), false) = (&mut answer.content, step.only.is_empty()) {
-                let look = |place: &String| {
+                let select = |place: &String| {
                     let place = self.variables.fill_text(place);
                     let value = body.pointer(&place).cloned().unwrap_or_default();
                     (place, value)
                 };
-                *body = Value::Object(step.only.iter().map(look).collect());
+                *body = Value::Object(step.only.iter().map(select).collect());
             }
             self.transcript.answers.push(answer);
         } else if answer.status.is_some_and(|status| status >= 300) {
-            self.trouble(step, &format!("{answer:?}"));
+            self.failure(step, &format!("{answer:?}"));
         }
     }
 
     async fn request(&mut self, step: &Step) -> Result<Answer, TargetError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         loop {
             let response = self.target.send(self.build(step)?).await?;
             let (parts, body) = response.into_parts();
             let mut answer = empty(step);
             answer.status = Some(parts.status.as_u16());
-            answer.headers = telling(&parts.headers);
+            answer.headers = compared_headers(&parts.headers);
             if let (Some(name), true) = (&step.watch, parts.status.is_success()) {
                 self.watches.insert(name.clone(), Watching::start(body));
                 answer.content = Content::Watch(name.clone());
@@ -108,10 +108,10 @@ impl Player<'_> {
             match &step.until {
                 Some(until) if !reached(&self.variables, until, &answer) => {
                     if Instant::now() > deadline {
-                        self.trouble(step, "waited in vain");
+                        self.failure(step, "timed out");
                         return Ok(answer);
                     }
-                    time::sleep(PAUSE).await;
+                    time::sleep(POLL_INTERVAL).await;
                 }
                 _ => return Ok(answer),
             }
@@ -151,7 +151,7 @@ impl Player<'_> {
     async fn collect(&mut self, step: &Step) -> Vec<Value> {
         let Some(wanted) = &step.collect else { return Vec::new() };
         let Some(watching) = self.watches.get_mut(&wanted.watch) else {
-            self.trouble(step, "the watch is not open");
+            self.failure(step, "the watch is not open");
             return Vec::new();
         };
         let collected = watching.collect(wanted).await;
@@ -161,7 +161,7 @@ impl Player<'_> {
         }
         if collected.stalled {
             events.push(json!("nothing more came"));
-            self.trouble(step, "the watch stalled");
+            self.failure(step, "the watch stalled");
         }
         events
     }
@@ -177,14 +177,14 @@ impl Player<'_> {
                 _ => None,
             };
             if value.is_none() {
-                self.trouble(step, &format!("nothing to save at {place}"));
+                self.failure(step, &format!("nothing to save at {place}"));
             }
             self.variables.set(name, value.unwrap_or_else(|| json!(format!("no-{name}"))));
         }
     }
 
-    fn trouble(&mut self, step: &Step, what: &str) {
-        self.transcript.troubles.push(format!("{}: {what}", step.name));
+    fn failure(&mut self, step: &Step, what: &str) {
+        self.transcript.failures.push(format!("{}: {what}", step.name));
     }
 }
 
@@ -222,18 +222,17 @@ async fn content(headers: &HeaderMap, body: StreamingBody, text: bool) -> Result
     })
 }
 
-/// The headers that say something about the answer; the others are about the connection or
-/// differ with every request.
-fn telling(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
-    const SILENT: [&str; 6] =
+/// Headers to compare; the others concern the connection or differ with every request.
+fn compared_headers(headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+    const IGNORED: [&str; 6] =
         ["audit-id", "connection", "content-length", "date", "transfer-encoding", "last-modified"];
-    let mut telling = BTreeMap::<String, Vec<String>>::new();
+    let mut compared = BTreeMap::<String, Vec<String>>::new();
     for (name, value) in headers {
         let name = name.as_str();
-        if !SILENT.contains(&name) && !name.starts_with("x-kubernetes-pf-") {
+        if !IGNORED.contains(&name) && !name.starts_with("x-kubernetes-pf-") {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-            telling.entry(name.to_owned()).or_default().push(value);
+            compared.entry(name.to_owned()).or_default().push(value);
         }
     }
-    telling
+    compared
 }

@@ -1,4 +1,4 @@
-//! Plays all scripts against one server in this process, or a fresh one for each script.
+//! Plays all scripts against one in-process server, or a new one for each script.
 
 use std::{io, path::Path};
 
@@ -7,24 +7,26 @@ use tokio::task::JoinSet;
 use super::{
     Recording, Script, Target,
     accepted::{self, Accepted},
-    difference::{self, Difference},
+    difference::{self, Difference, Parity},
     normalise::normalise,
     player,
     target::TargetError,
 };
 
-/// What is wrong with a server.
+/// Result of a comparison.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Where it differs from the recordings without anybody having accepted it.
+    /// Differences from the recordings that are not accepted.
     pub differences: Vec<Difference>,
     /// Accepted differences that do not occur.
     pub stale: Vec<String>,
-    /// How many steps were compared.
+    /// Failed steps, which invalidate the comparison: `TOPIC: STEP: CAUSE`.
+    pub failures: Vec<String>,
+    /// Number of compared steps.
     pub steps: usize,
 }
 
-/// Compares a server with the recordings of a parity folder; `server` gives one for each script.
+/// Compares a server with the recordings of a parity folder; `server` returns one for each script.
 pub async fn judge<S>(folder: &Path, server: S) -> Result<Verdict, TargetError>
 where
     S: AsyncFn() -> Result<Target, TargetError>,
@@ -42,7 +44,13 @@ where
     while let Some(play) = plays.join_next().await {
         let (script, played) = play?;
         let expected = recording(folder, &script)?;
-        differences.extend(difference::compare(&script.topic, &expected, &normalise(&played)?)?);
+        differences.extend(difference::compare(
+            &script.topic,
+            &expected,
+            &normalise(&played)?,
+            Parity::Semantic,
+        )?);
+        verdict.failures.extend(played.failures.iter().map(|failure| format!("{}: {failure}", script.topic)));
         verdict.steps += script.recorded_steps();
     }
     let lines = Accepted::read(&folder.join("differences.txt"))?;
@@ -50,7 +58,7 @@ where
     Ok(verdict)
 }
 
-/// The stored recording of a script.
+/// Stored recording of a script.
 pub fn recording(folder: &Path, script: &Script) -> io::Result<Recording> {
     Recording::read(&folder.join("recorded").join(format!("{}.json", script.topic)))
 }

@@ -1,48 +1,48 @@
-//! Answers, as they come and as they are stored.
+//! Recorded responses.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a server answered to a script, without what differs from run to run.
+/// Normalised responses of a server to a script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The answers, in the order of the steps.
+    /// Responses, in the order of the steps.
     pub steps: Vec<Answer>,
-    /// The names that the answers give to resource versions, from the oldest to the newest.
+    /// Names of the resource versions, the oldest first.
     pub versions: Vec<String>,
 }
 
-/// The answer to one step.
+/// Response to one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The step's name.
+    /// Name of the step.
     pub step: String,
-    /// The step's request line, or the watch it collects.
+    /// Request line of the step, or the watch that it collects.
     pub request: String,
-    /// The HTTP status; a collection has none.
+    /// HTTP status; absent for a collection.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub status: Option<u16>,
-    /// All headers that say something about the answer.
+    /// Compared headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub headers: BTreeMap<String, Vec<String>>,
-    /// What was in the body.
+    /// Body.
     #[serde(flatten)]
     pub content: Content,
 }
 
-/// The forms of a body.
+/// Form of a body.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
-    /// JSON, or YAML read as JSON.
+    /// JSON, or YAML converted to JSON.
     Body(Value),
     /// Anything else.
     Text(String),
-    /// The events of a watch; the last one may say that the watch ended or stalled.
+    /// Events of a watch; the last one may state that the watch ended or stalled.
     Events(Vec<Value>),
-    /// A watch that stays open.
+    /// Open watch.
     Watch(String),
 }
 
@@ -52,7 +52,7 @@ impl Recording {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
 
-    /// Stores the recording for people to review.
+    /// Stores the recording in a reviewable form.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

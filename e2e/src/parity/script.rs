@@ -1,4 +1,4 @@
-//! The script format: a list of steps in YAML.
+//! Script format: a list of steps in YAML.
 
 use std::{
     collections::BTreeMap,
@@ -9,66 +9,66 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One topic: a sequence of requests that depends on no other script.
+/// Independent sequence of requests about one topic.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// The file's name without its ending; names the recording and the script's namespace.
+    /// File name without extension; also the name of the recording and the namespace.
     pub topic: String,
-    /// What the script is for, in one line.
+    /// Purpose, in one line.
     pub about: String,
-    /// The requests, in order.
+    /// Requests, in order.
     pub steps: Vec<Step>,
 }
 
-/// One request, or the collection of what a watch has delivered so far.
+/// Request, or collection of the events of a watch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// A sentence that is unique within the script.
+    /// Unique sentence within the script.
     #[serde(default)]
     pub name: String,
     /// `METHOD /path?query`.
     #[serde(default)]
     pub send: String,
-    /// Steps of a fixture that are played here; they must succeed and are not recorded.
+    /// Fixture whose steps are played here; they must succeed and are not recorded.
     #[serde(default)]
     include: Option<String>,
-    /// Headers beside the usual ones; `null` takes a usual one away.
+    /// Additional headers; `null` removes a default one.
     #[serde(default)]
     pub headers: BTreeMap<String, Option<String>>,
-    /// The body as a value, sent as JSON.
+    /// Body, sent as JSON.
     #[serde(default)]
     pub body: Option<Value>,
-    /// The body as it is.
+    /// Raw body.
     #[serde(default)]
     pub raw: Option<String>,
-    /// The kind of patch, which is its content type.
+    /// Patch format, which sets the content type.
     #[serde(default)]
     pub patch: Option<Patch>,
-    /// Variables to set: a JSON pointer into the answer, or `header:NAME`.
+    /// Variables to set from a JSON pointer into the response, or from `header:NAME`.
     #[serde(default)]
     pub save: BTreeMap<String, String>,
-    /// Repeat the request until its answer is like this; only the last answer is recorded.
+    /// Repeat the request until its response matches; only the last one is recorded.
     #[serde(default)]
     pub until: Option<Until>,
-    /// The answer is a watch: keep it open under this name.
+    /// The response is a watch: keep it open under this name.
     #[serde(default)]
     pub watch: Option<String>,
-    /// Instead of a request: what a watch delivers.
+    /// Collect events of a watch instead of sending a request.
     #[serde(default)]
     pub collect: Option<Collect>,
-    /// Compare the body as text, to the letter.
+    /// Compare the body as exact text.
     #[serde(default)]
     pub text: bool,
-    /// Compare only these places of the body, since the rest is the cluster's own.
+    /// Compare only these JSON pointers of the body, because the rest depends on the cluster.
     #[serde(default)]
     pub only: Vec<String>,
-    /// Whether the step prepares others and is not recorded.
+    /// True for a setup step, which is not recorded.
     #[serde(default)]
     pub setup: bool,
 }
 
-/// The patch formats of the API.
+/// Patch format of the API.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Patch {
@@ -83,7 +83,7 @@ pub enum Patch {
 }
 
 impl Patch {
-    /// The media type that names the format.
+    /// Media type of the format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json-patch+json",
@@ -94,29 +94,29 @@ impl Patch {
     }
 }
 
-/// What an answer must be like; all that is given must hold.
+/// Expected response; all given criteria must hold.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     /// The HTTP status.
     #[serde(default)]
     pub status: Option<u16>,
-    /// Values at places of the body; `null` means that nothing is there.
+    /// Values by JSON pointer into the body; `null` means absent.
     #[serde(default)]
     pub at: BTreeMap<String, Value>,
 }
 
-/// How much of a watch to take.
+/// Events of a watch to collect.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collect {
-    /// The watch's name.
+    /// Name of the watch.
     pub watch: String,
-    /// So many events.
+    /// Number of events.
     #[serde(default)]
     pub events: Option<usize>,
-    /// Up to and with the first bookmark. Otherwise bookmarks that do not end initial events are
-    /// left out, since the server sends them when it likes.
+    /// Up to and including the first bookmark. Otherwise bookmarks that do not end initial events are skipped, because
+    /// the server sends them at any time.
     #[serde(default)]
     pub bookmark: bool,
     /// Everything until the server ends the watch (this is the default).
@@ -131,7 +131,7 @@ struct File {
     steps: Vec<Step>,
 }
 
-/// Why a script cannot be read.
+/// Error of a script file.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// The file is missing or not readable.
@@ -176,17 +176,17 @@ impl Script {
         Ok(Self { topic: topic.unwrap_or_default(), about: file.about, steps })
     }
 
-    /// How many steps are recorded and compared.
+    /// Number of recorded steps.
     pub fn recorded_steps(&self) -> usize {
         self.steps.iter().filter(|step| !step.setup).count()
     }
 
-    /// The namespace that belongs to this script alone.
+    /// Namespace of the script.
     pub fn namespace(&self) -> String {
         format!("parity-{}", self.topic)
     }
 
-    /// The API group that belongs to this script alone.
+    /// API group of the script.
     pub fn group(&self) -> String {
         format!("{}.parity.example.org", self.topic)
     }
@@ -194,7 +194,7 @@ impl Script {
 
 fn parse(path: &Path) -> Result<File, ScriptError> {
     let text = fs::read_to_string(path).map_err(|error| ScriptError::Read(path.to_owned(), error))?;
-    // Labels such as `y` and `no` are words.
+    // YAML 1.2: `y` and `no` are strings.
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(&text, options)
         .map_err(|error| ScriptError::Format(path.to_owned(), error.to_string()))

@@ -1,4 +1,4 @@
-//! The servers that scripts are played against.
+//! Servers that scripts are played against.
 
 use std::{error::Error, path::Path};
 
@@ -13,20 +13,20 @@ use kube::{
 };
 use tower::{ServiceBuilder, ServiceExt as _, util::BoxCloneSyncService};
 
-/// Whatever went wrong below HTTP.
+/// Any error below HTTP.
 pub type TargetError = Box<dyn Error + Send + Sync>;
-/// A body that arrives piece by piece.
+/// Streaming body.
 pub type StreamingBody = UnsyncBoxBody<Bytes, TargetError>;
 type Sender = BoxCloneSyncService<Request<Full<Bytes>>, Response<StreamingBody>, TargetError>;
 
-/// A server, in this process or behind a kubeconfig.
+/// Server in this process, or of a kubeconfig.
 #[derive(Clone)]
 pub struct Target {
     sender: Sender,
 }
 
 impl Target {
-    /// A server in this process.
+    /// In-process server.
     pub fn router(router: axum::Router) -> Self {
         let sender = ServiceBuilder::new()
             .map_request(|request: Request<Full<Bytes>>| request.map(axum::body::Body::new))
@@ -36,10 +36,9 @@ impl Target {
         Self { sender: BoxCloneSyncService::new(sender) }
     }
 
-    /// The server of a kubeconfig's current context, or of `KUBECONFIG` without a path.
+    /// Server of the current context of a kubeconfig, or of `KUBECONFIG` without a path.
     ///
-    /// Requests go out as they are: no retries, no compression, no added headers but the
-    /// credentials.
+    /// Requests are sent unchanged: no retries, no compression, no added headers except the credentials.
     pub async fn kubeconfig(path: Option<&Path>) -> Result<Self, TargetError> {
         let options = KubeConfigOptions::default();
         let config = match path {
@@ -58,7 +57,7 @@ impl Target {
         Ok(Self { sender: BoxCloneSyncService::new(sender) })
     }
 
-    /// Sends one request; the answer's body may still be arriving.
+    /// Sends one request; the body of the response is streamed.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<StreamingBody>, TargetError> {
         self.sender.clone().oneshot(request.map(Full::new)).await
     }

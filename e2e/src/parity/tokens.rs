@@ -1,8 +1,8 @@
 //! Names for values that differ from run to run.
 //!
-//! A uid or a version is named after the step whose answer shows it first: `uid:3` and `rv:3`, or
-//! `rv:3.2` for the second new one of that answer. Two equal values get the same name, so a write
-//! that makes no revision is seen. One extra revision changes no later name.
+//! A UID or version is named after the step of its first occurrence: `uid:3` and `rv:3`, or `rv:3.2` for the second new one
+//! in that response. Equal values have the same name, which reveals no-op writes. An additional revision does not change
+//! later names.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use regex_lite::{Captures, Regex};
 use serde_json::Value;
 
 const UUID: &str = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-/// Times from 2024 on are the server's; scripts use older ones, which are compared.
+/// Times since 2024 are from the server; scripts use older ones, which are compared.
 const TIME: &str = r"20(?:2[4-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)";
 const VERSION_IN_TEXT: &str = r"(?i)(resource ?version[^0-9]{0,40}|current: |\()(\d+)";
 const HASH: &str = r"hash=[0-9A-F]+";
@@ -38,7 +38,7 @@ impl Tokens {
         })
     }
 
-    /// Meets everything that one step's answer shows.
+    /// Registers all values in the response to a step.
     pub(super) fn learn(&mut self, step: usize, value: &Value) {
         let mut new = (0, 0);
         self.visit(step, value, &mut new);
@@ -79,18 +79,18 @@ impl Tokens {
         }
     }
 
-    /// The names of the versions, from the oldest to the newest.
+    /// Names of the versions, the oldest first.
     pub(super) fn versions(&self) -> Vec<String> {
         self.versions.values().cloned().collect()
     }
 
-    /// The name of an object's version.
+    /// Name of an object's version.
     pub(super) fn version(&self, version: u64) -> String {
         self.versions.get(&version).cloned().unwrap_or_else(|| "<version>".to_owned())
     }
 
-    /// The version of a collection or a bookmark: it may be any between two writes of the script,
-    /// since others write too, so it is named after the last write that it covers.
+    /// Name of the version of a collection or bookmark. Because of other writers it may be any version between two writes of
+    /// the script, so it is named after the last write that it covers.
     pub(super) fn covering(&self, version: u64) -> String {
         match self.versions.range(..=version).next_back() {
             Some((_, name)) => format!(">={name}"),
@@ -98,7 +98,7 @@ impl Tokens {
         }
     }
 
-    /// A text with everything in it replaced by its name.
+    /// Text with all values replaced by their names.
     pub(super) fn text(&self, text: &str) -> String {
         let text = self.uuid.replace_all(text, |found: &Captures| {
             self.uids.get(&found[0]).cloned().unwrap_or_else(|| "<uid>".to_owned())
@@ -113,7 +113,7 @@ impl Tokens {
         text
     }
 
-    /// A message, in which versions are numbers among words.
+    /// Message, in which versions are plain numbers.
     pub(super) fn message(&self, text: &str) -> String {
         let text = self.text(text);
         if !text.to_lowercase().replace(' ', "").contains("resourceversion") {
@@ -121,9 +121,9 @@ impl Tokens {
         }
         let name = |found: &Captures| {
             match found[2].parse() {
-                // Zero and one are what scripts say, or no version at all.
+                // Zero and one are from scripts, or not versions.
                 Ok(0 | 1) => found[0].to_owned(),
-                // How far the server is says nothing of the script.
+                // The current version of the server does not depend on the script.
                 Ok(version) if !found[1].starts_with("current") => {
                     format!("{}{}", &found[1], self.version(version))
                 }
@@ -134,12 +134,12 @@ impl Tokens {
     }
 }
 
-/// The version in a value's own metadata.
+/// Version in the metadata of a value.
 pub(super) fn own_version(value: &Value) -> Option<u64> {
     value["metadata"]["resourceVersion"].as_str()?.parse().ok()
 }
 
-/// Whether a value's version is that of many objects.
+/// True if the version of a value covers many objects.
 pub(super) fn is_collection(value: &Value) -> bool {
     let kind = value["kind"].as_str().unwrap_or_default();
     let bookmark = value["metadata"]["name"].is_null() && value["metadata"]["uid"].is_null();

@@ -1,11 +1,11 @@
-//! Values that one answer gives and a later request uses.
+//! Values of responses that later requests use.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// The variables of a running script. `${name}` stands for one; `${repeat N text}` for many
-/// copies of a text (with `\}` for a brace), so that scripts with large bodies stay small.
+/// Variables of a running script. `${name}` is replaced by a value, and `${repeat N text}` by N copies of a text (with
+/// `\}` for a brace), so that scripts with large bodies stay small.
 #[derive(Debug, Default)]
 pub(super) struct Variables(BTreeMap<String, Value>);
 
@@ -14,8 +14,7 @@ impl Variables {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// The text with every variable replaced. An unknown variable stays as it is, so that the
-    /// server's answer shows it.
+    /// Text with all variables replaced. An unknown variable stays, so that it is visible in the response.
     pub(super) fn fill_text(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -38,8 +37,8 @@ impl Variables {
         filled
     }
 
-    /// The value with every variable in keys and strings replaced. A string that is nothing but
-    /// one variable becomes that variable's value, whatever its type.
+    /// Value with all variables in keys and strings replaced. A string that is a single variable becomes its value, of any
+    /// type.
     pub(super) fn fill(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
@@ -59,7 +58,7 @@ impl Variables {
     }
 }
 
-/// Where a variable ends: at the first brace that no backslash protects.
+/// End of a variable: the first brace without a backslash.
 fn closing(text: &str) -> Option<usize> {
     text.match_indices('}').map(|(at, _)| at).find(|at| !text[..*at].ends_with('\\'))
 }
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_may_hold_a_brace() {
+    fn a_repetition_may_contain_a_brace() {
         assert_eq!(Variables::default().fill_text(r"[${repeat 2 {\},}{}]"), "[{},{},{}]");
     }
 }

@@ -1,4 +1,4 @@
-//! Watches that stay open while the script goes on.
+//! Watches that stay open while the script continues.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use tokio::{sync::mpsc, task::JoinHandle, time};
 
 use super::{script::Collect, target::StreamingBody};
 
-/// How long the next event may take before the watch counts as stalled.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout of the next event; then the watch is stalled.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Marks the bookmark that ends the initial events; all others come when the server likes.
+/// Annotation of the bookmark that ends the initial events; the server sends others at any time.
 const INITIAL_END: &str = "k8s.io/initial-events-end";
 
-/// An open watch; its events gather until they are collected.
+/// Open watch, which buffers its events.
 pub(super) struct Watching {
     events: mpsc::UnboundedReceiver<Value>,
     reader: JoinHandle<()>,
 }
 
-/// What a collection found.
+/// Collected events.
 pub(super) struct Collected {
     pub(super) events: Vec<Value>,
-    /// Whether the server ended the watch.
+    /// True if the server ended the watch.
     pub(super) ended: bool,
-    /// Whether events were awaited that did not come.
+    /// True if awaited events did not arrive.
     pub(super) stalled: bool,
 }
 
@@ -53,7 +53,7 @@ impl Watching {
     pub(super) async fn collect(&mut self, wanted: &Collect) -> Collected {
         let mut collected = Collected { events: Vec::new(), ended: false, stalled: false };
         while wanted.events != Some(collected.events.len()) {
-            match time::timeout(PATIENCE, self.events.recv()).await {
+            match time::timeout(EVENT_TIMEOUT, self.events.recv()).await {
                 Ok(Some(event)) => {
                     let bookmark = event["type"] == "BOOKMARK";
                     let initial = &event["object"]["metadata"]["annotations"][INITIAL_END];

@@ -1,4 +1,4 @@
-//! Who acts: accounts with nothing but the roles they are given, and a kubeconfig for each.
+//! Service accounts with given roles, and their kubeconfigs.
 
 use std::{
     fs,
@@ -16,12 +16,12 @@ use tempfile::TempDir;
 
 use super::{Error, manifests::apply};
 
-/// Where the accounts live.
+/// Namespace of the accounts.
 const NAMESPACE: &str = "score-system";
 
-/// A server, seen as its administrator.
+/// Server with administrator access.
 pub struct Access {
-    /// The administrator's client.
+    /// Client of the administrator.
     pub admin: Client,
     kubeconfig: Kubeconfig,
     home: TempDir,
@@ -34,26 +34,26 @@ impl std::fmt::Debug for Access {
     }
 }
 
-/// A role, and where it holds.
+/// Role and its scope.
 #[derive(Clone, Copy, Debug)]
 pub enum Grant<'a> {
-    /// A cluster role, everywhere.
+    /// Cluster role in all namespaces.
     Everywhere(&'a str),
-    /// A cluster role, in one namespace.
+    /// Cluster role in one namespace.
     In(&'a str, &'a str),
-    /// A role of the orchestrator's own namespace.
+    /// Role in the namespace of the orchestrator.
     System(&'a str),
 }
 
 impl Access {
-    /// The server of a kubeconfig, with the kinds and roles installed.
+    /// Server of a kubeconfig, after installing CRDs and roles.
     pub async fn install(kubeconfig: &Path) -> Result<Self, Error> {
         let access = Self::of(kubeconfig).await?;
         super::manifests::install(&access.admin, access.controlled).await?;
         Ok(access)
     }
 
-    /// The server of a kubeconfig, as it is.
+    /// Server of a kubeconfig.
     pub async fn of(kubeconfig: &Path) -> Result<Self, Error> {
         let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
         let admin = client(&kubeconfig).await?;
@@ -62,13 +62,12 @@ impl Access {
         Ok(Self { admin, kubeconfig, home: TempDir::new()?, controlled })
     }
 
-    /// Whether the server asks who may do what.
+    /// True if the server has RBAC.
     pub fn is_controlled(&self) -> bool {
         self.controlled
     }
 
-    /// The kubeconfig of an account that has these roles, with a default namespace. Without access control it is the
-    /// administrator's.
+    /// Kubeconfig of an account with these roles and a default namespace. Without RBAC it is that of the administrator.
     pub async fn account(&self, name: &str, namespace: &str, grants: &[Grant<'_>]) -> Result<PathBuf, Error> {
         let user = if self.controlled {
             json!({"token": self.token(name, grants).await?})
@@ -91,7 +90,7 @@ impl Access {
         Ok(file)
     }
 
-    /// A token of an account that has these roles.
+    /// Token of an account with these roles.
     pub async fn token(&self, name: &str, grants: &[Grant<'_>]) -> Result<String, Error> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}});
         apply(&self.admin, &account).await?;
@@ -104,7 +103,7 @@ impl Access {
         Ok(answer.status.ok_or("the server gave no token")?.token)
     }
 
-    /// Where the server is, without any credentials.
+    /// Config of the server without credentials.
     pub async fn address(&self) -> Result<Config, Error> {
         let mut config = config(&self.kubeconfig).await?;
         config.auth_info = kube::config::AuthInfo::default();
@@ -112,7 +111,7 @@ impl Access {
     }
 }
 
-/// A client of the current context.
+/// Client of the current context.
 pub async fn client(kubeconfig: &Kubeconfig) -> Result<Client, Error> {
     Ok(Client::try_from(config(kubeconfig).await?)?)
 }

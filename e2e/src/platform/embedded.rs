@@ -1,18 +1,18 @@
-//! The embedded server, over TLS, in a folder that goes away with it.
+//! Embedded server over TLS, in a temporary folder.
 
 use std::path::{Path, PathBuf};
 
 use orchestra_apiserver::{
-    Api, Options,
-    serve::Server,
+    Api, Caller, Options,
     store::{Folder, Redb},
 };
+use orchestra_serve::Server;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::Error;
 
-/// A server that ends when it is dropped.
+/// Server that stops when dropped.
 #[derive(Debug)]
 pub struct Embedded {
     api: Api,
@@ -31,13 +31,14 @@ impl Embedded {
         let kubeconfig = server.kubeconfig().to_owned();
         let router = api.router();
         let task = tokio::spawn(async move {
-            // It is ended from outside; how is of no interest.
-            let _ = server.run(router, std::future::pending()).await;
+            // The task is aborted on drop; its result does not matter.
+            let identify = |peer: orchestra_serve::Peer| Caller { name: peer.name, groups: peer.groups };
+            let _ = server.run(router, identify, std::future::pending()).await;
         });
         Ok(Self { api, task, kubeconfig, _data: data })
     }
 
-    /// The kubeconfig of its administrator.
+    /// Kubeconfig of the administrator.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }

@@ -1,4 +1,4 @@
-//! Applies the manifests that the project ships.
+//! Manifests of the project.
 
 use std::{fs, path::Path};
 
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::{Error, eventually, project};
 
-/// Installs the kinds, and the roles where the server knows what a role is.
+/// Installs CRDs, and roles if the server supports them.
 pub async fn install(client: &Client, with_roles: bool) -> Result<(), Error> {
     let deploy = project().join("deploy");
     apply_file(client, &deploy.join("namespace.yaml")).await?;
@@ -46,13 +46,13 @@ async fn apply_file(client: &Client, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The documents of a YAML file.
+/// Documents of a YAML file.
 pub fn documents(file: &Path) -> Result<Vec<Json>, Error> {
     let text = fs::read_to_string(file)?;
     text.split("\n---\n").map(|document| Ok(serde_saphyr::from_str(document)?)).collect()
 }
 
-/// Makes an object, or makes it be as given.
+/// Creates or replaces an object.
 pub async fn apply(client: &Client, object: &Json) -> Result<(), Error> {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));

@@ -1,7 +1,6 @@
-//! The orchestrator on a server, as a platform team would set it up: kinds, roles, accounts, the platform's document.
+//! Setup of the orchestrator on an embedded or real server: CRDs, roles, accounts, orchestrator config.
 //!
-//! The same is done on the embedded server and on a real one. Only where a server controls access do accounts and
-//! roles mean something; elsewhere everybody is the administrator.
+//! Accounts and roles matter only on a server with RBAC; elsewhere every client is the administrator.
 
 pub mod access;
 pub mod embedded;
@@ -28,20 +27,20 @@ use tokio::time::{Instant, sleep};
 pub use access::Access;
 pub use embedded::Embedded;
 
-/// Whatever went wrong.
+/// Any error.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long something is waited for before that counts as a failure.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// How often it is looked at.
-const PACE: Duration = Duration::from_millis(50);
+/// Timeout of a wait.
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The folder of the project.
+/// Project folder.
 pub fn project() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Puts a platform's document in force, and forgets the one before.
+/// Applies an orchestrator config, and discards the previous one.
 pub async fn configure(client: &Client, document: &str) -> Result<(), Error> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "score-system");
     ignore_missing(maps.delete("orchestrator-config-in-force", &DeleteParams::default()).await.map(drop))?;
@@ -53,23 +52,23 @@ pub async fn configure(client: &Client, document: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes a namespace, also one that a failed run has left behind and nobody looks after.
+/// Deletes a namespace, also one that a failed run left behind without controllers.
 pub async fn clear(client: &Client, name: &str) -> Result<(), Error> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     ignore_missing(namespaces.delete(name, &DeleteParams::default()).await.map(drop))?;
-    eventually("the namespace goes", async || {
+    eventually("the namespace is deleted", async || {
         if namespaces.get_opt(name).await?.is_none() {
             return Ok(());
         }
-        let_go::<Workload>(client, name).await?;
-        let_go::<ResourceClaim>(client, name).await?;
-        let_go::<WorkloadPlan>(client, name).await?;
-        Err("it is still there".into())
+        remove_finalizers::<Workload>(client, name).await?;
+        remove_finalizers::<ResourceClaim>(client, name).await?;
+        remove_finalizers::<WorkloadPlan>(client, name).await?;
+        Err("it still exists".into())
     })
     .await
 }
 
-async fn let_go<K>(client: &Client, namespace: &str) -> Result<(), Error>
+async fn remove_finalizers<K>(client: &Client, namespace: &str) -> Result<(), Error>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
@@ -83,7 +82,7 @@ where
     Ok(())
 }
 
-/// What is not there needs no deletion.
+/// Treats 404 of a deletion as success.
 pub fn ignore_missing(answer: kube::Result<()>) -> kube::Result<()> {
     match answer {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
@@ -91,17 +90,17 @@ pub fn ignore_missing(answer: kube::Result<()>) -> kube::Result<()> {
     }
 }
 
-/// Looks again and again until a look answers without an error.
+/// Polls until a check succeeds.
 pub async fn eventually<T>(
     what: impl Display,
     mut look: impl AsyncFnMut() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + WAIT_TIMEOUT;
     loop {
         match look().await {
             Ok(found) => return Ok(found),
             Err(error) if Instant::now() > end => return Err(format!("{what}: {error}").into()),
-            Err(_) => sleep(PACE).await,
+            Err(_) => sleep(POLL_INTERVAL).await,
         }
     }
 }

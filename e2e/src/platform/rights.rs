@@ -1,8 +1,8 @@
-//! The controllers with no more than the rights they ship with, and no right that they do not use.
+//! Check that the shipped roles have all permissions that the controllers need, and no others.
 //!
-//! In the product one process, and so one account, has the roles of all controllers. Here each request goes out under
-//! an account that has the role of one controller only, told by the name under which the controller writes. So a right
-//! that a controller lacks fails the test; and what was used is noted, so that a right too many fails it as well.
+//! In production one account has the roles of all controllers. Here each request is sent with the account of one
+//! controller, which its field manager identifies. A missing permission fails the request; used permissions are recorded,
+//! so that an unused one fails the test.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,16 +21,16 @@ use tower::{Layer, Service};
 
 use super::{Access, Error, access::Grant, manifests::documents, project};
 
-/// The controllers, each with its role.
+/// Roles of the controllers.
 const WORKLOAD: &str = "score-workload-controller";
 const CLAIM: &str = "score-claim-controller";
 const PLAN: &str = "score-plan-controller";
 const POLICY: &str = "score-policy-controller";
-/// The role that all of them have in the orchestrator's own namespace.
+/// Role of all controllers in the namespace of the orchestrator.
 const SETTINGS: &str = "score-settings";
 
-/// Who follows which kind. All controllers share what is followed, so that requests do not tell.
-const FOLLOWERS: [(&str, &[&str]); 6] = [
+/// Controllers that watch each kind. They share the watches, so requests do not identify them.
+const WATCHERS: [(&str, &[&str]); 6] = [
     ("workloads", &[WORKLOAD, POLICY, CLAIM]),
     ("platformpolicies", &[WORKLOAD, POLICY]),
     ("namespaces", &[WORKLOAD, POLICY]),
@@ -39,18 +39,18 @@ const FOLLOWERS: [(&str, &[&str]); 6] = [
     ("workloadexposures", &[WORKLOAD, PLAN]),
 ];
 
-/// What engines need to keep the Secrets of instances, and no engine of the tutorial does.
+/// Permissions for Secrets of instances, which no engine of the tutorial uses.
 const OF_ENGINES: [(&str, &str, &str); 3] =
     [(CLAIM, "create", "/secrets"), (CLAIM, "update", "/secrets"), (CLAIM, "delete", "/secrets")];
 
-/// The accounts of the controllers, and what they have used.
+/// Accounts of the controllers, and their used permissions.
 #[derive(Clone, Debug, Default)]
 pub struct Rights {
     tokens: Arc<BTreeMap<&'static str, HeaderValue>>,
     used: Arc<Mutex<BTreeSet<Right>>>,
 }
 
-/// A role, a verb, and a resource with its group and subresource.
+/// Role, verb, and resource with group and subresource.
 type Right = (&'static str, String, String);
 
 impl Rights {
@@ -66,12 +66,12 @@ impl Rights {
         Ok(Self { tokens: Arc::new(tokens), used: Arc::default() })
     }
 
-    /// A client for all controllers together that sends each request as the controller it comes from.
+    /// Client for all controllers that sends each request with the account of its controller.
     pub async fn client(&self, access: &Access) -> Result<Client, Error> {
         Ok(ClientBuilder::try_from(access.address().await?)?.with_layer(self).build())
     }
 
-    /// The rights that the roles give and nobody has used.
+    /// Permissions of the roles that were not used.
     pub fn unused(&self) -> Result<Vec<String>, Error> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unused = Vec::new();
@@ -79,7 +79,7 @@ impl Rights {
             let file = role.trim_start_matches("score-");
             for object in documents(&project().join("deploy/rbac").join(format!("{file}.yaml")))? {
                 for (verb, resource) in granted(&object) {
-                    // Following is both; and a lease is watched only while another holds it.
+                    // A watch needs both; a lease is watched only while another process holds it.
                     let is_read = |(by, did, what): &Right| {
                         *by == role && *what == resource && (did == "list" || did == "watch")
                     };
@@ -102,7 +102,7 @@ impl Rights {
     }
 }
 
-/// What a role gives, as verbs and resources.
+/// Verbs and resources of a role.
 fn granted(role: &Json) -> Vec<(String, String)> {
     let texts = |value: &Json| -> Vec<String> {
         value
@@ -125,8 +125,8 @@ fn granted(role: &Json) -> Vec<(String, String)> {
     all
 }
 
-/// What a request asks for: the verb, and the resource with its group and subresource.
-fn asked(request: &Request<Body>) -> (String, String) {
+/// Verb of a request, and resource with group and subresource.
+fn attributes(request: &Request<Body>) -> (String, String) {
     let path = request.uri().path().trim_start_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
     let (group, rest) = match parts.as_slice() {
@@ -160,14 +160,14 @@ fn asked(request: &Request<Body>) -> (String, String) {
     (verb.to_owned(), resource)
 }
 
-/// The controllers that a request may come from; the first of them sends it.
+/// Controllers that may have sent a request; the account of the first is used.
 fn senders(verb: &str, resource: &str, query: &str) -> Vec<&'static str> {
     let kind = resource.split('/').nth(1).unwrap_or_default();
-    let follows = FOLLOWERS.iter().find(|(followed, _)| *followed == kind);
+    let follows = WATCHERS.iter().find(|(followed, _)| *followed == kind);
     match (verb, kind, follows) {
         (_, "configmaps" | "leases", _) => vec![SETTINGS],
-        ("list" | "watch", _, Some((_, followers))) => followers.to_vec(),
-        // Both read Secrets in the same way.
+        ("list" | "watch", _, Some((_, watchers))) => watchers.to_vec(),
+        // Both read Secrets with the same request.
         ("get", "secrets", _) => vec![PLAN, CLAIM],
         (_, "secrets", _) => vec![CLAIM],
         ("patch", ..) if query.contains("score.dev%2Fclaim") => vec![CLAIM],
@@ -185,7 +185,7 @@ impl<S> Layer<S> for Rights {
     }
 }
 
-/// Sends each request under the account of the controller it comes from.
+/// Service that sends each request with the account of its controller.
 #[derive(Clone, Debug)]
 pub struct Sending<S> {
     rights: Rights,
@@ -206,7 +206,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let (verb, resource) = asked(&request);
+        let (verb, resource) = attributes(&request);
         let senders = senders(&verb, &resource, request.uri().query().unwrap_or_default());
         let token = senders.first().and_then(|role| self.rights.tokens.get(role)).cloned();
         if let Some(token) = token {
@@ -218,7 +218,7 @@ where
             let answer = sent.await?;
             for role in senders {
                 rights.note(role, &verb, &resource);
-                // An apply that made something needed this right as well.
+                // An apply that creates an object needs this permission too.
                 if verb == "patch" && answer.status() == http::StatusCode::CREATED {
                     rights.note(role, "create", &resource);
                 }

@@ -1,8 +1,7 @@
-//! The tutorial, command by command, with the real kubectl: hello, a dependency whose provisioner is late, a change,
-//! deletion, nothing left.
+//! Tutorial with the real kubectl: hello, a dependency with a slow provisioner, an update, deletion, cleanup.
 //!
-//! Runtime and provisioner do what they are told; everything else is the product. Where the server controls access,
-//! the controllers, the developer and the platform engineer have the roles that the project ships, and no other rights.
+//! Runtime and provisioner are scripted; everything else is the product. On a server with RBAC the controllers, the
+//! developer and the platform engineer have only the roles that the project ships.
 
 pub mod shell;
 mod steps;
@@ -11,7 +10,10 @@ use std::{path::Path, sync::Arc};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::DeleteParams, config::Kubeconfig};
-use orchestra_controllers::{Controllers, Options, lease, stop};
+use orchestra_controllers::{
+    Controllers, Options,
+    engine::{lease, shutdown},
+};
 use orchestra_testkit::scripted::{ProvisionScript, ScriptedProvisioner, ScriptedRuntime};
 use serde_json::json;
 
@@ -23,11 +25,11 @@ use crate::platform::{
 };
 use shell::Shell;
 
-/// The namespace that the tutorial happens in.
+/// Namespace of the tutorial.
 const NAMESPACE: &str = "tutorial";
-/// A value that must appear nowhere but in Secrets.
+/// Secret value that must appear in Secrets only.
 const CANARY: &str = "canary-5up3r-s3cr3t";
-/// The lease of the orchestrator, as its role names it.
+/// Lease of the orchestrator, as named in its role.
 const LEASE: &str = "orchestra";
 
 const DOCUMENT: &str = "
@@ -40,7 +42,7 @@ spec:
   defaults: {profile: web-service}
 ";
 
-/// Walks through the tutorial on a server, of which the kubeconfig of its administrator is given.
+/// Runs the tutorial on a server, given the kubeconfig of its administrator.
 pub async fn walk(server: &Path, kubectl: &Path) -> Result<(), Error> {
     let access = Access::install(server).await?;
     clear(&access.admin, NAMESPACE).await?;
@@ -85,20 +87,20 @@ pub async fn walk(server: &Path, kubectl: &Path) -> Result<(), Error> {
     if let Some(rights) = rights {
         let unused = rights.unused()?;
         if !unused.is_empty() {
-            return Err(format!("nobody needs these rights:\n  {}", unused.join("\n  ")).into());
+            return Err(format!("unused permissions:\n  {}", unused.join("\n  ")).into());
         }
     }
     clear(&access.admin, NAMESPACE).await
 }
 
-/// The orchestrator leads before it acts, as it does in a cluster.
+/// Leadership of the orchestrator, acquired before it acts, as in a cluster.
 struct Lead {
-    stopper: stop::Stopper,
+    stopper: shutdown::ShutdownTrigger,
     task: tokio::task::JoinHandle<()>,
 }
 
 async fn lead(client: Client) -> Result<Lead, Error> {
-    let (stopper, stop) = stop::channel();
+    let (stopper, stop) = shutdown::channel();
     let options = lease::Options::default();
     let (mut leading, task) =
         lease::Leadership::contend(client, "score-system", LEASE, "tutorial", options, stop);
@@ -108,8 +110,8 @@ async fn lead(client: Client) -> Result<Lead, Error> {
 
 impl Lead {
     async fn stop(self) {
-        self.stopper.stop();
-        // One that panicked has ended as well.
+        self.stopper.trigger();
+        // A panicked task has ended as well.
         let _ = self.task.await;
     }
 }

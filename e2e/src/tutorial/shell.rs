@@ -1,4 +1,4 @@
-//! Runs the commands of the tutorial as they stand there.
+//! Shell for the commands of the tutorial.
 
 use std::{
     env, fs,
@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use crate::platform::{Error, project};
 
-/// Ends a command that hangs.
-const SECONDS: &str = "60";
+/// Timeout of a command, in seconds.
+const COMMAND_TIMEOUT_SECONDS: &str = "60";
 
-/// A shell of one person, in the folder of the project.
+/// Shell of one user, in the project folder.
 #[derive(Debug)]
 pub struct Shell {
     kubeconfig: PathBuf,
@@ -23,7 +23,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// A shell whose kubectl talks to the server of a kubeconfig.
+    /// Shell whose kubectl uses a kubeconfig.
     pub fn new(kubectl: &Path, kubeconfig: &Path) -> Result<Self, Error> {
         let home = TempDir::new()?;
         let mut path = env::var("PATH").unwrap_or_default();
@@ -37,7 +37,7 @@ impl Shell {
     fn command(&self, command: &str) -> Command {
         let mut process = Command::new("timeout");
         process
-            .args([SECONDS, "sh", "-c", command])
+            .args([COMMAND_TIMEOUT_SECONDS, "sh", "-c", command])
             .current_dir(project())
             .env_clear()
             .env("PATH", &self.path)
@@ -48,31 +48,31 @@ impl Shell {
         process
     }
 
-    /// What a command prints on both channels, if it succeeds.
+    /// Stdout and stderr of a command that must succeed.
     pub fn run(&self, command: &str) -> Result<String, Error> {
         match self.try_run(command)? {
-            (true, said) => Ok(said),
-            (false, said) => Err(format!("$ {command}\n{said}").into()),
+            (true, output) => Ok(output),
+            (false, output) => Err(format!("$ {command}\n{output}").into()),
         }
     }
 
-    /// What a command that must fail prints.
+    /// Stdout and stderr of a command that must fail.
     pub fn fails(&self, command: &str) -> Result<String, Error> {
         match self.try_run(command)? {
-            (true, said) => Err(format!("$ {command}\nshould have failed:\n{said}").into()),
-            (false, said) => Ok(said),
+            (true, output) => Err(format!("$ {command}\nshould have failed:\n{output}").into()),
+            (false, output) => Ok(output),
         }
     }
 
     fn try_run(&self, command: &str) -> Result<(bool, String), Error> {
         let output = self.command(command).output()?;
-        let said = [output.stdout, output.stderr].concat();
-        Ok((output.status.success(), String::from_utf8_lossy(&said).into_owned()))
+        let text = [output.stdout, output.stderr].concat();
+        Ok((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
     }
 
-    /// The lines of a command that does not end by itself, until one is as awaited.
+    /// Output lines of a long-running command up to the awaited one.
     pub fn watch(&self, command: &str, is_last: impl Fn(&str) -> bool) -> Result<Vec<String>, Error> {
-        // `exec`, so that ending the process ends kubectl.
+        // `exec`, so that killing the process kills kubectl.
         let mut child = self.command(&format!("exec {command}")).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().ok_or("no output")?;
         let mut lines = Vec::new();
@@ -85,13 +85,13 @@ impl Shell {
                 break;
             }
         }
-        // `timeout` hands the signal on.
+        // `timeout` forwards the signal.
         let _ = Command::new("kill").arg(child.id().to_string()).status();
         child.wait()?;
         if found {
             Ok(lines)
         } else {
-            Err(format!("$ {command}\nended without what was awaited:\n{}", lines.join("\n")).into())
+            Err(format!("$ {command}\nended without the awaited line:\n{}", lines.join("\n")).into())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The steps of the tutorial, and what users rely on in each.
+//! Steps of the tutorial and their checks.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, ResourceExt, api::ListParams};
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{CANARY, NAMESPACE, shell::Shell};
 use crate::platform::{Access, Error, eventually};
 
-/// The people of the tutorial, and the world around.
+/// Users and environment of the tutorial.
 pub(super) struct Walk<'a> {
     pub(super) developer: Shell,
     pub(super) engineer: Shell,
@@ -19,7 +19,7 @@ pub(super) struct Walk<'a> {
     pub(super) provisioner: ScriptedProvisioner,
 }
 
-/// A policy that only counts, so that the policy controller has something to do.
+/// Audit policy, so that the policy controller has work.
 const POLICY: &str = r#"{"apiVersion":"score.dev/v1b1","kind":"PlatformPolicy","metadata":{"name":"tutorial"},"spec":{"mode":"Audit"}}"#;
 const PATCH: &str = r#"kubectl patch workload node-postgres-app --type='merge' -p='{"spec":{"containers":{"app":{"variables":{"NEW_VAR":"updated_value"}}}}}'"#;
 
@@ -40,19 +40,19 @@ impl Walk<'_> {
         for kind in ["resourceclaims", "workloadexposures", "workloadplans", "workloads"] {
             expect(&kinds, &format!("{kind}.score.dev"))?;
         }
-        let said = self.engineer.run(&format!("echo '{POLICY}' | kubectl apply -f -"))?;
-        expect(&said, "platformpolicy.score.dev/tutorial")
+        let output = self.engineer.run(&format!("echo '{POLICY}' | kubectl apply -f -"))?;
+        expect(&output, "platformpolicy.score.dev/tutorial")
     }
 
     fn hello(&self) -> Result<(), Error> {
-        let said = self.developer.run("kubectl apply -f docs/examples/hello/workload.yaml")?;
-        expect(&said, "workload.score.dev/hello-web created")?;
+        let output = self.developer.run("kubectl apply -f docs/examples/hello/workload.yaml")?;
+        expect(&output, "workload.score.dev/hello-web created")?;
         let lines = self.until_ready("hello-web")?;
         row(&lines, 0, &["NAME", "READY", "REASON", "ENDPOINT", "AGE"])?;
         let endpoint = format!("http://hello-web.{NAMESPACE}.example.test");
         row(&lines, lines.len() - 1, &["hello-web", "True", "Succeeded", &endpoint])?;
         let described = self.developer.run("kubectl describe workload hello-web")?;
-        for part in ["InputsValid", "ClaimsReady", "RuntimeReady", "Everything is ready.", &endpoint] {
+        for part in ["InputsValid", "ClaimsReady", "RuntimeReady", "Ready.", &endpoint] {
             expect(&described, part)?;
         }
         let plan = self.engineer.run("kubectl get workloadplan hello-web -o yaml")?;
@@ -61,9 +61,9 @@ impl Walk<'_> {
     }
 
     async fn dependency(&self) -> Result<(), Error> {
-        let said = self.developer.run("kubectl apply -f docs/examples/node-postgres/workload.yaml")?;
-        expect(&said, "workload.score.dev/node-postgres-app created")?;
-        // The provisioner is late.
+        let output = self.developer.run("kubectl apply -f docs/examples/node-postgres/workload.yaml")?;
+        expect(&output, "workload.score.dev/node-postgres-app created")?;
+        // The provisioner has not finished yet.
         let lines = self.developer.watch("kubectl get workloads.score.dev -w", |line| {
             line.starts_with("node-postgres-app ") && line.contains("BindingPending")
         })?;
@@ -91,7 +91,7 @@ impl Walk<'_> {
         if (&line["key"], &line["phase"], &line["outputsAvailable"])
             != (&"db".into(), &"Bound".into(), &true.into())
         {
-            return Err(format!("the line of the dependency is {line}").into());
+            return Err(format!("unexpected status of the dependency: {line}").into());
         }
         let described = self.engineer.run(&format!("kubectl describe resourceclaim.score.dev {name}"))?;
         expect(&described, "Bound")?;
@@ -99,7 +99,7 @@ impl Walk<'_> {
         expect(&plan, "DB_HOST")?;
         for text in [&described, &plan, &ready.to_string()] {
             if text.contains(CANARY) {
-                return Err("a secret is to be seen".into());
+                return Err("a secret value is visible".into());
             }
         }
         let url = self.variable("app/DATABASE_URL")?;
@@ -114,14 +114,14 @@ impl Walk<'_> {
         eventually("it is ready again", async || {
             let workload = self.workload("node-postgres-app")?;
             if workload["status"]["observedGeneration"] != 2 {
-                return Err("the status is about an older generation".into());
+                return Err("the status describes an older generation".into());
             }
             condition(&workload, "Ready", "True", "Succeeded")
         })
         .await
     }
 
-    /// What the roles are for: a developer sees workloads and nothing below.
+    /// Boundaries of the roles: a developer sees workloads, but no platform objects.
     fn boundaries(&self) -> Result<(), Error> {
         let seen = self.developer.run("kubectl get score")?;
         expect(&seen, "hello-web")?;
@@ -153,9 +153,9 @@ impl Walk<'_> {
     }
 
     async fn cleanup(&self) -> Result<(), Error> {
-        // kubectl waits until they are gone, and they go last.
-        let said = self.developer.run("kubectl delete workload hello-web node-postgres-app")?;
-        expect(&said, r#"workload.score.dev "node-postgres-app" deleted"#)?;
+        // kubectl waits for the deletion, which the finalizer delays until everything else is deleted.
+        let output = self.developer.run("kubectl delete workload hello-web node-postgres-app")?;
+        expect(&output, r#"workload.score.dev "node-postgres-app" deleted"#)?;
         expect(&self.engineer.run("kubectl get resourceclaim.score.dev")?, "No resources found")?;
         self.engineer.run("kubectl delete platformpolicy tutorial")?;
         let left = self.left().await?;
@@ -203,7 +203,7 @@ impl Walk<'_> {
     }
 
     fn until_ready(&self, name: &str) -> Result<Vec<String>, Error> {
-        // Of all, since kubectl keeps the first change of a single one for itself.
+        // Watch all: kubectl drops the first change when it watches a single object.
         let is_ready = |line: &str| line.starts_with(&format!("{name} ")) && line.contains(" True ");
         self.developer.watch("kubectl get workloads.score.dev -w", is_ready)
     }
@@ -213,8 +213,13 @@ impl Walk<'_> {
     }
 
     fn variable(&self, name: &str) -> Result<String, Error> {
-        let running = self.runtime.running(NAMESPACE, "node-postgres-app").ok_or("it does not run")?;
-        Ok(running.variables.get(name).cloned().ok_or_else(|| format!("it has no `{name}`"))?)
+        let running =
+            self.runtime.running(NAMESPACE, "node-postgres-app").ok_or("the workload does not run")?;
+        Ok(running
+            .variables
+            .get(name)
+            .cloned()
+            .ok_or_else(|| format!("the workload has no variable `{name}`"))?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection to the server of a kubeconfig.
+//! HTTP/1.1 connections to the server of a kubeconfig.
 
 use super::Failure;
 use base64::Engine;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// The status and the body of a response.
+/// Status and body of a response.
 pub(crate) type Answer = (StatusCode, Bytes);
 
-/// Where the server is, and how to be let in.
+/// Address of the server, and credentials.
 pub(crate) struct Client {
     address: String,
     name: ServerName<'static>,
@@ -32,7 +32,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The first cluster and the first user of the file; enough for a server under test.
+    /// Client of the first cluster and user of the file, which is enough for a server under test.
     pub(crate) fn from_kubeconfig(path: &Path) -> Result<Self, Failure> {
         let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(path)?)?;
         let (cluster, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
@@ -50,7 +50,7 @@ impl Client {
         Ok(Self { address, name, headers, tls })
     }
 
-    /// A connection of its own.
+    /// Opens a connection.
     pub(crate) async fn connect(&self) -> Result<Connection, Failure> {
         let stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;
@@ -61,25 +61,25 @@ impl Client {
     }
 }
 
-/// A kept connection; one request at a time.
+/// Keep-alive connection for one request at a time.
 pub(crate) struct Connection {
     headers: HeaderMap,
     sender: SendRequest<Full<Bytes>>,
 }
 
 impl Connection {
-    /// Sends the request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub(crate) async fn call(&mut self, method: Method, path: &str, body: String) -> Result<Answer, Failure> {
         let response = self.send(method, path, body).await?;
         Ok((response.status(), response.into_body().collect().await?.to_bytes()))
     }
 
-    /// Asks for events and leaves them to be read.
+    /// Opens a watch, and returns its stream.
     pub(crate) async fn watch(&mut self, path: &str) -> Result<Incoming, Failure> {
         let response = self.send(Method::GET, path, String::new()).await?;
         match response.status() {
             StatusCode::OK => Ok(response.into_body()),
-            status => Err(format!("a watch is answered with {status}").into()),
+            status => Err(format!("the watch failed with {status}").into()),
         }
     }
 
@@ -124,7 +124,7 @@ fn pem(data: &Value) -> Result<Option<Vec<u8>>, base64::DecodeError> {
     data.as_str().map(|data| BASE64_STANDARD.decode(data)).transpose()
 }
 
-/// Trusts every server, as `insecure-skip-tls-verify` asks.
+/// Verifier that trusts every server, for `insecure-skip-tls-verify`.
 #[derive(Debug)]
 struct AnyServer(Arc<CryptoProvider>);
 

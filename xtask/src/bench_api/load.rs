@@ -1,4 +1,4 @@
-//! What clients do to a server.
+//! Load on a server.
 
 use super::Failure;
 use super::client::{Answer, Client, Connection};
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Made for the measurement and deleted afterwards.
+/// Namespace of the measurement, deleted afterwards.
 const NAMESPACE: &str = "bench-api";
-/// How many objects one request deletes, so that each ends before a server loses patience.
+/// Objects per deletion request, so that none times out.
 const PAGE: usize = 500;
 
-/// A server with a namespace to work in.
+/// Server with a namespace for the measurement.
 pub(crate) struct Target {
     client: Arc<Client>,
     /// `/api/v1/namespaces/NAME/configmaps`
@@ -26,13 +26,13 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The namespace is there already.
+    /// Server whose namespace exists.
     pub(crate) fn new(kubeconfig: &Path) -> Result<Self, Failure> {
         let client = Arc::new(Client::from_kubeconfig(kubeconfig)?);
         Ok(Self { client, path: format!("/api/v1/namespaces/{NAMESPACE}/configmaps") })
     }
 
-    /// Makes the namespace.
+    /// Creates the namespace.
     pub(crate) async fn prepare(kubeconfig: &Path) -> Result<Self, Failure> {
         let target = Self::new(kubeconfig)?;
         let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } });
@@ -42,7 +42,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Removes the namespace with all that is in it.
+    /// Deletes the namespace and its objects.
     pub(crate) async fn remove(&self) -> Result<(), Failure> {
         let mut connection = self.client.connect().await?;
         let page = format!("{}?limit={PAGE}", self.path);
@@ -57,7 +57,7 @@ impl Target {
         Ok(())
     }
 
-    /// Creates on each connection one object after the other until the time is over. Returns how long each took.
+    /// Creates objects sequentially on each connection for a duration, and returns the latencies.
     pub(crate) async fn create_for(
         &self,
         connections: usize,
@@ -68,7 +68,7 @@ impl Target {
         self.create_while(connections, prefix, move |_| start.elapsed() < time).await
     }
 
-    /// Fills the namespace up to so many objects.
+    /// Fills the namespace up to a number of objects.
     pub(crate) async fn fill(&self, objects: usize) -> Result<(), Failure> {
         let there = count(&self.list().await?.0)?;
         self.create_while(16, "fill", move |object| there + object < objects).await?;
@@ -78,7 +78,7 @@ impl Target {
         }
     }
 
-    /// All objects in one answer, and how long it took to come.
+    /// List of all objects in one response, and its latency.
     pub(crate) async fn list(&self) -> Result<(Bytes, Duration), Failure> {
         let mut connection = self.client.connect().await?;
         let asked = Instant::now();
@@ -86,7 +86,7 @@ impl Target {
         Ok((expect(StatusCode::OK, answer)?, asked.elapsed()))
     }
 
-    /// Creates objects on so many connections while the function allows the next, of which it gets the number.
+    /// Creates objects on several connections while the function, which gets the number of the next, returns true.
     async fn create_while(
         &self,
         connections: usize,
@@ -119,7 +119,7 @@ impl Target {
         Ok(durations)
     }
 
-    /// Writes one object at a time, and waits until every watch has seen it. Returns how long each took.
+    /// Writes one object at a time, waits until every watch has seen it, and returns the latencies.
     pub(crate) async fn fan_out(&self, watchers: usize, writes: usize) -> Result<Vec<Duration>, Failure> {
         let (sender, mut seen) = mpsc::unbounded_channel();
         let mut watches = JoinSet::new();
@@ -143,7 +143,7 @@ impl Target {
     }
 }
 
-/// Reports each event that is about an object of the fan-out.
+/// Reports each event of an object of the fan-out.
 async fn follow(mut events: Incoming, seen: mpsc::UnboundedSender<()>) {
     let mut line = Vec::new();
     while let Some(Ok(frame)) = events.frame().await {
@@ -173,7 +173,7 @@ async fn create(connection: &mut Connection, path: &str, name: &str) -> Result<(
     Ok(())
 }
 
-/// The body of the answer, which is the error if the status is another.
+/// Body of the response, or an error if the status differs.
 fn expect(status: StatusCode, answer: Answer) -> Result<Bytes, Failure> {
     if answer.0 == status { Ok(answer.1) } else { Err(String::from_utf8_lossy(&answer.1).into()) }
 }

@@ -1,4 +1,4 @@
-//! Figures of the API server for `benches/RESULTS.md`, in one run beside a real server if there is one.
+//! Benchmarks of the API server for `benches/RESULTS.md`, with an optional real server in the same run.
 
 mod client;
 mod load;
@@ -11,19 +11,19 @@ use process::Embedded;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Anything that keeps a measurement from its end.
+/// Any error of a measurement.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 const OBJECTS: usize = 10_000;
 const LISTS: usize = 9;
 const WATCHERS: usize = 200;
 const WRITES: usize = 50;
-/// The servers take turns this often, so that the moods of the machine meet both.
+/// Rounds in which the servers alternate, so that noise of the machine affects both.
 const ROUNDS: u32 = 4;
-/// The processes that make a real server.
+/// Processes of a real server.
 const REAL: [&str; 2] = ["kube-apiserver", "etcd"];
 
-/// Prints a table. `time` is how long each server is written to at each number of connections.
+/// Prints a table. `time` is the duration of writes to each server at each number of connections.
 pub(crate) fn run(program: Option<PathBuf>, real: Option<&Path>, time: Duration) -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("run it with `cargo run --profile dist -p xtask -- bench-api`".to_owned());
@@ -51,7 +51,7 @@ async fn measure(program: &Path, real: Option<&Path>, time: Duration) -> Result<
     result
 }
 
-/// A server, its processes, and the one that is ours to end.
+/// Server, its processes, and the process that we own.
 struct Server {
     target: Target,
     ids: Vec<u32>,
@@ -115,7 +115,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Ends the embedded server in both ways, and starts it over all the objects.
+    /// Stops and kills the embedded server, and restarts it with all objects.
     async fn restarts(&self, mut embedded: Server) -> Result<Server, Failure> {
         drop(embedded.process.take());
         let (process, took) = Embedded::start(&self.program, &self.data).await?;
@@ -185,7 +185,7 @@ enum Better {
     More,
 }
 
-/// The median and the slowest hundredth, one row each.
+/// Median and 99th percentile, one row each.
 fn durations(what: &str, mut ours: Vec<Duration>, mut theirs: Option<Vec<Duration>>) {
     for percent in [50, 99] {
         let theirs = theirs.as_mut().map(|theirs| percentile(theirs, percent));

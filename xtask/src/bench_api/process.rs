@@ -1,4 +1,4 @@
-//! The servers as processes: how soon they answer, how much memory they hold, how long they compute.
+//! Server processes: start-up time, memory and CPU time.
 
 use super::Failure;
 use super::client::Client;
@@ -9,15 +9,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// In `/proc/PID/stat` Linux counts hundredths of a second, whatever the machine.
+/// Unit of times in `/proc/PID/stat` on Linux.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A running `orchestra serve`; dropping it kills it.
+/// Running `orchestra serve`, killed on drop.
 pub(crate) struct Embedded(Child);
 
 impl Embedded {
-    /// Starts it over a data folder. Returns it with the time from the start of the process to its first answer over
-    /// TLS.
+    /// Starts it with a data folder, and returns the time from process start to the first response over TLS.
     pub(crate) async fn start(program: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
         let started = Instant::now();
         let child = Command::new(program)
@@ -38,7 +37,7 @@ impl Embedded {
         }
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Terminates it, and waits for its exit.
     pub(crate) fn stop(mut self) -> Result<(), Failure> {
         Command::new("kill").arg(self.0.id().to_string()).status()?;
         match self.0.wait()? {
@@ -54,13 +53,13 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // One that has ended already needs no killing.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The processes that run under these names.
+/// Processes with these names.
 pub(crate) fn named(names: &[&str]) -> Result<Vec<u32>, Failure> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -72,7 +71,7 @@ pub(crate) fn named(names: &[&str]) -> Result<Vec<u32>, Failure> {
     Ok(found)
 }
 
-/// The memory that processes hold together, in MiB.
+/// Total memory of processes, in MiB.
 pub(crate) fn memory(ids: &[u32]) -> Result<f64, Failure> {
     let mut kib = 0;
     for id in ids {
@@ -83,12 +82,12 @@ pub(crate) fn memory(ids: &[u32]) -> Result<f64, Failure> {
     Ok(f64::from(kib) / 1024.0)
 }
 
-/// The time that processes have computed together, for themselves and inside the system.
+/// Total user and system CPU time of processes.
 pub(crate) fn computed(ids: &[u32]) -> Result<Duration, Failure> {
     let mut ticks = 0;
     for id in ids {
         let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-        // Fields 14 and 15; the second is the name in brackets, which may hold spaces.
+        // Fields 14 and 15; field 2 is the name in parentheses, which may contain spaces.
         let rest = stat.rsplit_once(") ").ok_or("no name")?.1;
         for field in rest.split(' ').skip(11).take(2) {
             ticks += field.parse::<u32>()?;

@@ -1,4 +1,4 @@
-//! What was written, as the API server itself has logged it.
+//! Writes in the audit log of the API server.
 
 use std::{
     collections::BTreeMap,
@@ -12,15 +12,14 @@ use serde_json::Value as Json;
 
 use super::Failure;
 
-/// Who writes as well, and is not what is measured: this process, and the parts of Kubernetes.
+/// User agents that are not measured: this process, and components of Kubernetes.
 const OTHERS: [&str; 3] = [super::load::AGENT, "kube-", "kubectl"];
 
-/// The audit log of an API server. When it has grown long, the server puts it aside under a name with the time, and begins a
-/// new one.
+/// Audit log of an API server. The server rotates it: the old file gets a name with the time.
 #[derive(Debug)]
 pub(super) struct Audit(PathBuf);
 
-/// A place in the log: in which file, whatever it is called by now, and where in it.
+/// Position in the log: file, independent of its name, and offset.
 #[derive(Debug)]
 pub(super) struct Mark {
     file: u64,
@@ -28,7 +27,7 @@ pub(super) struct Mark {
 }
 
 impl Audit {
-    /// The log in a file.
+    /// Log in a file.
     pub(super) fn open(file: &Path) -> Result<Self, Failure> {
         if file.exists() {
             Ok(Self(file.to_owned()))
@@ -37,13 +36,13 @@ impl Audit {
         }
     }
 
-    /// The end of the log as it is now.
+    /// Current end of the log.
     pub(super) fn mark(&self) -> Result<Mark, Failure> {
         let log = self.0.metadata()?;
         Ok(Mark { file: log.ino(), place: log.len() })
     }
 
-    /// What the program has written since, by verb and kind, where it succeeded.
+    /// Successful writes of the program since a position, by verb and kind.
     pub(super) fn since(&self, mark: &Mark) -> Result<BTreeMap<String, usize>, Failure> {
         let mut counts = BTreeMap::new();
         let mut place = mark.place;
@@ -52,7 +51,7 @@ impl Audit {
             file.seek(SeekFrom::Start(std::mem::take(&mut place)))?;
             let mut line = String::new();
             let mut lines = BufReader::new(file);
-            // A line that is being written is the last, and is read next time.
+            // An incomplete last line is read next time.
             while lines.read_line(&mut line)? > 0 && line.ends_with('\n') {
                 if let Some(what) = ours(&serde_json::from_str(&line)?) {
                     *counts.entry(what).or_default() += 1;
@@ -63,7 +62,7 @@ impl Audit {
         Ok(counts)
     }
 
-    /// The files of the log from the one on that has the mark, the oldest first.
+    /// Files of the log from the one with the mark, the oldest first.
     fn files_since(&self, mark: &Mark) -> Result<Vec<PathBuf>, Failure> {
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let (stem, end) = (text(self.0.file_stem()), text(self.0.extension()));
@@ -76,15 +75,15 @@ impl Audit {
                 files.push(file);
             }
         }
-        // Their names tell the time.
+        // Names sort by time.
         files.sort();
         files.push(self.0.clone());
         let from = files.iter().position(|file| file.metadata().is_ok_and(|it| it.ino() == mark.file));
-        Ok(files.split_off(from.ok_or("the audit log was taken away")?))
+        Ok(files.split_off(from.ok_or("the audit log was deleted")?))
     }
 }
 
-/// What an entry tells of a write of the program: `patch workloads/status`.
+/// Write of the program in an entry, such as `patch workloads/status`.
 fn ours(entry: &Json) -> Option<String> {
     let text = |pointer: &str| entry.pointer(pointer).and_then(Json::as_str);
     let agent = text("/userAgent").unwrap_or_default();
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_was_put_aside_is_read_to_its_end_and_then_the_new_one() {
+    fn a_rotated_log_is_read_to_its_end_and_then_the_new_one() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.log");
         let entry = |kind: &str| {
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_program_has_written_with_success_is_counted() {
+    fn only_successful_writes_of_the_program_are_counted() {
         let entry = |agent: &str, code: u16| {
             json!({
                 "stage": "ResponseComplete", "verb": "patch", "userAgent": agent,

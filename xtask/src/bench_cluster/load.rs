@@ -1,4 +1,4 @@
-//! The cluster, seen by its users: definitions, Workloads, and whether they are ready.
+//! Load on the cluster: CRDs, Workloads and their readiness.
 
 use std::{
     collections::BTreeSet,
@@ -26,18 +26,18 @@ use serde_json::{Value as Json, json};
 
 use super::Failure;
 
-/// By this name the server knows this process.
+/// User agent of this process.
 pub(super) const AGENT: &str = "orchestra-bench";
-/// Where Workloads are put, where one is put before anything is measured, and where nobody looks at them.
+/// Namespaces of the measurement, of the warm-up, and of the baseline without controllers.
 const NAMESPACE: &str = "bench";
 const WARM: &str = "bench-warm";
-const FLOOR: &str = "bench-floor";
-/// Requests at a time.
+const BASELINE: &str = "bench-baseline";
+/// Concurrent requests.
 const AT_ONCE: usize = 16;
-/// What stands for the name of a Workload where one is described.
+/// Placeholder of the name in a Workload template.
 const NAME: &str = "NAME";
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_mins(30);
+/// Timeout of each step.
+const STEP_TIMEOUT: Duration = Duration::from_mins(30);
 
 const DOCUMENT: &str = "
 apiVersion: score.dev/v1b1
@@ -46,7 +46,7 @@ spec:
   profiles: [{name: web-service, backends: [{backendId: cluster, runtimeClass: kubernetes}]}]
 ";
 
-/// What is measured: one container, one port, no claim.
+/// Measured Workload: one container, one port, no claim.
 const WORKLOAD: &str = "
 apiVersion: score.dev/v1b1
 kind: Workload
@@ -56,16 +56,16 @@ spec:
   service: {ports: {web: {port: 80}}}
 ";
 
-/// A cluster.
+/// Cluster.
 #[derive(Clone)]
 pub(super) struct Cluster {
     client: Client,
-    /// What Workloads look like.
+    /// Workload template.
     workload: String,
 }
 
 impl Cluster {
-    /// The cluster behind a kubeconfig. Workloads look as a file says, if there is one.
+    /// Cluster of a kubeconfig, with an optional Workload template.
     pub(super) async fn reach(kubeconfig: &Path, workload: Option<&Path>) -> Result<Self, Failure> {
         let read = Kubeconfig::read_from(kubeconfig)?;
         let mut config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
@@ -91,18 +91,18 @@ impl Cluster {
         Ok(())
     }
 
-    /// Makes the namespaces that everything is in.
+    /// Creates the namespaces.
     pub(super) async fn prepare(&self) -> Result<(), Failure> {
         let apply = PatchParams::apply(AGENT).force();
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM, FLOOR] {
+        for name in [SYSTEM_NAMESPACE, NAMESPACE, WARM, BASELINE] {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             namespaces.patch(name, &apply, &Patch::Apply(namespace)).await?;
         }
         Ok(())
     }
 
-    /// Makes what there must be before our program begins.
+    /// Creates the prerequisites of our program.
     pub(super) async fn install(&self) -> Result<(), Failure> {
         let apply = PatchParams::apply(AGENT).force();
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
@@ -119,9 +119,9 @@ impl Cluster {
         Ok(())
     }
 
-    /// Waits until Workloads can be stored. There must be none.
+    /// Waits until Workloads are served. There must be none.
     async fn until_served(&self) -> Result<(), Failure> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         let there = loop {
             match self.workloads(NAMESPACE).list(&ListParams::default().limit(1)).await {
                 Ok(there) => break there,
@@ -132,18 +132,18 @@ impl Cluster {
         if there.items.is_empty() {
             Ok(())
         } else {
-            Err(format!("there are Workloads in the namespace {NAMESPACE}: begin on a fresh cluster").into())
+            Err(format!("the namespace {NAMESPACE} has Workloads; use a new cluster").into())
         }
     }
 
-    /// Brings one Workload up, somewhere else, as soon as Workloads can be stored: whatever is only done once is done then.
+    /// Warm-up: runs one Workload in another namespace, so that one-time work is not measured.
     pub(super) async fn warm_up(&self) -> Result<(), Failure> {
         self.until_served().await?;
         self.put(WARM, "warm").await?;
         until_ready(&self.workloads(WARM), 1).await
     }
 
-    /// Applies so many Workloads.
+    /// Applies a number of Workloads.
     pub(super) async fn apply(&self, count: usize) -> Result<(), Failure> {
         stream::iter((0..count).map(Ok::<_, Failure>))
             .try_for_each_concurrent(AT_ONCE, |index| async move {
@@ -152,22 +152,22 @@ impl Cluster {
             .await
     }
 
-    /// Does what cannot be done without, whoever does it: stores Workloads, makes a Deployment and a Service for each, and waits
-    /// until all Deployments are ready. No program is at work.
-    pub(super) async fn floor(&self, count: usize) -> Result<(), Failure> {
-        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), FLOOR);
-        let services: Api<Service> = Api::namespaced(self.client.clone(), FLOOR);
+    /// Baseline without a control plane: stores Workloads, creates a Deployment and a Service for each, and waits until all
+    /// Deployments are ready.
+    pub(super) async fn baseline(&self, count: usize) -> Result<(), Failure> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), BASELINE);
+        let services: Api<Service> = Api::namespaced(self.client.clone(), BASELINE);
         stream::iter((0..count).map(Ok::<_, Failure>))
             .try_for_each_concurrent(AT_ONCE, async |index| {
                 let name = format!("app-{index}");
-                self.put(FLOOR, &name).await?;
+                self.put(BASELINE, &name).await?;
                 let (deployment, service) = bare(&name);
                 deployments.create(&PostParams::default(), &serde_json::from_value(deployment)?).await?;
                 services.create(&PostParams::default(), &serde_json::from_value(service)?).await?;
                 Ok(())
             })
             .await?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         while Instant::now() < deadline {
             let all = deployments.list(&ListParams::default()).await?;
             let is_ready =
@@ -177,23 +177,23 @@ impl Cluster {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        Err("not everything was played in time".into())
+        Err("not all Deployments were ready in time".into())
     }
 
-    /// Applies one more.
+    /// Applies one Workload.
     pub(super) async fn apply_one(&self, name: &str) -> Result<(), Failure> {
         self.put(NAMESPACE, name).await
     }
 
-    /// Waits until so many Workloads are ready.
+    /// Waits until a number of Workloads are ready.
     pub(super) async fn until_ready(&self, count: usize) -> Result<(), Failure> {
         until_ready(&self.workloads(NAMESPACE), count).await
     }
 
-    /// Waits until a process leads, and another one than before. Tells which.
+    /// Waits for a leader other than the given one, and returns it.
     pub(super) async fn until_led(&self, before: Option<&str>) -> Result<String, Failure> {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STEP_TIMEOUT;
         while Instant::now() < deadline {
             let held = leases.list(&ListParams::default()).await?;
             let holder = held.items.into_iter().find_map(|lease| lease.spec?.holder_identity);
@@ -206,7 +206,7 @@ impl Cluster {
     }
 }
 
-/// The least that runs what the Workload says: a Deployment and a Service.
+/// Minimal objects of the Workload: a Deployment and a Service.
 fn bare(name: &str) -> (Json, Json) {
     let labels = json!({"app": name});
     let pod = json!({"containers": [{"name": "main", "image": "nginx:1.27", "env": [{"name": "NAME", "value": name}]}]});
@@ -233,7 +233,7 @@ async fn until_ready(workloads: &Api<DynamicObject>, count: usize) -> Result<(),
             let events = workloads.watch(&WatchParams::default().timeout(290), &version).await?;
             let mut events = pin!(events);
             while ready.len() < count {
-                // A watch that ends is begun anew with a list.
+                // Relist after the watch ends.
                 let Some(event) = events.next().await.transpose()? else { break };
                 if let WatchEvent::Added(workload) | WatchEvent::Modified(workload) = event
                     && is_ready(&workload)
@@ -246,9 +246,9 @@ async fn until_ready(workloads: &Api<DynamicObject>, count: usize) -> Result<(),
             }
         }
     };
-    match tokio::time::timeout(PATIENCE, waiting).await {
+    match tokio::time::timeout(STEP_TIMEOUT, waiting).await {
         Ok(ended) => ended,
-        Err(_) => Err(format!("not all {count} are ready after {PATIENCE:?}").into()),
+        Err(_) => Err(format!("not all {count} are ready after {STEP_TIMEOUT:?}").into()),
     }
 }
 

@@ -1,17 +1,16 @@
-//! Our half of the side-by-side on a real API server, for `benches/RESULTS.md`: how soon many Workloads are ready, what that
-//! writes, and what it costs.
+//! Benchmark on a real API server for `benches/RESULTS.md`: time until many Workloads are ready, writes, memory and CPU.
 //!
-//! The program runs as users run it, in a process of its own. Nobody runs containers: a player in this process says of every
-//! Deployment that it is ready as soon as it is there ([`player`]), so that only the control plane is measured. What was
-//! written is read from the server's own audit log ([`audit`]), not from what we believe to have sent.
+//! The program runs in its own process, as in production. No containers run: a player in this process reports every
+//! Deployment as ready at once ([`player`]), so that only the control plane is measured. Writes are read from the audit log of
+//! the server ([`audit`]).
 //!
-//! The same Workloads are also stored with nobody to look at them, and a bare Deployment and Service made for each: what that
-//! takes is the floor, below which no control plane can come on this machine.
+//! The baseline stores the same Workloads without a control plane and creates a bare Deployment and Service for each: no
+//! control plane can be faster on this machine.
 //!
-//! With `--peer` another control plane is measured in place of the program, with the same load, player and figures. It has
-//! definitions of its own, and so needs a cluster of its own; two runs, one after the other, compare the two.
+//! With `--peer` another control plane is measured instead, with the same load, player and metrics. It has its own CRDs and
+//! so needs its own cluster; two successive runs compare the two.
 //!
-//! It is for a cluster that is thrown away: what it made is left behind.
+//! Use a disposable cluster: objects are not deleted.
 
 #![allow(clippy::cast_precision_loss, reason = "figures are printed with one digit")]
 
@@ -36,33 +35,33 @@ use self::{
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long nothing may be written before it counts as over.
+/// Time without writes after which the program is idle.
 const QUIET: Duration = Duration::from_secs(3);
 
-/// What to measure.
+/// Options of the measurement.
 #[derive(Debug)]
-pub(crate) struct Wish {
-    /// The program, built with the profile `dist`.
+pub(crate) struct Options {
+    /// Program, built with the profile `dist`.
     pub(crate) program: PathBuf,
-    /// What runs another control plane, to measure that one, and what Workloads look like for it.
+    /// Program of another control plane to measure instead, and its Workload template.
     pub(crate) peer: Option<(PathBuf, PathBuf)>,
-    /// How to reach the cluster.
+    /// Kubeconfig of the cluster.
     pub(crate) kubeconfig: PathBuf,
-    /// The log of what was written [default: `audit.log` beside the kubeconfig].
+    /// Audit log [default: `audit.log` beside the kubeconfig].
     pub(crate) audit: Option<PathBuf>,
-    /// How many Workloads.
+    /// Number of Workloads.
     pub(crate) workloads: usize,
-    /// Whether only the program is measured, and nothing to compare it with.
+    /// True to skip the baseline.
     pub(crate) alone: bool,
-    /// Whether the figures are printed as JSON.
+    /// True to print JSON.
     pub(crate) json: bool,
 }
 
-/// Measures, and prints what was measured.
-pub(crate) fn run(wish: &Wish) -> Result<(), String> {
+/// Measures, and prints the results.
+pub(crate) fn run(options: &Options) -> Result<(), String> {
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let figures = runtime.block_on(measure(wish)).map_err(|error| error.to_string())?;
-    if wish.json {
+    let figures = runtime.block_on(measure(options)).map_err(|error| error.to_string())?;
+    if options.json {
         println!("{figures:#}");
     } else {
         for (name, figure) in figures.as_object().into_iter().flatten() {
@@ -72,16 +71,16 @@ pub(crate) fn run(wish: &Wish) -> Result<(), String> {
     Ok(())
 }
 
-async fn measure(wish: &Wish) -> Result<Json, Failure> {
-    let beside = wish.kubeconfig.with_file_name("audit.log");
-    let audit = Audit::open(wish.audit.as_deref().unwrap_or(&beside))?;
-    let looks = wish.peer.as_ref().map(|(_, workload)| workload.as_path());
-    let cluster = Cluster::reach(&wish.kubeconfig, looks).await?;
+async fn measure(options: &Options) -> Result<Json, Failure> {
+    let beside = options.kubeconfig.with_file_name("audit.log");
+    let audit = Audit::open(options.audit.as_deref().unwrap_or(&beside))?;
+    let template = options.peer.as_ref().map(|(_, workload)| workload.as_path());
+    let cluster = Cluster::reach(&options.kubeconfig, template).await?;
     cluster.prepare().await?;
     let playing = tokio::spawn(player::play(cluster.client()));
-    let server = process::server_beside(&wish.kubeconfig);
-    let bench = Bench { wish, audit, server, cluster };
-    let figures = match &wish.peer {
+    let server = process::server_beside(&options.kubeconfig);
+    let bench = Bench { options, audit, server, cluster };
+    let figures = match &options.peer {
         Some((peer, _)) => bench.peer(peer).await?,
         None => bench.ours().await?,
     };
@@ -90,9 +89,9 @@ async fn measure(wish: &Wish) -> Result<Json, Failure> {
 }
 
 struct Bench<'a> {
-    wish: &'a Wish,
+    options: &'a Options,
     audit: Audit,
-    /// The process of the API server, where it is on this machine.
+    /// Process of the API server, if it runs on this machine.
     server: Option<u32>,
     cluster: Cluster,
 }
@@ -100,7 +99,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// Measures another control plane.
     async fn peer(&self, peer: &Path) -> Result<Json, Failure> {
-        let program = Program::peer(peer, &self.wish.kubeconfig)?;
+        let program = Program::peer(peer, &self.options.kubeconfig)?;
         let figures = self.bring_up(&program).await?;
         program.end()?;
         Ok(figures)
@@ -108,15 +107,15 @@ impl Bench<'_> {
 
     /// Measures our program.
     async fn ours(&self) -> Result<Json, Failure> {
-        let Self { wish, audit, cluster, .. } = self;
+        let Self { options, audit, cluster, .. } = self;
         cluster.install().await?;
-        let first = Program::start(&wish.program, &wish.kubeconfig)?;
+        let first = Program::start(&options.program, &options.kubeconfig)?;
         let mut figures = self.bring_up(&first).await?;
 
-        eprintln!("the same again, by a process that begins on what is there…");
+        eprintln!("restart with all Workloads…");
         first.end()?;
         let mark = audit.mark()?;
-        let second = Program::start(&wish.program, &wish.kubeconfig)?;
+        let second = Program::start(&options.program, &options.kubeconfig)?;
         cluster.until_led(None).await?;
         let restarted = settled(&second, audit).await?;
         let again = audit.since(&mark)?;
@@ -124,35 +123,35 @@ impl Bench<'_> {
         figures["secondPass"] =
             json!({"writes": own(&again), "byKind": again, "cpuSeconds": rounded(restarted.cpu)});
 
-        eprintln!("a leader that is killed…");
+        eprintln!("leader failover…");
         let leader = cluster.until_led(None).await?;
-        let third = Program::start(&wish.program, &wish.kubeconfig)?;
+        let third = Program::start(&options.program, &options.kubeconfig)?;
         settled(&third, audit).await?;
-        let began = Instant::now();
+        let started = Instant::now();
         second.kill()?;
         cluster.apply_one("after").await?;
         cluster.until_led(Some(&leader)).await?;
-        let led = rounded(began.elapsed().as_secs_f64());
-        cluster.until_ready(wish.workloads + 1).await?;
-        figures["failoverSeconds"] = json!({"led": led, "ready": rounded(began.elapsed().as_secs_f64())});
+        let led = rounded(started.elapsed().as_secs_f64());
+        cluster.until_ready(options.workloads + 1).await?;
+        figures["failoverSeconds"] = json!({"led": led, "ready": rounded(started.elapsed().as_secs_f64())});
         third.end()?;
 
-        if !wish.alone {
-            eprintln!("{} Workloads with nobody to look at them…", wish.workloads);
+        if !options.alone {
+            eprintln!("baseline: {} Workloads without a control plane…", options.workloads);
             let before = self.server_cpu()?;
-            let began = Instant::now();
-            cluster.floor(wish.workloads).await?;
-            figures["floor"] = json!({
-                "seconds": rounded(began.elapsed().as_secs_f64()),
+            let started = Instant::now();
+            cluster.baseline(options.workloads).await?;
+            figures["baseline"] = json!({
+                "seconds": rounded(started.elapsed().as_secs_f64()),
                 "apiServerCpuSeconds": spent(before, self.server_cpu()?),
             });
         }
         Ok(figures)
     }
 
-    /// Brings all Workloads up with a control plane that has just been started.
+    /// Runs all Workloads with a newly started control plane.
     async fn bring_up(&self, program: &Program) -> Result<Json, Failure> {
-        let Self { wish, audit, cluster, .. } = self;
+        let Self { options, audit, cluster, .. } = self;
         tokio::select! {
             warm = cluster.warm_up() => warm?,
             why = program.until_ended() => return Err(why),
@@ -160,23 +159,23 @@ impl Bench<'_> {
         let idle = settled(program, audit).await?;
         let server = self.server_cpu()?;
 
-        eprintln!("{} Workloads…", wish.workloads);
+        eprintln!("{} Workloads…", options.workloads);
         let mark = audit.mark()?;
-        let began = Instant::now();
-        cluster.apply(wish.workloads).await?;
-        let applied = began.elapsed();
-        cluster.until_ready(wish.workloads).await?;
-        let ready = began.elapsed();
+        let started = Instant::now();
+        cluster.apply(options.workloads).await?;
+        let applied = started.elapsed();
+        cluster.until_ready(options.workloads).await?;
+        let ready = started.elapsed();
         let busy = program.usage()?;
         let server = spent(server, self.server_cpu()?);
         let held = settled(program, audit).await?;
         let written = audit.since(&mark)?;
 
-        let count = wish.workloads as f64;
+        let count = options.workloads as f64;
         let events = written.iter().filter(|(what, _)| what.contains(" events"));
         let events: usize = events.map(|(_, count)| count).sum();
         Ok(json!({
-            "workloads": wish.workloads,
+            "workloads": options.workloads,
             "secondsToApply": rounded(applied.as_secs_f64()),
             "secondsToAllReady": rounded(ready.as_secs_f64()),
             "writesPerWorkload": rounded(own(&written) as f64 / count),
@@ -189,7 +188,7 @@ impl Bench<'_> {
         }))
     }
 
-    /// The processor time that the API server has used.
+    /// CPU time of the API server.
     fn server_cpu(&self) -> Result<Option<f64>, Failure> {
         Ok(self.server.map(process::usage).transpose()?.map(|usage| usage.cpu))
     }
@@ -199,17 +198,17 @@ fn spent(before: Option<f64>, after: Option<f64>) -> Option<f64> {
     before.zip(after).map(|(before, after)| rounded(after - before))
 }
 
-/// How many writes were about Workloads.
+/// Number of writes for Workloads.
 fn own(writes: &BTreeMap<String, usize>) -> usize {
     writes.iter().filter(|(what, _)| !is_apart(what)).map(|(_, count)| count).sum()
 }
 
-/// What is not counted with the writes about a Workload.
+/// True for writes that do not count for a Workload.
 fn is_apart(what: &str) -> bool {
     what.contains(" leases") || what.contains(" events")
 }
 
-/// Waits until a program has nothing to do any more, and tells what it has used up to then.
+/// Waits until a program is idle, and returns its usage.
 async fn settled(program: &Program, audit: &Audit) -> Result<Usage, Failure> {
     let mut before = (program.usage()?, audit.mark()?);
     loop {

@@ -1,4 +1,4 @@
-//! Plays the part of nodes: says of every Deployment that it is ready as soon as it is there.
+//! Player of nodes: reports every Deployment as ready at once.
 
 use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
@@ -13,53 +13,53 @@ use tokio::sync::Semaphore;
 
 use super::Failure;
 
-/// Requests at a time.
+/// Concurrent requests.
 const AT_ONCE: usize = 8;
 
-/// Plays until it is stopped.
+/// Runs until it is stopped.
 pub(super) async fn play(client: Client) {
     while let Err(error) = follow(&client).await {
-        eprintln!("the player begins again: {error}");
+        eprintln!("the player restarts: {error}");
     }
 }
 
 async fn follow(client: &Client) -> Result<(), Failure> {
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let deployments: Api<Deployment> = Api::all(client.clone());
-    let mut told: BTreeMap<(String, String), i64> = BTreeMap::new();
+    let mut reported: BTreeMap<(String, String), i64> = BTreeMap::new();
     let listed = deployments.list_metadata(&ListParams::default()).await?;
     let version = listed.metadata.resource_version.unwrap_or_default();
-    let mut see = async |object: PartialObjectMeta<Deployment>| -> Result<(), Failure> {
+    let mut handle = async |object: PartialObjectMeta<Deployment>| -> Result<(), Failure> {
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
         let generation = object.metadata.generation.unwrap_or(1);
-        if told.insert((namespace.clone(), name.clone()), generation) == Some(generation) {
+        if reported.insert((namespace.clone(), name.clone()), generation) == Some(generation) {
             return Ok(());
         }
         let permit = Arc::clone(&permits).acquire_owned().await?;
         let deployments = Api::namespaced(client.clone(), &namespace);
         tokio::spawn(async move {
             let _permit = permit;
-            if let Err(error) = say_ready(&deployments, &name, generation).await {
-                eprintln!("{name} could not be played: {error}");
+            if let Err(error) = report_ready(&deployments, &name, generation).await {
+                eprintln!("failed to update the status of {name}: {error}");
             }
         });
         Ok(())
     };
     for object in listed.items {
-        see(object).await?;
+        handle(object).await?;
     }
     let events = deployments.watch_metadata(&WatchParams::default().timeout(290), &version).await?;
     let mut events = pin!(events);
     while let Some(event) = events.try_next().await? {
         if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
-            see(object).await?;
+            handle(object).await?;
         }
     }
     Err("the watch ended".into())
 }
 
-/// What a controller of Deployments would say of one whose only replica runs.
-async fn say_ready(deployments: &Api<Deployment>, name: &str, generation: i64) -> Result<(), Failure> {
+/// Reports the only replica of a Deployment as ready.
+async fn report_ready(deployments: &Api<Deployment>, name: &str, generation: i64) -> Result<(), Failure> {
     let status = json!({"status": {
         "observedGeneration": generation,
         "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,

@@ -1,4 +1,4 @@
-//! The program in a process of its own, and what a process costs.
+//! Program in its own process, and its resource usage.
 
 use std::{
     fs::{self, File},
@@ -12,17 +12,17 @@ use std::{
 
 use super::Failure;
 
-/// How long the program may take to end.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it is looked whether it is still there.
-const LOOK: Duration = Duration::from_millis(200);
+/// Timeout of the shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Polling interval of the shutdown.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What a process has used: memory now, processor so far.
+/// Usage of a process: current memory, CPU time so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     /// Resident memory in MiB.
     pub(super) rss: f64,
-    /// Seconds of processor.
+    /// CPU time in seconds.
     pub(super) cpu: f64,
 }
 
@@ -35,7 +35,7 @@ impl Sum for Usage {
     }
 }
 
-/// The program at work. It ends with this.
+/// Running program, stopped on drop.
 #[derive(Debug)]
 pub(super) struct Program {
     child: Mutex<Child>,
@@ -44,12 +44,12 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts it on a cluster, as it is started there.
+    /// Starts it on a cluster, as in production.
     pub(super) fn start(program: &Path, kubeconfig: &Path) -> Result<Self, Failure> {
         Self::run(Command::new(program).args(["serve", "--cluster", "--listen", "127.0.0.1:0"]), kubeconfig)
     }
 
-    /// Starts what sets another control plane up on a cluster, and runs it.
+    /// Starts the program that installs and runs another control plane.
     pub(super) fn peer(program: &Path, kubeconfig: &Path) -> Result<Self, Failure> {
         Self::run(&mut Command::new(program), kubeconfig)
     }
@@ -68,40 +68,40 @@ impl Program {
         Ok(Self { child: Mutex::new(child), id, log: path })
     }
 
-    /// What it has used, with everything that it runs. An error tells that it has ended.
+    /// Usage of the program and its child processes. An error means that it has exited.
     pub(super) fn usage(&self) -> Result<Usage, Failure> {
         let own = usage(self.id).map_err(|error| {
-            let said = fs::read_to_string(&self.log).unwrap_or_default();
-            format!("the program is not running ({error}): {said}")
+            let output = fs::read_to_string(&self.log).unwrap_or_default();
+            format!("the program is not running ({error}): {output}")
         })?;
-        // What it runs may come and go.
+        // Child processes may come and go.
         Ok(descendants(self.id).into_iter().filter_map(|id| usage(id).ok()).chain([own]).sum())
     }
 
-    /// Waits until it has ended by itself, and tells what it said.
+    /// Waits for its exit, and returns its output.
     pub(super) async fn until_ended(&self) -> Failure {
         loop {
             if let Err(why) = self.usage() {
                 return why;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Terminates it, and waits for its exit.
     pub(super) fn end(self) -> Result<(), Failure> {
-        let told = Command::new("kill").args(["-TERM", &self.id.to_string()]).status()?;
-        let deadline = Instant::now() + PATIENCE;
-        while told.success() && Instant::now() < deadline {
+        let signalled = Command::new("kill").args(["-TERM", &self.id.to_string()]).status()?;
+        let deadline = Instant::now() + SHUTDOWN_TIMEOUT;
+        while signalled.success() && Instant::now() < deadline {
             if self.with_child(Child::try_wait)?.is_some() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        Err(format!("the program does not end; all it said is in {}", self.log.display()).into())
+        Err(format!("the program does not stop; its log is {}", self.log.display()).into())
     }
 
-    /// Ends it at once, in the middle of whatever it does.
+    /// Kills it.
     pub(super) fn kill(self) -> Result<(), Failure> {
         Ok(self.with_child(Child::kill)?)
     }
@@ -113,12 +113,12 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // One that has ended needs no more.
+        // The process may have ended already.
         let _ = self.with_child(|child| child.kill().and_then(|()| child.wait()));
     }
 }
 
-/// The API server whose folder is that of a kubeconfig, where it runs on this machine.
+/// Process of the API server in the folder of a kubeconfig, if it runs on this machine.
 pub(super) fn server_beside(kubeconfig: &Path) -> Option<u32> {
     let folder = kubeconfig.canonicalize().ok()?.parent()?.to_owned();
     fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
@@ -129,21 +129,21 @@ pub(super) fn server_beside(kubeconfig: &Path) -> Option<u32> {
     })
 }
 
-/// The processes that a process runs, and those that these run.
+/// Descendants of a process.
 fn descendants(id: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
     let children = children.split_whitespace().filter_map(|child| child.parse().ok());
     children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
 }
 
-/// What a process has used.
+/// Usage of a process.
 pub(super) fn usage(id: u32) -> Result<Usage, Failure> {
     let status = fs::read_to_string(format!("/proc/{id}/status"))?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
-    let rss = kib.ok_or("it has ended")?.trim().parse::<f64>()? / 1024.0;
+    let rss = kib.ok_or("the process has exited")?.trim().parse::<f64>()? / 1024.0;
     let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    // Counted from the state, which comes after the name: the 12th and 13th are user and system time, in hundredths.
+    // Counted from the state, after the name: fields 12 and 13 are user and system time in hundredths of a second.
     let times = fields.get(11..13).ok_or("a line of /proc that is too short")?;
     let cpu = times.iter().map(|time| time.parse::<f64>()).sum::<Result<f64, _>>()? / 100.0;
     Ok(Usage { rss, cpu })

@@ -1,6 +1,7 @@
 //! The program of a release: the `dist` profile, for one target, without a trace of the machine that built it.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -23,7 +24,7 @@ pub(super) fn program(
     packages: &[Package],
 ) -> Result<Vec<u8>, String> {
     let output = metadata.target_directory();
-    let folders = Folders::of(packages, &output)?;
+    let folders = Folders::of(packages, &output, &target.triple)?;
     let status = Command::new(env!("CARGO"))
         .args([
             "build",
@@ -53,44 +54,84 @@ pub(super) fn program(
     Ok(program)
 }
 
-/// Folders of this machine that a compiler sees, and what takes their place in the program.
-struct Folders(Vec<(PathBuf, String)>);
+/// Folders of this machine that a compiler sees.
+struct Folders(Vec<Folder>);
+
+struct Folder {
+    path: PathBuf,
+    /// What takes its place in the program.
+    replacement: String,
+    /// Names in the folder that the compiler reads from. A path alone may be something else: `/orchestra` begins REST paths,
+    /// and `/src` is part of most paths of sources.
+    below: BTreeSet<String>,
+}
 
 impl Folders {
-    fn of(packages: &[Package], output: &Path) -> Result<Self, String> {
+    fn of(packages: &[Package], output: &Path, triple: &str) -> Result<Self, String> {
+        let folder = |path: &Path, replacement: &str, below: &[&str]| Folder {
+            path: path.to_path_buf(),
+            replacement: replacement.to_owned(),
+            below: below.iter().map(|name| (*name).to_owned()).collect(),
+        };
         let mut folders =
-            vec![(root(), "/orchestra".to_owned()), (output.to_path_buf(), "/target".to_owned())];
+            vec![folder(&root(), "/orchestra", &["crates"]), folder(output, "/target", &[triple, "dist"])];
         // The registry's folder carries a hash of its address; a mirror or vendored sources give another.
-        let mut sources: Vec<PathBuf> = packages
-            .iter()
-            .filter(|package| !package.ours)
-            .filter_map(|package| package.folder.parent().map(Path::to_path_buf))
-            .collect();
-        sources.sort_unstable();
-        sources.dedup();
-        folders.extend(sources.into_iter().map(|folder| (folder, "/cargo".to_owned())));
+        let mut sources: BTreeMap<&Path, BTreeSet<String>> = BTreeMap::new();
+        for package in packages.iter().filter(|package| !package.ours) {
+            if let (Some(parent), Some(name)) = (package.folder.parent(), package.folder.file_name()) {
+                sources.entry(parent).or_default().insert(name.to_string_lossy().into_owned());
+            }
+        }
+        folders
+            .extend(sources.into_iter().map(|(path, below)| Folder { below, ..folder(path, "/cargo", &[]) }));
         // With the component rust-src, the compiler names its own sources by their place on this machine.
         let library = Path::new(&rustc(&["--print", "sysroot"])?).join("lib/rustlib/src/rust");
         let facts = rustc(&["--version", "--verbose"])?;
         let commit = facts.lines().find_map(|line| line.strip_prefix("commit-hash: ")).unwrap_or("unknown");
-        folders.push((library, format!("/rustc/{commit}")));
+        folders.push(folder(&library, &format!("/rustc/{commit}"), &["library"]));
         Ok(Self(folders))
     }
 
     /// Compiler flags; of several that match, the compiler takes the last.
     fn remapping(&self) -> Vec<String> {
-        let flag = |(from, to): &(PathBuf, String)| format!("--remap-path-prefix={}={to}", from.display());
+        let flag =
+            |folder: &Folder| format!("--remap-path-prefix={}={}", folder.path.display(), folder.replacement);
         self.0.iter().map(flag).collect()
     }
 
-    /// Fails if the program contains the name of a folder: another machine would build other bytes.
+    /// Fails if the program contains the path of a source: another machine would build other bytes.
     fn check(&self, program: &[u8]) -> Result<(), String> {
-        let contains = |text: &str| program.windows(text.len()).any(|part| part == text.as_bytes());
-        match self.0.iter().map(|(folder, _)| folder.display().to_string()).find(|folder| contains(folder)) {
-            Some(folder) => Err(format!("not reproducible: the program contains the path {folder}")),
-            None => Ok(()),
+        // A folder that has the name of its replacement looks the same on every machine.
+        let replaced = self.0.iter().filter(|folder| folder.path != Path::new(&folder.replacement));
+        for folder in replaced {
+            let prefix = format!("{}/", folder.path.display());
+            if places(program, prefix.as_bytes()).any(|rest| starts_below(rest, &folder.below)) {
+                let path = folder.path.display();
+                return Err(format!("not reproducible: the program contains paths below {path}"));
+            }
         }
+        Ok(())
     }
+}
+
+/// What follows each occurrence of a text.
+fn places<'a>(program: &'a [u8], text: &[u8]) -> impl Iterator<Item = &'a [u8]> {
+    (0..program.len()).filter_map(move |at| program[at..].strip_prefix(text))
+}
+
+/// True if a text begins with one of the names and a slash.
+fn starts_below(text: &[u8], names: &BTreeSet<String>) -> bool {
+    let end = text.iter().position(|byte| *byte == b'/');
+    end.and_then(|end| str::from_utf8(&text[..end]).ok()).is_some_and(|name| names.contains(name))
+}
+
+/// Version of the compiler, such as `1.95.0`.
+pub(super) fn rust_version() -> Result<String, String> {
+    let text = rustc(&["--version"])?;
+    text.split(' ')
+        .nth(1)
+        .map(str::to_owned)
+        .ok_or_else(|| format!("failed to read the version {text:?} of rustc"))
 }
 
 fn rustc(arguments: &[&str]) -> Result<String, String> {
@@ -107,10 +148,14 @@ fn rustc(arguments: &[&str]) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    fn folder(path: &str, replacement: &str, below: &str) -> Folder {
+        Folder { path: path.into(), replacement: replacement.into(), below: [below.to_owned()].into() }
+    }
+
     fn folders() -> Folders {
         Folders(vec![
-            ("/home/me/orchestra".into(), "/orchestra".into()),
-            ("/home/me/cargo".into(), "/cargo".into()),
+            folder("/home/me/orchestra", "/orchestra", "crates"),
+            folder("/home/me/cargo", "/cargo", "serde-1.0.0"),
         ])
     }
 
@@ -127,8 +172,24 @@ mod tests {
 
     #[test]
     fn a_program_that_contains_a_path_of_the_machine_is_refused() {
-        assert_eq!(folders().check(b"code /cargo/serde code"), Ok(()));
-        let error = folders().check(b"code /home/me/cargo/serde code").unwrap_err();
-        assert_eq!(error, "not reproducible: the program contains the path /home/me/cargo");
+        assert_eq!(folders().check(b"code /cargo/serde-1.0.0/src/lib.rs code"), Ok(()));
+        let error = folders().check(b"code /home/me/cargo/serde-1.0.0/src/lib.rs code").unwrap_err();
+        assert_eq!(error, "not reproducible: the program contains paths below /home/me/cargo");
+    }
+
+    #[test]
+    fn a_checkout_may_be_in_any_folder() {
+        let program =
+            b"/cargo/serde-1.0.0/src/lib.rs /orchestra/v1 /orchestra/crates/cli/src/main.rs /src/crates.md";
+        for checkout in ["/src", "/orchestra", "/orchestra/crate", "/crates", "/home/me"] {
+            assert_eq!(
+                Folders(vec![folder(checkout, "/orchestra", "crates")]).check(program),
+                Ok(()),
+                "{checkout}"
+            );
+        }
+        let error =
+            Folders(vec![folder("/src", "/orchestra", "crates")]).check(b"x/src/crates/cli/src/main.rs");
+        assert!(error.is_err(), "a source that was not renamed");
     }
 }

@@ -1,16 +1,28 @@
 //! Files that download and install a tarball: the shell script and the Homebrew formula.
 
-use super::{archive::Entry, digest::sha256, release::Release, target::Target, templates::filled};
+use super::{
+    archive::Entry,
+    digest::{sha256, sums},
+    release::Release,
+    target::Target,
+    templates::filled,
+};
 
 /// Name of a tarball without its extension, and of the folder in it.
 pub(super) fn tarball_name(release: &Release, target: &Target) -> String {
     format!("orchestra-{}-{}", release.version, target.triple)
 }
 
-/// `install.sh` of this version.
-pub(super) fn script(release: &Release) -> Result<Entry, String> {
-    let text = filled("install.sh", &[("VERSION", &release.version), ("REPOSITORY", &release.repository)])?;
-    Ok(Entry::program("install.sh", text))
+/// `install.sh` of this version. It contains the checksums: what it downloads is as trustworthy as the script itself.
+pub(super) fn script(release: &Release, tarballs: &[(&Target, &Entry)]) -> Result<Entry, String> {
+    let tarballs: Vec<Entry> = tarballs.iter().map(|(_, tarball)| (*tarball).clone()).collect();
+    let checksums = sums(&tarballs);
+    let values = [
+        ("VERSION", release.version.as_str()),
+        ("REPOSITORY", &release.repository),
+        ("CHECKSUMS", checksums.trim_end()),
+    ];
+    Ok(Entry::program("install.sh", filled("install.sh", &values)?))
 }
 
 /// Homebrew formula of the static tarballs, if there are any.
@@ -48,14 +60,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_downloads_this_version_from_the_repository() {
-        let script = script(&Release::sample()).unwrap();
+    fn the_script_downloads_this_version_from_the_repository_and_knows_its_checksums() {
+        let target = Target::parse("x86_64-unknown-linux-musl").unwrap();
+        let script =
+            script(&Release::sample(), &[(&target, &Entry::file("orchestra.tar.gz", "abc"))]).unwrap();
         let text = String::from_utf8(script.content).unwrap();
         assert!(script.executable && text.starts_with("#!/bin/sh\n"));
-        assert!(
-            text.contains("\nversion=1.2.3\n")
-                && text.contains("\nrepository=https://example.org/orchestra\n")
-        );
+        let checksum = format!("\n{}  orchestra.tar.gz\n", sha256(b"abc"));
+        for line in ["\nversion='1.2.3'\n", "\nrepository='https://example.org/orchestra'\n", &checksum] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
     }
 
     #[test]

@@ -181,9 +181,14 @@ mod tests {
 
     #[test]
     fn every_dependency_of_the_program_has_a_licence_text() {
-        for triple in ["x86_64-unknown-linux-musl", "x86_64-unknown-linux-gnu"] {
+        for (triple, contents) in [
+            ("x86_64-unknown-linux-musl", Contents::Full),
+            ("x86_64-unknown-linux-musl", Contents::Cluster),
+            ("aarch64-unknown-linux-musl", Contents::Full),
+            ("x86_64-unknown-linux-gnu", Contents::Full),
+        ] {
             let target = Target::parse(triple).unwrap();
-            let packages = Metadata::load(triple).unwrap().packages(triple, Contents::Full).unwrap();
+            let packages = Metadata::load(triple).unwrap().packages(triple, contents).unwrap();
             let document = document(&packages, &target).unwrap();
             for package in packages.iter().filter(|package| !package.ours) {
                 let line = format!("\n{} {} ({})\n", package.id.0, package.id.1, package.licence);

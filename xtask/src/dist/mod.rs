@@ -21,6 +21,7 @@ mod target;
 mod templates;
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -42,7 +43,7 @@ pub(crate) struct Options {
     /// Fail unless this tag is the one of the workspace version
     #[arg(long)]
     tag: Option<String>,
-    /// Repository whose releases installers download [default: `repository` of the manifest]
+    /// Repository whose releases installers download [default: `repository` of the manifest]; needed with --tag
     #[arg(long, value_name = "URL")]
     repository: Option<String>,
     /// Folder to write to [default: `distrib` in the target folder]
@@ -80,22 +81,31 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     let (Some(release), Some(out)) = (release, out) else {
         return Err("no target".to_owned());
     };
-    files.push(installers::script(&release)?);
     let tarballs: Vec<_> = tarballs.into_iter().map(|(target, place)| (target, &files[place])).collect();
+    let script = installers::script(&release, &tarballs)?;
     let formula = installers::formula(&release, &tarballs)?;
+    files.push(script);
     files.extend(formula);
     files.push(Entry::file(CHECKSUMS, digest::sums(&files)));
     write(&out, &files)
 }
 
 fn identify(options: &Options, metadata: &Metadata) -> Result<Release, String> {
-    let repository = options.repository.as_deref().or(metadata.repository());
-    if repository.is_none() {
-        eprintln!(
-            "warning: no repository is known, installers will name {UNKNOWN_REPOSITORY}; use --repository"
-        );
-    }
-    let repository = repository.unwrap_or(UNKNOWN_REPOSITORY).trim_end_matches('/').to_owned();
+    let repository = match (options.repository.as_deref().or(metadata.repository()), &options.tag) {
+        (Some(repository), _) => release::repository(repository)?,
+        (None, Some(_)) => {
+            return Err(
+                "no repository is known, and installers of a tagged release need one; use --repository"
+                    .to_owned(),
+            );
+        }
+        (None, None) => {
+            eprintln!(
+                "warning: no repository is known, installers will name {UNKNOWN_REPOSITORY}; use --repository"
+            );
+            UNKNOWN_REPOSITORY.to_owned()
+        }
+    };
     let release = Release::of_checkout(repository, options.allow_dirty)?;
     if let Some(tag) = &options.tag {
         release.check_tag(tag)?;
@@ -122,7 +132,7 @@ fn of_target(
             }
             None => build::program(release, target, contents, metadata, &packages)?,
         };
-        let sbom = sbom::document(release, &target.triple, &packages, &checksums)?;
+        let sbom = sbom::document(release, target, &packages, &checksums)?;
         Ok::<_, String>((program, packages, sbom))
     };
 
@@ -139,8 +149,9 @@ fn of_target(
         let (version, architecture) = (&release.version, target.architecture);
         let package = deb::package(release, target, &installed)?;
         files.push(Entry::file(format!("orchestra_{version}_{architecture}.deb"), package));
-        let (code, _, sbom) = program(Contents::Cluster, options.image_program.as_deref())?;
-        let layout = oci::layout(release, architecture, &code)?;
+        let (code, packages, sbom) = program(Contents::Cluster, options.image_program.as_deref())?;
+        let licences = licences::document(&packages, target)?;
+        let layout = oci::layout(release, architecture, &code, &licences)?;
         let image = format!("orchestra-{version}-{architecture}.oci");
         files.push(Entry::file(format!("{image}.tar"), archive::tar(&layout, release.epoch)?));
         files.push(Entry::file(format!("{image}.cdx.json"), sbom));
@@ -148,20 +159,13 @@ fn of_target(
     Ok(files)
 }
 
-/// Writes the files to a folder that holds nothing but an earlier release.
+/// Writes the files to a folder that holds nothing but an earlier release, which they replace.
 fn write(folder: &Path, files: &[Entry]) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| format!("failed to write {}: {error}", path.display());
-    if folder.exists() {
-        let is_empty = fs::read_dir(folder).map_err(|error| failed(folder, error))?.next().is_none();
-        if !is_empty && !folder.join(CHECKSUMS).exists() {
-            return Err(format!(
-                "{} is neither empty nor an earlier release; use another --out",
-                folder.display()
-            ));
-        }
-        fs::remove_dir_all(folder).map_err(|error| failed(folder, error))?;
-    }
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    for path in earlier_release(folder)? {
+        fs::remove_file(&path).map_err(|error| failed(&path, error))?;
+    }
     for file in files {
         let path = folder.join(&file.path);
         fs::write(&path, &file.content).map_err(|error| failed(&path, error))?;
@@ -175,6 +179,28 @@ fn write(folder: &Path, files: &[Entry]) -> Result<(), String> {
     Ok(())
 }
 
+/// Files of the release in a folder: those that its checksums list, and the checksums. Anything else is an error.
+fn earlier_release(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |error: std::io::Error| format!("failed to read {}: {error}", folder.display());
+    let sums = fs::read_to_string(folder.join(CHECKSUMS)).unwrap_or_default();
+    let listed: BTreeSet<&str> =
+        sums.lines().filter_map(|line| line.split_whitespace().nth(1)).chain([CHECKSUMS]).collect();
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        if !name.to_str().is_some_and(|name| listed.contains(name)) {
+            return Err(format!(
+                "{} is neither empty nor an earlier release: {CHECKSUMS} does not list {}; use another --out",
+                folder.display(),
+                name.display()
+            ));
+        }
+        files.push(entry.path());
+    }
+    Ok(files)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,10 +208,15 @@ mod tests {
     #[test]
     fn a_folder_with_other_files_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let files = [Entry::file("a", "1"), Entry::file(CHECKSUMS, "")];
+        let files = [Entry::file("a", "1"), Entry::file(CHECKSUMS, "0123  a\n")];
         write(folder.path(), &files).unwrap();
         write(folder.path(), &files[1..]).unwrap();
         assert!(!folder.path().join("a").exists(), "an earlier release is replaced");
+        // A release that somebody has added files to, or the checksums of something else.
+        fs::create_dir(folder.path().join("photos")).unwrap();
+        assert!(write(folder.path(), &files).unwrap_err().contains("SHA256SUMS does not list photos"));
+        assert!(folder.path().join("photos").exists() && folder.path().join(CHECKSUMS).exists());
+        fs::remove_dir(folder.path().join("photos")).unwrap();
         fs::remove_file(folder.path().join(CHECKSUMS)).unwrap();
         fs::write(folder.path().join("notes"), "mine").unwrap();
         assert!(write(folder.path(), &files).unwrap_err().contains("neither empty nor an earlier release"));

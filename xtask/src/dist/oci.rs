@@ -1,7 +1,10 @@
-//! Container image as an OCI layout: one layer with the program, on an empty base, made without a container engine.
+//! Container image as an OCI layout: one layer with the program and its licences, on an empty base, made without a
+//! container engine.
 //!
-//! The same image as the `Dockerfile` builds. The archive of the layout is what `ctr images import`, `podman load` and
+//! The same image as the `Dockerfile` builds, which lacks the licences of libraries. The archive of the layout is what `ctr images import`, `podman load` and
 //! `skopeo copy oci-archive:…` read.
+
+use std::fs;
 
 use serde_json::{Value as Json, json};
 
@@ -10,6 +13,7 @@ use super::{
     digest::sha256,
     release::Release,
 };
+use crate::root;
 
 /// Neither root nor a user of any node.
 const USER: &str = "65532:65532";
@@ -18,12 +22,27 @@ const PORT: &str = "8443/tcp";
 const ENTRYPOINT: &[&str] = &["/orchestra"];
 const CMD: &[&str] = &["serve", "--cluster"];
 
+/// Folder of the licences.
+const DOC: &str = "usr/share/doc/orchestra";
+
 /// Image name as container engines complete it: manifests under `deploy` call it `orchestra:VERSION`.
 const NAME: &str = "docker.io/library/orchestra";
 
 /// Files of the layout.
-pub(super) fn layout(release: &Release, architecture: &str, program: &[u8]) -> Result<Vec<Entry>, String> {
-    let layer = archive::tar(&[Entry::program("orchestra", program)], release.epoch)?;
+pub(super) fn layout(
+    release: &Release,
+    architecture: &str,
+    program: &[u8],
+    licences: &str,
+) -> Result<Vec<Entry>, String> {
+    let licence =
+        fs::read(root().join("LICENSE")).map_err(|error| format!("failed to read LICENSE: {error}"))?;
+    let files = [
+        Entry::program("orchestra", program),
+        Entry::file(format!("{DOC}/LICENSE"), licence),
+        Entry::file(format!("{DOC}/THIRD-PARTY-LICENCES.txt"), licences),
+    ];
+    let layer = archive::tar(&files, release.epoch)?;
     let diff_id = format!("sha256:{}", sha256(&layer));
     let layer = Blob::new("application/vnd.oci.image.layer.v1.tar+gzip", archive::gzip(&layer)?);
     let config = config(release, architecture, &diff_id).to_string();
@@ -113,13 +132,13 @@ impl Blob {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs, io::Read};
+    use std::{collections::BTreeMap, io::Read};
 
     use super::*;
-    use crate::{dist::contents::Contents, root};
+    use crate::dist::contents::Contents;
 
     fn files() -> BTreeMap<String, Vec<u8>> {
-        let entries = layout(&Release::sample(), "amd64", b"program").unwrap();
+        let entries = layout(&Release::sample(), "amd64", b"program", "licences").unwrap();
         entries.into_iter().map(|entry| (entry.path, entry.content)).collect()
     }
 
@@ -148,15 +167,21 @@ mod tests {
         let mut layer = Vec::new();
         flate2::read::GzDecoder::new(blob(&files, &manifest["layers"][0])).read_to_end(&mut layer).unwrap();
         assert_eq!(config["rootfs"]["diff_ids"], json!([format!("sha256:{}", sha256(&layer))]));
-        let mut archive = tar::Archive::new(layer.as_slice());
-        let mut entry = archive.entries().unwrap().next().unwrap().unwrap();
-        assert_eq!(
-            (entry.path().unwrap().display().to_string(), entry.header().mode().unwrap()),
-            ("orchestra".into(), 0o755)
+        let mut found = BTreeMap::new();
+        for entry in tar::Archive::new(layer.as_slice()).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            let path = entry.path().unwrap().display().to_string();
+            found.insert(path, (entry.header().mode().unwrap(), content));
+        }
+        assert_eq!(found["orchestra"], (0o755, b"program".to_vec()));
+        assert_eq!(found["usr/share/doc/orchestra/THIRD-PARTY-LICENCES.txt"], (0o644, b"licences".to_vec()));
+        assert!(
+            found["usr/share/doc/orchestra/LICENSE"]
+                .1
+                .starts_with(b"                                 Apache License")
         );
-        let mut program = Vec::new();
-        entry.read_to_end(&mut program).unwrap();
-        assert_eq!(program, b"program");
         assert_eq!(files.len(), 5, "a blob that nothing refers to");
     }
 

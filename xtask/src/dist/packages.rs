@@ -31,15 +31,13 @@ pub(super) struct Package {
 }
 
 impl Package {
-    /// Package URL.
+    /// Package URL. Ours are not on crates.io, where their names may be those of other crates.
     pub(super) fn purl(&self) -> String {
-        purl(&self.id)
+        let (name, version) = &self.id;
+        let kind = if self.ours { "generic" } else { "cargo" };
+        // `+` of build metadata is percent-encoded in package URLs.
+        format!("pkg:{kind}/{name}@{}", version.replace('+', "%2B"))
     }
-}
-
-pub(super) fn purl((name, version): &Id) -> String {
-    // `+` of build metadata is percent-encoded in package URLs.
-    format!("pkg:cargo/{name}@{}", version.replace('+', "%2B"))
 }
 
 /// Cargo's description of the workspace.

@@ -1,6 +1,6 @@
 //! Identity of a release: version, commit and date. Every time stamp in its files is the date of the commit.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use crate::root;
 
@@ -55,10 +55,27 @@ impl Release {
     }
 }
 
+/// Address of a repository, without a slash at the end. It goes into scripts, so only plain characters are accepted.
+pub(super) fn repository(url: &str) -> Result<String, String> {
+    let url = url.trim_end_matches('/');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/".contains(&byte);
+    match url.strip_prefix("https://") {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && rest.bytes().all(is_plain) => {
+            Ok(url.to_owned())
+        }
+        _ => Err(format!("{url} is not a plain https:// URL; use one such as https://example.org/orchestra")),
+    }
+}
+
 fn git(arguments: &[&str]) -> Result<String, String> {
+    git_in(&root(), arguments)
+}
+
+/// Output of a git command in a folder.
+pub(super) fn git_in(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("git")
         .args(arguments)
-        .current_dir(root())
+        .current_dir(folder)
         .output()
         .map_err(|error| format!("failed to run git: {error}"))?;
     if !output.status.success() {
@@ -78,6 +95,28 @@ mod tests {
         for tag in ["1.2.3", "v1.2.4", "v1.2.3-rc.1"] {
             let error = Release::sample().check_tag(tag).unwrap_err();
             assert!(error.ends_with("expected v1.2.3"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_repository_is_a_plain_https_url() {
+        assert_eq!(
+            repository("https://example.org:8443/a/b/"),
+            Ok("https://example.org:8443/a/b".to_owned())
+        );
+        for url in [
+            "",
+            "https://",
+            "https:///a",
+            "http://example.org/a",
+            "git@example.org:a",
+            "https://example.org/a b",
+            "https://example.org/$(id)",
+            "https://example.org/#{id}",
+            "https://example.org/'a",
+            "https://example.org/a\nb",
+        ] {
+            assert!(repository(url).is_err(), "{url}");
         }
     }
 

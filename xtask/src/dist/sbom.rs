@@ -5,15 +5,17 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::{
+    build,
     digest::sha256,
-    packages::{Id, Package, purl},
+    packages::{Id, Package},
     release::Release,
+    target::Target,
 };
 
 /// `CycloneDX` document of a program for a target.
 pub(super) fn document(
     release: &Release,
-    triple: &str,
+    target: &Target,
     packages: &[Package],
     checksums: &BTreeMap<Id, String>,
 ) -> Result<String, String> {
@@ -21,6 +23,20 @@ pub(super) fn document(
         return Err("the dependency tree lacks the program itself".to_owned());
     };
     let component = |package: &Package| component(package, checksums);
+    let linked = of_toolchain(target, &build::rust_version()?);
+    let purls: BTreeMap<&Id, String> = packages.iter().map(|package| (&package.id, package.purl())).collect();
+    let node = |package: &Package| {
+        let mut needs: Vec<&str> =
+            package.needs.iter().filter_map(|id| purls.get(id)).map(String::as_str).collect();
+        if package.id == program.id {
+            needs.extend(linked.iter().filter_map(|library| library["bom-ref"].as_str()));
+        }
+        json!({"ref": package.purl(), "dependsOn": needs})
+    };
+    let leaf = |library: &Json| json!({"ref": library["bom-ref"], "dependsOn": []});
+    let components: Vec<Json> =
+        libraries.iter().map(|package| component(package)).chain(linked.iter().cloned()).collect();
+    let dependencies: Vec<Json> = packages.iter().map(node).chain(linked.iter().map(leaf)).collect();
     let mut document = json!({
         "$schema": "http://cyclonedx.org/schema/bom-1.5.schema.json",
         "bomFormat": "CycloneDX",
@@ -31,14 +47,11 @@ pub(super) fn document(
             "component": component(program),
             "properties": [
                 {"name": "orchestra:commit", "value": release.commit},
-                {"name": "orchestra:target", "value": triple},
+                {"name": "orchestra:target", "value": target.triple},
             ],
         },
-        "components": libraries.iter().map(|package| component(package)).collect::<Vec<_>>(),
-        "dependencies": packages.iter().map(|package| json!({
-            "ref": package.purl(),
-            "dependsOn": package.needs.iter().map(purl).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
+        "components": components,
+        "dependencies": dependencies,
     });
     // The number follows from the content, as everything in a release does.
     document["serialNumber"] = json!(serial_number(&sha256(document.to_string().as_bytes())));
@@ -66,6 +79,30 @@ fn component(package: &Package, checksums: &BTreeMap<Id, String>) -> Json {
         component["hashes"] = json!([{"alg": "SHA-256", "content": sum}]);
     }
     component
+}
+
+/// Libraries that the toolchain links into every program, and that are not packages of the dependency tree. The C library is part
+/// of the Rust target, which does not name its version.
+fn of_toolchain(target: &Target, rust: &str) -> Vec<Json> {
+    let mut libraries = vec![json!({
+        "type": "library",
+        "bom-ref": format!("pkg:generic/rust-std@{rust}"),
+        "name": "rust-std",
+        "version": rust,
+        "purl": format!("pkg:generic/rust-std@{rust}"),
+        "licenses": [{"expression": "MIT OR Apache-2.0"}],
+    })];
+    if target.is_static {
+        libraries.push(json!({
+            "type": "library",
+            "bom-ref": "pkg:generic/musl",
+            "name": "musl",
+            "description": format!("C library of the Rust {rust} target {}", target.triple),
+            "purl": "pkg:generic/musl",
+            "licenses": [{"expression": "MIT"}],
+        }));
+    }
+    libraries
 }
 
 /// UUID of version 8 (from content) in the form that the format asks for.
@@ -96,11 +133,12 @@ mod tests {
     };
 
     fn real() -> (Vec<Package>, Json) {
-        let triple = "x86_64-unknown-linux-musl";
-        let packages = Metadata::load(triple).unwrap().packages(triple, Contents::Full).unwrap();
+        let target = Target::parse("x86_64-unknown-linux-musl").unwrap();
+        let metadata = Metadata::load(&target.triple).unwrap();
+        let packages = metadata.packages(&target.triple, Contents::Full).unwrap();
         let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
-        let text = document(&Release::sample(), triple, &packages, &checksums(&lock)).unwrap();
-        assert_eq!(text, document(&Release::sample(), triple, &packages, &checksums(&lock)).unwrap());
+        let text = document(&Release::sample(), &target, &packages, &checksums(&lock)).unwrap();
+        assert_eq!(text, document(&Release::sample(), &target, &packages, &checksums(&lock)).unwrap());
         (packages, serde_json::from_str(&text).unwrap())
     }
 
@@ -109,25 +147,35 @@ mod tests {
         let (packages, bom) = real();
         let components = bom["components"].as_array().unwrap();
         let purls: BTreeSet<&str> = components.iter().map(|c| c["purl"].as_str().unwrap()).collect();
-        assert_eq!((components.len(), purls.len()), (packages.len() - 1, packages.len() - 1));
+        // Without the program, and with the two libraries of the toolchain.
+        let count = packages.len() - 1 + 2;
+        assert_eq!((components.len(), purls.len()), (count, count));
         for component in components {
-            assert!(component["purl"].as_str().unwrap().starts_with("pkg:cargo/"), "{component}");
+            let name = component["name"].as_str().unwrap();
+            let published = !name.starts_with("orchestra-") && !["rust-std", "musl"].contains(&name);
+            let kind = if published { "pkg:cargo/" } else { "pkg:generic/" };
+            assert!(component["purl"].as_str().unwrap().starts_with(kind), "{component}");
             assert!(!component["licenses"][0]["expression"].as_str().unwrap().is_empty(), "{component}");
-            let ours = component["name"].as_str().unwrap().starts_with("orchestra-");
-            assert_eq!(component["hashes"].is_null(), ours, "{component}");
+            assert_eq!(!component["hashes"].is_null(), published, "{component}");
         }
         assert_eq!(
             bom["metadata"]["component"]["purl"],
-            format!("pkg:cargo/orchestra@{}", env!("CARGO_PKG_VERSION"))
+            format!("pkg:generic/orchestra@{}", env!("CARGO_PKG_VERSION"))
         );
     }
 
     #[test]
     fn every_reference_of_the_graph_leads_to_a_component() {
         let (packages, bom) = real();
-        let known: BTreeSet<String> = packages.iter().map(Package::purl).collect();
+        let mut known: BTreeSet<&str> = bom["components"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|component| component["bom-ref"].as_str().unwrap())
+            .collect();
+        known.insert(bom["metadata"]["component"]["bom-ref"].as_str().unwrap());
         let nodes = bom["dependencies"].as_array().unwrap();
-        assert_eq!(nodes.len(), known.len());
+        assert_eq!((nodes.len(), known.len()), (packages.len() + 2, packages.len() + 2));
         for node in nodes {
             assert!(known.contains(node["ref"].as_str().unwrap()), "{node}");
             for needed in node["dependsOn"].as_array().unwrap() {

@@ -1,11 +1,12 @@
 //! Files that an installation consists of, arranged as below a prefix such as `/usr/local`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
-use super::{archive::Entry, manual, release::Release};
+use super::{
+    archive::Entry,
+    manual,
+    release::{Release, git_in},
+};
 use crate::root;
 
 const DOC: &str = "share/doc/orchestra";
@@ -25,32 +26,20 @@ pub(super) fn files(
     for name in ["LICENSE", "CHANGELOG.md"] {
         files.push(Entry::file(format!("{DOC}/{name}"), read(&root().join(name))?));
     }
-    for path in below(&root().join("examples"))? {
-        let name = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
-        files.push(Entry::file(format!("{DOC}/{name}"), read(&path)?));
-    }
+    files.extend(examples(&root())?);
     files.extend(manual::completions());
     files.extend(manual::man_pages(release)?);
     Ok(files)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+/// Examples that git tracks: other files in their folder are not part of a release.
+fn examples(root: &Path) -> Result<Vec<Entry>, String> {
+    let names = git_in(root, &["ls-files", "examples"])?;
+    names.lines().map(|name| Ok(Entry::file(format!("{DOC}/{name}"), read(&root.join(name))?))).collect()
 }
 
-/// All files below a folder.
-fn below(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let failed = |error: std::io::Error| format!("failed to read {}: {error}", folder.display());
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.is_dir() {
-            found.extend(below(&path)?);
-        } else {
-            found.push(path);
-        }
-    }
-    Ok(found)
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("failed to read {}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -73,5 +62,18 @@ mod tests {
             assert_eq!(file.executable, executable, "{path}");
             assert!(!file.content.is_empty(), "{path}");
         }
+    }
+
+    #[test]
+    fn files_that_git_does_not_track_are_not_part_of_a_release() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("examples")).unwrap();
+        for name in ["score.yaml", ".env"] {
+            fs::write(root.path().join("examples").join(name), "text").unwrap();
+        }
+        git_in(root.path(), &["init", "--quiet"]).unwrap();
+        git_in(root.path(), &["add", "examples/score.yaml"]).unwrap();
+        let paths: Vec<_> = examples(root.path()).unwrap().into_iter().map(|file| file.path).collect();
+        assert_eq!(paths, ["share/doc/orchestra/examples/score.yaml"]);
     }
 }

@@ -1,8 +1,7 @@
-//! The definitions of the kinds.
+//! `CustomResourceDefinitions` of all kinds.
 //!
-//! They are derived from the types, so that what the server stores is what the types can read. Three things no type
-//! can say are added here: the schema of Score (`score`), what must never change once it is written, and what a
-//! server wants otherwise than the derive writes it (`tidy`).
+//! They are derived from the types, so that whatever the server stores can be deserialized. This module adds what the
+//! derive cannot express: the schema of Score (`score`), immutable fields, and fixes for API servers (`tidy`).
 
 pub(crate) mod score;
 #[cfg(test)]
@@ -18,18 +17,18 @@ use serde_json::{Number, Value as Json};
 
 use crate::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 
-/// The definitions of all kinds.
+/// CRDs of all kinds.
 pub fn all() -> Vec<CustomResourceDefinition> {
     vec![
         complete(Workload::crd(), workload),
         complete(PlatformPolicy::crd(), |_| ()),
         complete(ResourceClaim::crd(), claim),
         complete(WorkloadPlan::crd(), plan),
-        complete(WorkloadExposure::crd(), |exposure| keep(exposure, "workloadRef")),
+        complete(WorkloadExposure::crd(), |exposure| immutable(exposure, "workloadRef")),
     ]
 }
 
-/// Mends a derived definition. `more` adds to the whole schema what only this kind has.
+/// Completes a derived CRD. `more` adds what is specific to the kind.
 fn complete(
     mut definition: CustomResourceDefinition,
     more: fn(&mut JSONSchemaProps),
@@ -43,20 +42,19 @@ fn complete(
     definition
 }
 
-/// The text on the type of a spec is about the kind, so that is where it goes.
+/// Moves the description of the spec type to the kind, which it describes.
 fn describe(schema: &mut JSONSchemaProps) {
     let Some(spec) = property(schema, "spec") else { return };
-    let about_the_kind = spec.description.replace("What is asked for.".to_owned());
-    schema.description = about_the_kind;
+    schema.description = spec.description.replace("Desired state.".to_owned());
     schema.title = None;
 }
 
-/// The server refuses names that Score does not allow; nothing else of the metadata can be spoken of.
+/// Restricts the name to that of Score. A CRD cannot restrict other metadata.
 fn workload(schema: &mut JSONSchemaProps) {
     let text = |text: &str| Some(text.to_owned());
     let name = JSONSchemaProps {
         type_: text("string"),
-        description: text("The name of the workload."),
+        description: text("Name of the workload."),
         pattern: score::name_pattern(),
         ..JSONSchemaProps::default()
     };
@@ -68,12 +66,12 @@ fn workload(schema: &mut JSONSchemaProps) {
     schema.properties.get_or_insert_default().insert("metadata".to_owned(), metadata);
 }
 
-/// The identity of a claim is in its name: another identity is another claim.
+/// Makes the identity of a claim immutable, because its name is derived from it.
 fn claim(schema: &mut JSONSchemaProps) {
     for field in ["workloadRef", "key", "type", "class"] {
-        keep(schema, field);
+        immutable(schema, field);
     }
-    // A rule on the field itself would not see it come or go.
+    // A rule on the field itself is not evaluated when it is set or removed.
     rule(
         property(schema, "spec"),
         "has(self.id) == has(oldSelf.id) && (!has(self.id) || self.id == oldSelf.id)",
@@ -81,9 +79,9 @@ fn claim(schema: &mut JSONSchemaProps) {
     );
 }
 
-/// What runs is known by its revision, so nothing may change under it.
+/// Ties the spec of a plan to its revision.
 fn plan(schema: &mut JSONSchemaProps) {
-    keep(schema, "workloadRef");
+    immutable(schema, "workloadRef");
     rule(
         property(schema, "spec"),
         "self.revision != oldSelf.revision || self == oldSelf",
@@ -91,8 +89,8 @@ fn plan(schema: &mut JSONSchemaProps) {
     );
 }
 
-/// A required field of the spec can never be changed.
-fn keep(schema: &mut JSONSchemaProps, field: &str) {
+/// Makes a required field of the spec immutable.
+fn immutable(schema: &mut JSONSchemaProps, field: &str) {
     let field_of_spec = property(schema, "spec").and_then(|spec| property(spec, field));
     rule(field_of_spec, "self == oldSelf", &format!("{field} cannot be changed"));
 }
@@ -111,23 +109,23 @@ fn rule(schema: Option<&mut JSONSchemaProps>, rule: &str, message: &str) {
     }
 }
 
-/// A definition that cannot be written as YAML.
+/// CRD that cannot be written as YAML.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to write the definition: {0}")]
+#[error("failed to write the CRD: {0}")]
 pub struct WriteError(String);
 
-/// A definition as YAML, as it is installed.
+/// CRD as YAML, as it is installed.
 pub fn yaml(definition: &CustomResourceDefinition) -> Result<String, WriteError> {
     let mut json = serde_json::to_value(definition).map_err(|error| WriteError(error.to_string()))?;
     write_whole(&mut json);
     yaml::to_yaml(&json).map_err(|error| WriteError(error.to_string()))
 }
 
-/// Bounds are fractions in the type of a definition. As whole numbers they read better.
+/// Writes the bounds of schemas, which are `f64` in the type of a CRD, as integers.
 fn write_whole(json: &mut Json) {
     match json {
         Json::Number(number) if number.is_f64() => {
-            // A bound of a schema is at most 2^32, far below what a fraction can hold exactly.
+            // Bounds are at most 2^32, which an `f64` represents exactly.
             let whole = number.as_f64().filter(|number| number.fract() == 0.0).map(|n| format!("{n:.0}"));
             if let Some(whole) = whole.and_then(|whole| whole.parse::<Number>().ok()) {
                 *number = whole;

@@ -1,22 +1,22 @@
-//! The schema of a Workload's spec, from the grammar of the language.
+//! Schema of a Workload's spec, generated from the grammar of Score.
 //!
-//! A schema of its own could drift from the validator. This one is printed from what the validator walks along, so a
-//! server never refuses what the validator accepts. What a definition cannot say (circles in `before`, placeholders
-//! that refer to nothing, paths that clash) is left to the validator, which the workload controller asks.
+//! Validator and schema share the grammar, so the server never rejects what the validator accepts. The workload
+//! controller runs the validator for what a CRD cannot express: cycles in `before`, placeholders without a target,
+//! conflicting paths.
 //!
-//! Only the map forms are stored: the list forms are normalised on the way in.
+//! Only map forms are stored: clients normalise list forms.
 
 use orchestra_score::grammar::{Choice, Field, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD};
 use schemars::Schema;
 use serde_json::{Map, Value as Json, json};
 
-/// A schema on its way.
+/// Keywords of a JSON schema.
 type Keywords = Map<String, Json>;
 
-/// The fields of a document that are those of every object, and so not in the spec.
+/// Fields of a Score document that are outside the spec of the object.
 const OF_THE_OBJECT: [&str; 2] = ["apiVersion", "metadata"];
 
-/// The schema of the spec.
+/// Schema of the spec.
 pub(crate) fn spec() -> Schema {
     let mut schema = keywords(json!({"type": "object", "description": SPEC}));
     let mut properties = fields(WORKLOAD.fields.iter().filter(|field| !OF_THE_OBJECT.contains(&field.name)));
@@ -31,18 +31,18 @@ pub(crate) fn spec() -> Schema {
     schema.into()
 }
 
-const SPEC: &str = "A workload in the words of Score: what runs, which ports it offers, and what it depends on. The \
-    platform decides where it runs and provides what it depends on.";
-const METADATA: &str = "What the Score document notes under `metadata` beside name, annotations and labels. \
-    It may have any form.";
+const SPEC: &str = "Score workload: containers, ports and dependencies. The platform selects its backend and provides \
+    its dependencies.";
+const METADATA: &str =
+    "Further fields of `metadata` in the Score file, besides name, annotations and labels.";
 
-/// The pattern of a workload's name.
+/// Pattern of workload names.
 pub(crate) fn name_pattern() -> Option<String> {
     let metadata = object_at(&WORKLOAD, "metadata")?;
     pattern_of(metadata, "name")
 }
 
-/// The pattern of an amount of computing power: `cpu` or `memory`.
+/// Pattern of an amount of `cpu` or `memory`.
 pub(crate) fn amount_pattern(of: &str) -> Option<String> {
     let Shape::Map(containers) = WORKLOAD.field("containers")?.shape else { return None };
     let Shape::Object(container) = containers.values else { return None };
@@ -77,7 +77,7 @@ fn shape(shape: Shape) -> Keywords {
         Shape::Map(map) | Shape::MapOrList(map, _) => map_of(map),
         Shape::List(list) => list_of(list),
         Shape::Text(rule) => text(rule),
-        Shape::Word(words) => keywords(json!({"type": "string", "enum": words})),
+        Shape::Enum(allowed) => keywords(json!({"type": "string", "enum": allowed})),
         Shape::Integer(min, max) => keywords(json!({"type": "integer", "minimum": min, "maximum": max})),
         Shape::Boolean => keywords(json!({"type": "boolean"})),
         Shape::FreeMap => free_map(),
@@ -104,7 +104,7 @@ fn object(known: &Object) -> Keywords {
     if known.open {
         schema.insert("x-kubernetes-preserve-unknown-fields".to_owned(), json!(true));
     }
-    // Two owners of one choice could make it contradict itself, and then nobody could mend it by applying.
+    // Two field managers of one choice could set both variants, and then neither could fix it with an apply.
     if known.open || known.choice.is_some() {
         schema.insert("x-kubernetes-map-type".to_owned(), json!("atomic"));
     }
@@ -115,7 +115,7 @@ fn object(known: &Object) -> Keywords {
     keywords(schema)
 }
 
-/// A map with anything in it. It says nothing of its values: what is said of them would be pruned below.
+/// Free-form map. It has no schema for its values: with one, the server would prune unknown fields below them.
 fn free_map() -> Keywords {
     keywords(json!({
         "type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-map-type": "atomic",
@@ -164,8 +164,8 @@ fn add_rules(schema: &mut Json, rules: impl IntoIterator<Item = Json>) {
     }
 }
 
-/// A rule about the keys of a map, `self`. Its message ends with those of which `test` does not hold, sorted: the
-/// server goes through them in any order.
+/// Rule about the keys of a map, `self`. The message ends with the keys that fail `test`, sorted, because the server
+/// visits them in any order.
 fn rule_of_keys(test: &str, message: &str, lead: &str) -> Json {
     json!({
         "rule": format!("self.all(k, {test})"),
@@ -175,14 +175,14 @@ fn rule_of_keys(test: &str, message: &str, lead: &str) -> Json {
     })
 }
 
-/// No schema of an API can say what keys look like.
+/// Rule of map keys, which a structural schema cannot express.
 fn key_rule(keys: &TextRule) -> Option<Json> {
-    let least = (keys.min > 0).then(|| format!("k.size() >= {}", keys.min));
-    let most = keys.max.map(|max| format!("k.size() <= {max}"));
+    let min = (keys.min > 0).then(|| format!("k.size() >= {}", keys.min));
+    let max = keys.max.map(|max| format!("k.size() <= {max}"));
     let pattern = keys.pattern.as_ref().map(|pattern| format!("k.matches(r'{}')", pattern.text));
-    let test = [least, most, pattern].into_iter().flatten().collect::<Vec<_>>().join(" && ");
+    let test = [min, max, pattern].into_iter().flatten().collect::<Vec<_>>().join(" && ");
     let message = format!("every {} must be {}", keys.noun, keys.form);
-    (!test.is_empty()).then(|| rule_of_keys(&test, &message, "; not so"))
+    (!test.is_empty()).then(|| rule_of_keys(&test, &message, "; invalid"))
 }
 
 fn choice_rule(choice: Choice) -> Json {
@@ -200,17 +200,17 @@ fn choice_rule(choice: Choice) -> Json {
     }
 }
 
-/// What can be said of `before` without following it any further.
+/// Rules of `before` without the detection of longer cycles.
 fn start_order() -> [Json; 2] {
     [
         rule_of_keys(
             "!has(self[k].before) || self[k].before.all(other, other in self)",
-            "every container in `before` must be one of this workload",
-            "; not so in",
+            "every container in `before` must exist in this workload",
+            "; not found in `before` of",
         ),
         rule_of_keys(
             "!has(self[k].before) || !(k in self[k].before)",
-            "a container cannot go before itself",
+            "dependency cycle in `before`: a container cannot start before itself",
             "",
         ),
     ]

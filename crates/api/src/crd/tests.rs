@@ -1,4 +1,4 @@
-//! What users and servers rely on in the definitions.
+//! Properties of the CRDs that users and API servers rely on.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn schema(definition: &CustomResourceDefinition) -> &JSONSchemaProps {
     schema.open_api_v3_schema.as_ref().unwrap()
 }
 
-/// Calls `visit` for every schema of every definition, with its path.
+/// Calls `visit` with the path of every schema of every CRD.
 fn each_schema(visit: &mut dyn FnMut(&str, &JSONSchemaProps)) {
     for definition in all() {
         below(&definition.spec.names.kind, schema(&definition), visit);
@@ -33,11 +33,11 @@ fn below(path: &str, schema: &JSONSchemaProps, visit: &mut dyn FnMut(&str, &JSON
     }
 }
 
-/// The paths of the schemas of which something holds.
-fn paths(holds: impl Fn(&JSONSchemaProps) -> bool) -> Vec<String> {
+/// Paths of the schemas that satisfy a predicate.
+fn paths(predicate: impl Fn(&JSONSchemaProps) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     each_schema(&mut |path, schema| {
-        if holds(schema) {
+        if predicate(schema) {
             found.push(path.to_owned());
         }
     });
@@ -45,7 +45,7 @@ fn paths(holds: impl Fn(&JSONSchemaProps) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn null_is_no_value_of_any_field() {
+fn no_field_is_nullable() {
     let null = |schema: &JSONSchemaProps| {
         schema.nullable.is_some() || schema.enum_.iter().flatten().any(|word| word.0.is_null())
     };
@@ -53,13 +53,13 @@ fn null_is_no_value_of_any_field() {
 }
 
 #[test]
-fn servers_know_every_format() {
+fn every_format_is_supported_by_api_servers() {
     let known = [None, Some("int32"), Some("int64"), Some("date-time")];
     assert_eq!(paths(|schema| !known.contains(&schema.format.as_deref())), [""; 0]);
 }
 
 #[test]
-fn every_number_fits_into_its_type() {
+fn every_integer_is_bounded_by_its_type() {
     let unbounded = |schema: &JSONSchemaProps| {
         schema.type_.as_deref() == Some("integer")
             && schema.format.as_deref() != Some("int64")
@@ -69,7 +69,7 @@ fn every_number_fits_into_its_type() {
 }
 
 #[test]
-fn collections_are_not_filled_in() {
+fn collections_have_no_defaults() {
     let filled = |schema: &JSONSchemaProps| {
         schema.default.as_ref().is_some_and(|default| default.0.is_array() || default.0.is_object())
     };
@@ -79,23 +79,23 @@ fn collections_are_not_filled_in() {
 }
 
 #[test]
-fn every_field_has_a_sentence_that_explains_it() {
-    let mut silent = Vec::new();
+fn every_field_has_a_description() {
+    let mut undescribed = Vec::new();
     each_schema(&mut |path, schema| {
         for (name, property) in schema.properties.iter().flatten() {
             let text = property.description.as_deref().unwrap_or_default();
             let is_sentence = text.ends_with('.') && !text.contains("[`") && !text.contains(" \n");
-            // A server puts its own text on the metadata of an object, and lets nobody else do so.
+            // Servers set the description of an object's metadata themselves.
             if !is_sentence && format!("{path}.{name}") != "Workload.metadata" {
-                silent.push(format!("{path}.{name}: {text}"));
+                undescribed.push(format!("{path}.{name}: {text}"));
             }
         }
     });
-    assert_eq!(silent, [""; 0]);
+    assert_eq!(undescribed, [""; 0]);
 }
 
 #[test]
-fn a_map_with_anything_in_it_keeps_everything_in_it() {
+fn free_form_maps_preserve_unknown_fields() {
     let open = paths(|schema| schema.x_kubernetes_preserve_unknown_fields == Some(true));
     assert_eq!(
         open,
@@ -114,7 +114,7 @@ fn a_map_with_anything_in_it_keeps_everything_in_it() {
 }
 
 #[test]
-fn what_must_agree_with_itself_has_one_owner() {
+fn choices_free_form_maps_and_lists_are_atomic() {
     let choices = |schema: &JSONSchemaProps| {
         let has_choice = schema.x_kubernetes_validations.iter().flatten().any(|rule| {
             rule.message.as_deref().is_some_and(|message| message.contains("one of content"))
@@ -122,15 +122,15 @@ fn what_must_agree_with_itself_has_one_owner() {
         });
         has_choice || schema.x_kubernetes_preserve_unknown_fields == Some(true) && schema.type_.is_some()
     };
-    let owned = |schema: &JSONSchemaProps| schema.x_kubernetes_map_type.as_deref() == Some("atomic");
+    let atomic = |schema: &JSONSchemaProps| schema.x_kubernetes_map_type.as_deref() == Some("atomic");
     assert_eq!(paths(choices).len(), 9);
-    assert_eq!(paths(|schema| choices(schema) && !owned(schema)), [""; 0]);
+    assert_eq!(paths(|schema| choices(schema) && !atomic(schema)), [""; 0]);
     let lists = |schema: &JSONSchemaProps| schema.type_.as_deref() == Some("array");
     assert_eq!(paths(|schema| lists(schema) && schema.x_kubernetes_list_type.is_none()), [""; 0]);
 }
 
 #[test]
-fn amounts_are_written_as_in_score() {
+fn amounts_have_the_patterns_of_score() {
     let cpu = score::amount_pattern("cpu").unwrap();
     let memory = score::amount_pattern("memory").unwrap();
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -145,7 +145,7 @@ fn amounts_are_written_as_in_score() {
 }
 
 #[test]
-fn kinds_have_the_names_and_columns_that_people_type_and_read() {
+fn kinds_have_stable_names_and_printer_columns() {
     let text = |list: &Option<Vec<String>>| list.clone().unwrap_or_default().join(",");
     let found: Vec<String> = all()
         .iter()
@@ -176,7 +176,7 @@ fn kinds_have_the_names_and_columns_that_people_type_and_read() {
 }
 
 #[test]
-fn every_kind_has_a_spec_and_a_status_of_its_own() {
+fn every_kind_has_a_required_spec_and_a_status_subresource() {
     for definition in all() {
         let schema = schema(&definition);
         assert_eq!(schema.required.as_deref(), Some(&["spec".to_owned()][..]));
@@ -186,12 +186,12 @@ fn every_kind_has_a_spec_and_a_status_of_its_own() {
 }
 
 #[test]
-fn yaml_reads_back_as_the_same_definition() {
+fn yaml_round_trips() {
     for definition in all() {
         let source = orchestra_score::Source::new("definition.yaml", yaml(&definition).unwrap());
         let (node, _) = yaml::parse(&source, orchestra_score::SourceId(0));
         let back: CustomResourceDefinition = serde_json::from_value(node.unwrap().to_json()).unwrap();
         assert_eq!(back, definition);
-        assert!(!yaml(&definition).unwrap().contains(".0\n"), "whole numbers are written whole");
+        assert!(!yaml(&definition).unwrap().contains(".0\n"), "integers are written as integers");
     }
 }

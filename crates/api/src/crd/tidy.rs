@@ -1,13 +1,13 @@
-//! What the derived schemas get wrong, mended in one pass.
+//! Fixes of derived schemas, in one pass.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::json;
 
-/// Mends a schema and everything below it.
+/// Fixes a schema and everything below it.
 pub(super) fn tidy(schema: &mut JSONSchemaProps) {
-    // Absent and null would be two ways to say the same, and a stored null is printed as `<no value>`.
+    // Null would be a second form of absent, and kubectl prints it as `<no value>`.
     schema.nullable = None;
     if let Some(words) = &mut schema.enum_ {
         words.retain(|word| !word.0.is_null());
@@ -16,15 +16,15 @@ pub(super) fn tidy(schema: &mut JSONSchemaProps) {
         *text = unwrapped(text);
     }
     bound(schema);
-    // The server would write these into objects that say nothing.
+    // The server would write these into every object.
     if schema.default.as_ref().is_some_and(|default| default.0.is_array() || default.0.is_object()) {
         schema.default = None;
     }
     if schema.type_.as_deref() == Some("array") && schema.x_kubernetes_list_type.is_none() {
         schema.x_kubernetes_list_type = Some("atomic".to_owned());
     }
-    if is_foreign_condition(schema) {
-        close_condition(schema);
+    if is_meta_condition(schema) {
+        restrict_condition(schema);
     }
     schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(tidy);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
@@ -35,34 +35,34 @@ pub(super) fn tidy(schema: &mut JSONSchemaProps) {
     }
 }
 
-/// A text without the line breaks of its source, which `kubectl explain` would keep.
+/// Text without the line breaks of its source, which `kubectl explain` would keep.
 fn unwrapped(text: &str) -> String {
     text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Bounds whole numbers by their type: one that does not fit would be stored, and no controller could read the object
-/// any more. Servers do not know the formats of unsigned numbers, and say so at every apply.
+/// Bounds integers by their type: the server would store one that does not fit, and no controller could deserialize the
+/// object. Formats of unsigned integers are replaced: servers do not know them and warn at every apply.
 fn bound(schema: &mut JSONSchemaProps) {
-    let (format, least, most) = match schema.format.as_deref() {
+    let (format, min, max) = match schema.format.as_deref() {
         Some("int32") => (Some("int32"), f64::from(i32::MIN), f64::from(i32::MAX)),
         Some("uint16") => (None, 0.0, f64::from(u16::MAX)),
         Some("uint32") => (Some("int64"), 0.0, f64::from(u32::MAX)),
         _ => return,
     };
     schema.format = format.map(str::to_owned);
-    schema.minimum.get_or_insert(least);
-    schema.maximum.get_or_insert(most);
+    schema.minimum.get_or_insert(min);
+    schema.maximum.get_or_insert(max);
 }
 
-/// A condition of Kubernetes; ours have words of their own.
-fn is_foreign_condition(schema: &JSONSchemaProps) -> bool {
+/// True for the `metav1.Condition` of Kubernetes; ours has enums.
+fn is_meta_condition(schema: &JSONSchemaProps) -> bool {
     let Some(properties) = &schema.properties else { return false };
     properties.contains_key("lastTransitionTime")
         && properties.get("status").is_some_and(|status| status.enum_.is_none())
 }
 
-/// Says of a condition what the texts on its fields say.
-fn close_condition(condition: &mut JSONSchemaProps) {
+/// Adds the restrictions that the API documentation of `metav1.Condition` gives.
+fn restrict_condition(condition: &mut JSONSchemaProps) {
     for (name, property) in condition.properties.iter_mut().flatten() {
         match name.as_str() {
             "status" => {

@@ -1,7 +1,7 @@
-//! The definition of Workload against the validator of Score: what the validator accepts, a server stores whole.
+//! CRD of Workload against the validator of Score: a server stores every valid document without loss.
 //!
-//! The other way round they may differ: a definition cannot say everything. What it leaves to the validator is counted
-//! by code when the conformance data of Score runs.
+//! The CRD accepts some invalid documents, because it cannot express every rule. The conformance data of Score counts
+//! them by error code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,12 @@ fn check(document: &Json) -> Report {
     Document::from_json(document.clone()).check()
 }
 
-/// What goes wrong when a document that the validator accepts is applied, and read back.
-async fn trouble(server: &Server, valid: &orchestra_score::Workload) -> Option<String> {
+/// Difference between a valid document and what the server stores, or the rejection.
+async fn problem(server: &Server, valid: &orchestra_score::Workload) -> Option<String> {
     let object = Workload::of_document(valid);
     let stored = match server.apply(&json!(object), true).await {
         Ok(stored) => stored,
-        Err(message) => return Some(format!("refused: {message}")),
+        Err(message) => return Some(format!("rejected: {message}")),
     };
     let stored: Workload = serde_json::from_value(stored).unwrap();
     let (document, wanted) = (stored.document(), normalised(valid));
@@ -32,7 +32,7 @@ async fn trouble(server: &Server, valid: &orchestra_score::Workload) -> Option<S
 }
 
 #[test]
-fn a_document_survives_the_way_into_an_object_and_back() {
+fn documents_round_trip_through_objects() {
     let with = |metadata: Json| {
         let mut document = json!({
             "apiVersion": "score.dev/v1b1", "metadata": metadata, "containers": {"main": {"image": "nginx"}},
@@ -40,7 +40,7 @@ fn a_document_survives_the_way_into_an_object_and_back() {
         document["metadata"]["name"] = json!("demo");
         check(&document).workload.expect("a valid document")
     };
-    for (what, metadata, kept_in_spec) in [
+    for (case, metadata, kept_in_spec) in [
         ("nothing else", json!({}), json!(null)),
         ("annotations", json!({"annotations": {"example.org/team": "shop"}}), json!(null)),
         ("no annotation", json!({"annotations": {}}), json!({"annotations": {}})),
@@ -70,13 +70,13 @@ fn a_document_survives_the_way_into_an_object_and_back() {
     ] {
         let valid = with(metadata);
         let object = Workload::of_document(&valid);
-        assert_eq!(object.document(), normalised(&valid), "{what}");
+        assert_eq!(object.document(), normalised(&valid), "{case}");
         let kept = object.spec.0.get("metadata").cloned().unwrap_or_default();
-        assert_eq!(kept, kept_in_spec, "{what}");
+        assert_eq!(kept, kept_in_spec, "{case}");
     }
 }
 
-/// Applies every valid one of many random documents.
+/// Applies the valid ones of many random documents.
 async fn try_random_documents(server: &Server) {
     let mut runner = TestRunner::new_with_rng(
         Config { failure_persistence: None, ..Config::default() },
@@ -88,47 +88,47 @@ async fn try_random_documents(server: &Server) {
         let document = documents.new_tree(&mut runner).unwrap().current();
         if let Some(valid) = check(&document).workload {
             accepted += 1;
-            assert_eq!(trouble(server, &valid).await, None, "{document}");
+            assert_eq!(problem(server, &valid).await, None, "{document}");
         }
     }
     assert!(accepted > 500, "only {accepted} documents are valid");
 }
 
-/// Applies every case of the conformance data, and counts how the verdicts of validator and server compare.
+/// Applies every case of the conformance data, and counts the agreements and differences of validator and server.
 async fn try_conformance_data(server: &Server) -> BTreeMap<String, usize> {
     let mut tally: BTreeMap<String, usize> = BTreeMap::new();
-    let mut troubles = Vec::new();
+    let mut problems = Vec::new();
     for (name, document) in conformance_cases() {
         let report = check(&document);
         let verdict = if let Some(valid) = &report.workload {
-            troubles.extend(trouble(server, valid).await.map(|trouble| format!("{name}: {trouble}")));
+            problems.extend(problem(server, valid).await.map(|problem| format!("{name}: {problem}")));
             "both accept".to_owned()
         } else if let Some(object) = as_written(&document) {
             if server.apply(&object, true).await.is_ok() {
                 let codes: BTreeSet<_> = report.errors().map(|error| error.code.to_string()).collect();
                 format!("only the validator: {}", codes.into_iter().collect::<Vec<_>>().join(", "))
             } else {
-                "both refuse".to_owned()
+                "both reject".to_owned()
             }
         } else {
-            "no object can be made of it".to_owned()
+            "not an object".to_owned()
         };
         *tally.entry(verdict).or_default() += 1;
     }
-    assert!(troubles.is_empty(), "{} troubles:\n{}", troubles.len(), troubles.join("\n"));
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
     tally
 }
 
-/// Applies a document with as many entries as the validator takes everywhere, and others with one more somewhere.
+/// Applies a document at all limits of the validator, and documents with one entry more.
 async fn try_limits(server: &Server) {
     let valid = check(&documents::full(None)).workload.expect("a document at the limits is valid");
-    assert_eq!(trouble(server, &valid).await, None);
+    assert_eq!(problem(server, &valid).await, None);
     for limit in documents::LIMITS {
         let document = documents::full(Some(limit));
         let codes: BTreeSet<_> = check(&document).errors().map(|error| error.code).collect();
         assert_eq!(codes, BTreeSet::from([Code::LimitExceeded]), "{limit}");
-        let refusal = server.apply(&as_written(&document).unwrap(), true).await.expect_err(limit);
-        assert!(refusal.contains("Too many: "), "{limit}: {refusal}");
+        let rejection = server.apply(&as_written(&document).unwrap(), true).await.expect_err(limit);
+        assert!(rejection.contains("Too many: "), "{limit}: {rejection}");
     }
 }
 
@@ -144,7 +144,7 @@ async fn the_server_stores_what_the_validator_accepts() {
 
 #[tokio::test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]
-async fn definition_and_validator_differ_only_in_what_a_definition_cannot_say() {
+async fn definition_and_validator_differ_only_in_what_a_definition_cannot_express() {
     let tally = try_conformance_data(&Server::embedded("conformance").await).await;
     for (verdict, count) in &tally {
         println!("{count:4} {verdict}");
@@ -155,9 +155,9 @@ async fn definition_and_validator_differ_only_in_what_a_definition_cannot_say() 
         .collect();
     let expected = [
         ("INVALID_BASE64", 1),
-        // Annotations are those of the object, whose keys are not those of Score.
+        // Annotations are those of the object, whose keys have other rules than those of Score.
         ("PATTERN_MISMATCH", 4),
-        // Annotations of an object that are null are none.
+        // Null annotations of an object are absent.
         ("TYPE_MISMATCH", 1),
         ("UNKNOWN_RESOURCE", 1),
     ];
@@ -172,6 +172,6 @@ async fn a_real_server_stores_what_the_validator_accepts() {
     try_limits(&real).await;
     try_random_documents(&real).await;
     let of_real = try_conformance_data(&real).await;
-    real.leave().await;
+    real.clean_up().await;
     assert_eq!(of_real, try_conformance_data(&Server::embedded(&namespace).await).await);
 }

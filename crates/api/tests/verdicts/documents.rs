@@ -1,4 +1,4 @@
-//! Score documents to try: those of the conformance data, and random changes of one that uses everything.
+//! Score documents: those of the conformance data, and random mutations of one that uses every field.
 
 use orchestra_score::{Document, Source};
 use proptest::{
@@ -8,7 +8,7 @@ use proptest::{
 };
 use serde_json::{Map, Value as Json, json};
 
-/// The cases of the conformance data that are documents at all, by name.
+/// Cases of the conformance data that parse, by name.
 pub(crate) fn conformance_cases() -> Vec<(String, Json)> {
     let folder = std::env::var("SCORE_CONFORMANCE")
         .expect("SCORE_CONFORMANCE must name the folder of the Score conformance data");
@@ -25,7 +25,7 @@ pub(crate) fn conformance_cases() -> Vec<(String, Json)> {
     cases.iter().filter_map(|case| Some((text(case, "name"), document(case)?))).collect()
 }
 
-/// The object of a document that need not be valid: what kubectl would send if its author wrote a Workload.
+/// Object of a document that may be invalid, as kubectl would send it.
 pub(crate) fn as_written(document: &Json) -> Option<Json> {
     let mut spec = document.as_object()?.clone();
     let api_version = spec.remove("apiVersion").filter(|version| version == "score.dev/v1b1")?;
@@ -43,12 +43,12 @@ pub(crate) fn as_written(document: &Json) -> Option<Json> {
     Some(json!({"apiVersion": api_version, "kind": "Workload", "metadata": metadata, "spec": spec}))
 }
 
-/// The document that the validator has read, with the list forms made into maps.
+/// Document as the validator normalises it.
 pub(crate) fn normalised(valid: &orchestra_score::Workload) -> Json {
     serde_json::to_value(valid).unwrap()
 }
 
-/// Whether two documents are equal, where 1 and 1.0 are the same number.
+/// Equality in which 1 and 1.0 are the same number.
 pub(crate) fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -60,7 +60,7 @@ pub(crate) fn same(a: &Json, b: &Json) -> bool {
     }
 }
 
-/// A document that uses everything.
+/// Document that uses every field.
 fn seed() -> Json {
     json!({
         "apiVersion": "score.dev/v1b1",
@@ -82,11 +82,11 @@ fn seed() -> Json {
     })
 }
 
-/// What there may be only so many of.
+/// Collections with a limit.
 pub(crate) const LIMITS: [&str; 9] =
     ["containers", "variables", "files", "volumes", "ports", "headers", "resources", "annotations", "words"];
 
-/// A document with as many entries as are allowed everywhere, and one more of what is named.
+/// Document with the maximum number of entries everywhere, and one more in the named collection.
 pub(crate) fn full(exceeded: Option<&str>) -> Json {
     let numbers = |name: &str, limit: usize| 0..limit + usize::from(exceeded == Some(name));
     let map = |name: &str, limit: usize, key: &str, value: Json| -> Json {
@@ -117,7 +117,7 @@ pub(crate) fn full(exceeded: Option<&str>) -> Json {
     document
 }
 
-/// Values that fit in some places and not in others.
+/// Values that are valid for some fields only.
 fn values() -> impl Strategy<Value = Json> {
     prop_oneof![
         3 => any::<String>().prop_map(Json::from),
@@ -133,7 +133,7 @@ fn values() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Keys that fit in some places and not in others.
+/// Keys that are valid in some maps only.
 fn keys() -> impl Strategy<Value = String> {
     prop_oneof![
         1 => any::<String>(),
@@ -145,7 +145,7 @@ fn keys() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The document that uses everything, with a few changes.
+/// Document that uses every field, with one or two mutations.
 pub(crate) fn documents() -> impl Strategy<Value = Json> {
     let change = (any::<Index>(), 0..4, keys(), values());
     vec(change, 1..3).prop_map(|changes| {

@@ -1,6 +1,7 @@
-//! What servers say to objects of our kinds, and to Score documents.
+//! Validation of our kinds and of Score documents by API servers.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

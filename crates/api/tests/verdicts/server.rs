@@ -1,4 +1,4 @@
-//! A server that knows the definitions, and what it answers to an apply.
+//! Server with our CRDs, and its answers to server-side apply.
 
 use std::time::Duration;
 
@@ -13,52 +13,52 @@ use orchestra_api::crd;
 use orchestra_testkit::TestEnv;
 use serde_json::{Value as Json, json};
 
-/// Who applies.
+/// Field manager.
 const MANAGER: &str = "verdicts";
-/// How often a server is asked again for a kind that it has just been taught.
-const PATIENCE: u32 = 100;
+/// Attempts to list a new kind, 100 ms apart.
+const MAX_ATTEMPTS: u32 = 100;
 
-/// A server with all definitions in it. Namespaced objects go to one namespace.
+/// Server with all CRDs. Namespaced objects go to one namespace.
 pub(crate) struct Server {
     client: Client,
     namespace: String,
-    /// Ends with the server.
+    /// Stops when dropped.
     _embedded: Option<TestEnv>,
 }
 
-/// What a server says to an object: what it stores, or why it refuses.
+/// Stored object, or message of the rejection.
 pub(crate) type Verdict = Result<Json, String>;
 
 impl Server {
-    /// The embedded server, in the process.
+    /// Embedded server in this process.
     pub(crate) async fn embedded(namespace: &str) -> Self {
         let env = TestEnv::start().await;
-        Self { client: env.client(), namespace: namespace.to_owned(), _embedded: Some(env) }.taught().await
+        Self { client: env.client(), namespace: namespace.to_owned(), _embedded: Some(env) }.with_crds().await
     }
 
-    /// The server that KUBECONFIG names.
+    /// Server of KUBECONFIG.
     pub(crate) async fn real(namespace: &str) -> Self {
         let config = Config::infer().await.expect("KUBECONFIG names a cluster");
         let client = Client::try_from(config).expect("a client of the cluster");
-        Self { client, namespace: namespace.to_owned(), _embedded: None }.taught().await
+        Self { client, namespace: namespace.to_owned(), _embedded: None }.with_crds().await
     }
 
-    async fn taught(self) -> Self {
+    async fn with_crds(self) -> Self {
         for definition in crd::all() {
             let json = serde_json::to_value(&definition).unwrap();
-            let stored = self.apply(&json, false).await.expect("the definition is accepted");
+            let stored = self.apply(&json, false).await.expect("the CRD is accepted");
             let name = stored["metadata"]["name"].as_str().unwrap().to_owned();
             self.wait_for_kind(&name).await;
         }
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
-        self.apply(&namespace, false).await.expect("the namespace is made");
+        self.apply(&namespace, false).await.expect("the namespace is created");
         self
     }
 
     async fn wait_for_kind(&self, definition: &str) {
         let plural = definition.split('.').next().unwrap();
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_ATTEMPTS {
             let request = Request::get(format!("/apis/score.dev/v1b1/{plural}")).body(Vec::new()).unwrap();
             if self.client.request_text(request).await.is_ok() {
                 return;
@@ -68,7 +68,7 @@ impl Server {
         panic!("{definition} is not served");
     }
 
-    /// The objects of the kind of this one, where this one belongs.
+    /// API of an object's kind, in the namespace if the kind is namespaced.
     fn api(&self, object: &Json) -> Api<DynamicObject> {
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// Applies an object; one with a status is applied to the status.
+    /// Applies an object, to the status subresource if it has a status.
     pub(crate) async fn apply(&self, object: &Json, dry_run: bool) -> Verdict {
         let api = self.api(object);
         let name = object["metadata"]["name"].as_str().expect("a name");
@@ -95,12 +95,12 @@ impl Server {
         };
         match applied {
             Ok(stored) => Ok(serde_json::to_value(stored).unwrap()),
-            Err(Error::Api(refusal)) => Err(refusal.message),
+            Err(Error::Api(rejection)) => Err(rejection.message),
             Err(other) => panic!("{other}: {object}"),
         }
     }
 
-    /// Applies an object without storing it, and hands out what the server warns of.
+    /// Warnings of a dry-run apply.
     pub(crate) async fn warnings(&self, object: &Json) -> Result<Vec<String>, String> {
         let api = self.api(object);
         let (url, name) = (api.resource_url(), object["metadata"]["name"].as_str().expect("a name"));
@@ -117,7 +117,7 @@ impl Server {
         Ok(warnings.map(|warning| warning.to_str().unwrap_or("?").to_owned()).collect())
     }
 
-    /// Removes an object, if it is there.
+    /// Deletes an object if it exists.
     pub(crate) async fn delete(&self, object: &Json) {
         let name = object["metadata"]["name"].as_str().expect("a name");
         match self.api(object).delete(name, &DeleteParams::default()).await {
@@ -127,8 +127,8 @@ impl Server {
         }
     }
 
-    /// Removes the namespace.
-    pub(crate) async fn leave(self) {
+    /// Deletes the namespace.
+    pub(crate) async fn clean_up(self) {
         self.delete(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}))
             .await;
     }

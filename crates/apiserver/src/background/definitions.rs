@@ -1,22 +1,22 @@
-//! Definitions are accepted, and go when their objects are gone.
+//! Controller of definitions: accepts their names, and removes them after their objects.
 
 use serde_json::{Value, json};
 
 use super::with_call;
 use crate::{
     api::Api,
-    crd::{conditions, rivals},
+    crd::{conditions, name_conflicts},
     kinds::builtin,
     ledger::Expected,
     objects::lifecycle::{self, CLEANUP},
-    record::Record,
+    stored_object::StoredObject,
     verbs::update,
 };
 
-/// Settles all definitions.
-pub(super) async fn settle_all(api: &Api) {
+/// Reconciles all definitions.
+pub(super) async fn reconcile_all(api: &Api) {
     for definition in all(api) {
-        settle(api, definition["metadata"]["name"].as_str().unwrap_or_default()).await;
+        reconcile(api, definition["metadata"]["name"].as_str().unwrap_or_default()).await;
     }
 }
 
@@ -26,12 +26,12 @@ fn all(api: &Api) -> Vec<Value> {
         .map(|listed| listed.objects)
         .unwrap_or_default()
         .iter()
-        .map(|(_, object)| Record { revision: object.revision, bytes: &object.value }.stored())
+        .map(|(_, object)| StoredObject { revision: object.revision, bytes: &object.value }.stored())
         .collect()
 }
 
-/// Accepts the names of a definition, or says which are taken; removes the objects of one that is to go.
-pub(super) async fn settle(api: &Api, name: &str) {
+/// Accepts the names of a definition, or reports conflicts; deletes the objects of a terminating one.
+pub(super) async fn reconcile(api: &Api, name: &str) {
     let registry = api.registry();
     let Some(kind) = registry.find(builtin::EXTENSIONS, "v1", "customresourcedefinitions") else { return };
     let Some(definition) = api.read(kind, "", name) else { return };
@@ -39,21 +39,21 @@ pub(super) async fn settle(api: &Api, name: &str) {
         remove(api, name, &definition).await;
         return;
     }
-    let taken = rivals::conflicts(&definition, &all(api));
+    let taken = name_conflicts::conflicts(&definition, &all(api));
     let now = api.clock().now();
     change(api, name, "status", |definition| accept(definition, &taken, &now)).await;
 }
 
-/// An object is gone; if it was the last one of a definition that is to go, that goes too.
-pub(super) async fn one_less(api: &Api, resource: &str) {
+/// Deletes a terminating definition after its last object.
+pub(super) async fn object_deleted(api: &Api, resource: &str) {
     let registry = api.registry();
     let kind = registry.resources().into_iter().find(|kind| &*kind.resource == resource);
     if kind.is_some_and(|kind| kind.terminating) {
-        settle(api, resource).await;
+        reconcile(api, resource).await;
     }
 }
 
-fn accept(definition: &mut Value, taken: &[rivals::Taken], now: &str) {
+fn accept(definition: &mut Value, taken: &[name_conflicts::Taken], now: &str) {
     let names = definition["spec"]["names"].clone();
     let mut accepted = names;
     if let Value::Object(accepted) = &mut accepted {
@@ -98,9 +98,9 @@ async fn remove(api: &Api, name: &str, definition: &Value) {
     let mut objects = objects.unwrap_or_default();
     match known {
         Some(kind) if kind.custom => super::delete_all(api, &kind, &objects).await,
-        // Objects of a built-in kind of that name are not the definition's.
+        // Objects of a built-in kind of that name do not belong to the definition.
         Some(_) => objects.clear(),
-        // Nobody can ask for these objects any more, so nobody can finish their finalizers either.
+        // These objects are no longer served, so no controller can remove their finalizers.
         None => {
             for (key, object) in &objects {
                 let _ = api.ledger().write(key.clone(), Expected::At(object.revision), None).await;
@@ -128,10 +128,10 @@ async fn remove(api: &Api, name: &str, definition: &Value) {
 async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
     let registry = api.registry();
     let Some(kind) = registry.find(builtin::EXTENSIONS, "v1", "customresourcedefinitions") else { return };
-    // If somebody else changes the definition meanwhile, that change brings us back here.
+    // A concurrent change of the definition enqueues it again.
     let changed = with_call(api, kind, "", name, async |call| {
         let Some(old) = api.ledger().get(&call.key()) else { return Ok(()) };
-        let mut definition = Record { revision: old.revision, bytes: &old.value }.object(kind);
+        let mut definition = StoredObject { revision: old.revision, bytes: &old.value }.object(kind);
         edit(&mut definition);
         if definition["status"].is_null() {
             definition["status"] = json!({});
@@ -140,5 +140,5 @@ async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
         update::change(&call, &old, definition, Some("kube-apiserver")).await.map(drop)
     })
     .await;
-    super::note(api, changed);
+    super::retry_on_failure(api, changed);
 }

@@ -1,4 +1,4 @@
-//! What goes on beside the requests: a cluster has a controller for each of these, this server has a task.
+//! Background tasks, one for each controller of a cluster that this server replaces.
 
 mod definitions;
 mod garbage;
@@ -17,21 +17,21 @@ use crate::{
     kinds::{Kind, builtin},
     ledger::Event,
     objects::lifecycle,
-    record::Record,
     status::Status,
     store::{Key, Object, Revision},
+    stored_object::StoredObject,
     verbs::{Call, create, delete},
 };
 
-/// The namespaces that every cluster has.
+/// Namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// What could not be done is tried again after this.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Deletions that go on together.
-const AT_A_TIME: usize = 64;
+/// Delay before a retry.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+/// Concurrent deletions.
+const MAX_CONCURRENT_DELETIONS: usize = 64;
 
-/// Makes sure that the first objects are there, and starts the tasks.
+/// Creates the initial objects, and starts the tasks.
 pub(crate) async fn start(api: &Api) -> Result<(), Status> {
     let registry = api.registry();
     if let Some(kind) = registry.find("", "v1", builtin::NAMESPACES) {
@@ -49,11 +49,11 @@ pub(crate) async fn start(api: &Api) -> Result<(), Status> {
     Ok(())
 }
 
-/// Follows the order of changes, and does what each of them asks for.
+/// Reacts to all changes, in order.
 async fn run(api: Api) {
     let mut garbage = garbage::Collector::default();
     let mut cursor = Revision(0);
-    // What was left over from before the start counts as changed.
+    // Work left over from before the start is enqueued as a change.
     let mut stale = true;
     let mut unfinished = false;
     loop {
@@ -61,17 +61,17 @@ async fn run(api: Api) {
             cursor = api.ledger().revision();
             garbage = garbage::Collector::index(&api);
             garbage.collect_all(&api).await;
-            definitions::settle_all(&api).await;
+            definitions::reconcile_all(&api).await;
             namespaces::empty_all(&api).await;
             stale = false;
             unfinished = false;
         }
-        unfinished |= api.take_unfinished();
+        unfinished |= api.take_retry_request();
         match api.ledger().events(cursor, 256) {
             Err(_) => stale = true,
             Ok(events) if events.is_empty() => {
                 tokio::select! {
-                    () = tokio::time::sleep(PAUSE), if unfinished => stale = true,
+                    () = tokio::time::sleep(RETRY_INTERVAL), if unfinished => stale = true,
                     more = api.ledger().changed(cursor) => if !more { return },
                     () = api.stopped() => return,
                 }
@@ -90,9 +90,9 @@ async fn react(api: &Api, garbage: &mut garbage::Collector, event: &Event) {
     garbage.follow(api, event).await;
     match &*event.key.resource {
         builtin::DEFINITIONS => {
-            // The request that wrote it may have been given up before it did this.
+            // The request may have been cancelled between its write and this.
             api.refresh();
-            definitions::settle(api, &event.key.name).await;
+            definitions::reconcile(api, &event.key.name).await;
         }
         builtin::NAMESPACES => namespaces::empty(api, &event.key.name).await,
         _ => {
@@ -100,20 +100,19 @@ async fn react(api: &Api, garbage: &mut garbage::Collector, event: &Event) {
                 namespaces::empty(api, &event.key.namespace).await;
             }
             if event.value.is_none() {
-                definitions::one_less(api, &event.key.resource).await;
+                definitions::object_deleted(api, &event.key.resource).await;
             }
             if event.previous.is_none() {
-                namespaces::sweep(api, &event.key).await;
+                namespaces::delete_late_object(api, &event.key).await;
             }
         }
     }
 }
 
-/// Remembers to come back if something could not be done for now. What somebody else did already, or changed
-/// meanwhile, comes back as an event of its own.
-fn note<T>(api: &Api, done: Result<T, Status>) {
+/// Requests a retry after a temporary failure. A conflict needs none: the concurrent change is an event.
+fn retry_on_failure<T>(api: &Api, done: Result<T, Status>) {
     if done.is_err_and(|status| status.code >= 429) {
-        api.come_back();
+        api.request_retry();
     }
 }
 
@@ -137,15 +136,17 @@ async fn with_call<T>(
     work(&call).await
 }
 
-/// Deletes objects of a kind that nobody has deleted yet, many at a time, so that they share syncs.
+/// Deletes objects of a kind concurrently, so that they share syncs. Terminating ones are skipped.
 async fn delete_all(api: &Api, kind: &Arc<Kind>, objects: &[(Key, Object)]) {
     let deletions = objects.iter().map(|(key, object)| async move {
-        let object = Record { revision: object.revision, bytes: &object.value }.object(kind);
+        let object = StoredObject { revision: object.revision, bytes: &object.value }.object(kind);
         if !lifecycle::is_deleting(&object) {
             delete(api, kind, key, &object["metadata"]["uid"]).await;
         }
     });
-    futures_util::stream::iter(deletions).for_each_concurrent(AT_A_TIME, |deletion| deletion).await;
+    futures_util::stream::iter(deletions)
+        .for_each_concurrent(MAX_CONCURRENT_DELETIONS, |deletion| deletion)
+        .await;
 }
 
 /// Deletes an object, if it still has this uid, as a client would.
@@ -156,5 +157,5 @@ async fn delete(api: &Api, kind: &Arc<Kind>, key: &Key, uid: &Value) {
         delete::delete(call, body).await.map(drop)
     })
     .await;
-    note(api, deleted);
+    retry_on_failure(api, deleted);
 }

@@ -1,11 +1,13 @@
-//! A namespace that is to go is emptied first.
+//! Namespace controller: deletes the objects of a namespace before the namespace.
 
 use serde_json::{Value, json};
 
 use super::with_call;
-use crate::{api::Api, kinds::builtin, objects::lifecycle, record::Record, store::Key, verbs::update};
+use crate::{
+    api::Api, kinds::builtin, objects::lifecycle, store::Key, stored_object::StoredObject, verbs::update,
+};
 
-/// Empties the namespaces that are to go.
+/// Deletes the contents of all terminating namespaces.
 pub(super) async fn empty_all(api: &Api) {
     let listed = api.ledger().list(builtin::NAMESPACES, None, None, usize::MAX, None);
     for (key, _) in listed.map(|listed| listed.objects).unwrap_or_default() {
@@ -13,7 +15,7 @@ pub(super) async fn empty_all(api: &Api) {
     }
 }
 
-/// Deletes everything in a namespace that is to go, and then the namespace.
+/// Deletes the contents of a terminating namespace, and then the namespace.
 pub(super) async fn empty(api: &Api, name: &str) {
     let registry = api.registry();
     let Some(namespaces) = registry.find("", "v1", builtin::NAMESPACES) else { return };
@@ -61,7 +63,7 @@ async fn finalize(api: &Api, name: &str) {
     .await;
 }
 
-/// Says what keeps a namespace from going.
+/// Reports what blocks the deletion of a namespace.
 async fn report(api: &Api, name: &str, left: &[(String, usize)], held: &[(String, usize)]) {
     let now = api.clock().now();
     let texts = |counts: &[(String, usize)], what: &str| -> String {
@@ -120,20 +122,20 @@ async fn report(api: &Api, name: &str, left: &[(String, usize)], held: &[(String
 async fn change(api: &Api, name: &str, part: &str, edit: impl Fn(&mut Value)) {
     let registry = api.registry();
     let Some(kind) = registry.find("", "v1", builtin::NAMESPACES) else { return };
-    // If somebody else changes the namespace meanwhile, that change brings us back here.
+    // A concurrent change of the namespace enqueues it again.
     let changed = with_call(api, kind, "", name, async |call| {
         let Some(old) = api.ledger().get(&call.key()) else { return Ok(()) };
-        let mut namespace = Record { revision: old.revision, bytes: &old.value }.object(kind);
+        let mut namespace = StoredObject { revision: old.revision, bytes: &old.value }.object(kind);
         edit(&mut namespace);
         let call = call.part(part);
         update::change(&call, &old, namespace, Some("kube-controller-manager")).await.map(drop)
     })
     .await;
-    super::note(api, changed);
+    super::retry_on_failure(api, changed);
 }
 
-/// Removes an object that came into a namespace which had gone in the same moment.
-pub(super) async fn sweep(api: &Api, key: &Key) {
+/// Deletes an object that was created while its namespace was deleted.
+pub(super) async fn delete_late_object(api: &Api, key: &Key) {
     if key.namespace.is_empty()
         || api.ledger().get(&Key::new(builtin::NAMESPACES, "", &key.namespace)).is_some()
     {

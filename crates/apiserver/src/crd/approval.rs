@@ -1,10 +1,11 @@
-//! Groups of the Kubernetes community need the approval of the community.
+//! API approval annotation, which protected groups of the Kubernetes community require.
+
+use orchestra_cel::FieldError;
 
 use super::definition::Crd;
-use crate::field_error::FieldError;
-use crate::schema::{complaint, formats};
+use orchestra_cel::Url;
 
-/// The mistake of a definition in a protected group without approval; an update may keep what was there.
+/// Error of a definition in a protected group without approval; an update may keep the old value.
 pub(super) fn missing(crd: &Crd, old: Option<&Crd>) -> Option<FieldError> {
     const ANNOTATION: &str = "api-approved.kubernetes.io";
     const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
@@ -29,7 +30,7 @@ pub(super) fn missing(crd: &Crd, old: Option<&Crd>) -> Option<FieldError> {
                  starting with \"unapproved\", {SEE}"
             );
             let text = crd.annotations.get(ANNOTATION).map(String::as_str).unwrap_or_default();
-            Some(complaint::invalid_text(place, text, detail))
+            Some(FieldError::invalid_text(place, text, detail))
         }
     }
 }
@@ -45,12 +46,12 @@ enum Approval {
 impl Approval {
     fn of(crd: &Crd) -> Self {
         let text = crd.annotations.get("api-approved.kubernetes.io").map(String::as_str).unwrap_or_default();
-        let parts = formats::request_uri_parts(text);
+        let url = Url::parse(text);
         if text.is_empty() {
             Self::Missing
         } else if text.starts_with("unapproved") {
             Self::Bypassed
-        } else if parts.is_some_and(|(scheme, host)| !scheme.is_empty() && !host.is_empty()) {
+        } else if url.is_ok_and(|url| !url.scheme().is_empty() && !url.host().is_empty()) {
             Self::Given
         } else {
             Self::Invalid

@@ -1,8 +1,8 @@
-//! The conditions of a definition.
+//! Conditions of a definition.
 
 use serde_json::{Value, json};
 
-/// Sets a condition; the time of its last change stays if its status does.
+/// Sets a condition; its transition time changes only with its status.
 pub(crate) fn set(definition: &mut Value, name: &str, status: &str, reason: &str, message: &str, now: &str) {
     let Some(fields) = definition.get_mut("status").and_then(Value::as_object_mut) else { return };
     let conditions = fields.entry("conditions").or_insert_with(|| json!([]));
@@ -24,7 +24,7 @@ pub(crate) fn set(definition: &mut Value, name: &str, status: &str, reason: &str
     }
 }
 
-/// The status of a condition; empty if there is none.
+/// Status of a condition; empty if absent.
 pub(crate) fn status<'a>(definition: &'a Value, name: &str) -> &'a str {
     definition["status"]["conditions"]
         .as_array()

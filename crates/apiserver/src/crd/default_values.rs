@@ -1,13 +1,13 @@
-//! Default values of a definition must themselves be good values: nothing unknown, everything valid.
+//! Validation of the defaults in a schema: no unknown fields, every constraint and rule holds.
 
+use orchestra_cel::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::openapi::CheckRule;
 use super::rules::{RulePlace, RuleTask};
-use crate::field_error::FieldError;
 use crate::schema::node::{Node, Purpose};
 use crate::schema::path::Path;
-use crate::schema::{Schema, complaint, embedded, validate_value};
+use crate::schema::{Schema, embedded, prune, validate_value};
 
 /// Checks all default values of a schema.
 pub(super) fn errors(root: &Schema, path: &str, check_rule: CheckRule<'_>) -> Vec<FieldError> {
@@ -16,7 +16,7 @@ pub(super) fn errors(root: &Schema, path: &str, check_rule: CheckRule<'_>) -> Ve
     check.errors
 }
 
-/// Where a node is in the resource that surrounds it.
+/// Position of a node in the enclosing resource.
 #[derive(Clone, Default)]
 struct Around<'a> {
     resource: Option<&'a Schema>,
@@ -74,13 +74,13 @@ impl DefaultsCheck<'_> {
 
     fn pruned(&mut self, schema: &Schema, default: &Value, place: &str, is_resource: bool) {
         let mut pruned = default.clone();
-        schema.prune_as(&mut pruned, is_resource);
+        prune(schema, &mut pruned, is_resource);
         if pruned != *default {
-            self.errors.push(complaint::invalid(place, default, "must not have unknown fields"));
+            self.errors.push(FieldError::invalid(place, default, "must not have unknown fields"));
         }
     }
 
-    /// Resources in a default must be good resources.
+    /// Checks embedded resources in a default.
     fn resources(&mut self, schema: &Schema, default: &Value, place: &str, is_resource: bool) {
         let root = Path::root(place);
         match embedded::coerce(schema, &mut default.clone(), &root, is_resource, &mut Vec::new()) {
@@ -89,7 +89,7 @@ impl DefaultsCheck<'_> {
         }
     }
 
-    /// A default inside metadata must make good metadata together with what surrounds it.
+    /// Checks a default inside metadata, together with the rest of the metadata.
     fn metadata(&mut self, default: &Value, place: &str, around: &Around<'_>) {
         let Some(resource) = around.resource else { return };
         let mut object = around.steps.iter().rev().fold(default.clone(), |inner, step| match step {
@@ -113,7 +113,7 @@ impl DefaultsCheck<'_> {
             many => format!("[{}]", many.join(", ")),
         };
         let detail = format!("must result in valid metadata: {problem}");
-        self.errors.push(complaint::invalid(place, default, detail));
+        self.errors.push(FieldError::invalid(place, default, detail));
     }
 
     fn constraints(&mut self, schema: &Schema, default: &Value, place: &str) {

@@ -1,4 +1,4 @@
-//! A definition in typed form.
+//! Definition in typed form.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,30 @@ pub(crate) struct Crd {
     pub group: String,
     /// `Cluster` or `Namespaced`.
     pub scope: String,
-    /// The wanted names.
+    /// Requested names.
     pub names: Names,
     /// The versions, in the order they are written.
     pub versions: Vec<Version>,
-    /// Whether there is a list of versions, be it empty.
-    pub versions_written: bool,
     /// `None` or `Webhook`.
     pub conversion: Option<Conversion>,
-    /// The mistake of old versions of the API.
+    /// Must be false; a legacy of older API versions.
     pub preserve_unknown_fields: bool,
-    /// The names that were accepted.
+    /// Accepted names.
     pub accepted_names: Names,
     /// The versions in which objects may be stored.
     pub stored_versions: Vec<String>,
-    /// Whether the kind is served already.
+    /// True if the kind is served.
     pub established: bool,
 }
 
-/// How objects get from one version to another.
+/// Conversion between versions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
     /// `None` or `Webhook`.
     pub strategy: String,
-    /// Whether a webhook is configured.
+    /// True if a webhook is configured.
     pub has_client_config: bool,
-    /// Whether the versions of reviews are named.
+    /// True if it has `conversionReviewVersions`.
     pub has_review_versions: bool,
 }
 
@@ -69,15 +67,13 @@ pub(crate) struct Names {
 pub(crate) struct Version {
     /// `v1`
     pub name: String,
-    /// Whether clients can use it.
-    pub served: bool,
-    /// Whether objects are stored in it.
+    /// True if objects are stored in it.
     pub storage: bool,
-    /// Whether clients are warned.
+    /// True if clients are warned.
     pub deprecated: bool,
-    /// What they are told.
+    /// Text of the deprecation warning.
     pub deprecation_warning: Option<String>,
-    /// What objects look like.
+    /// Schema of the objects.
     pub schema: Option<SchemaSource>,
     /// `/status` and `/scale`.
     pub subresources: Option<Subresources>,
@@ -87,7 +83,7 @@ pub(crate) struct Version {
     pub selectable_fields: Vec<String>,
 }
 
-/// A schema with the JSON it was read from: the JSON also holds what a good schema cannot hold.
+/// Schema with its source JSON, which may also have unsupported keywords.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemaSource {
     /// The schema.
@@ -99,9 +95,9 @@ pub(crate) struct SchemaSource {
 /// The subresources of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subresources {
-    /// Whether there is `/status`.
+    /// True if it has `/status`.
     pub status: bool,
-    /// What `/scale` reads.
+    /// Paths of the scale subresource.
     pub scale: Option<Scale>,
 }
 
@@ -126,10 +122,10 @@ pub(crate) struct Column {
     pub kind: String,
     /// A format of the type.
     pub format: String,
-    /// Words for people.
+    /// Description.
     pub description: String,
-    /// Zero is always shown.
+    /// Zero: shown in all outputs.
     pub priority: i64,
-    /// Where the value is.
+    /// JSON path of the value.
     pub json_path: String,
 }

@@ -1,4 +1,4 @@
-//! Fills in what a definition leaves out.
+//! Defaulting of a definition.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_conversion_are_filled_in() {
+    fn names_and_conversion_are_defaulted() {
         let mut crd = json!({"spec": {"names": {"kind": "FooBar", "singular": ""}}});
         fill_defaults(&mut crd);
         assert_eq!(

@@ -1,17 +1,16 @@
-//! Lists that are sets or maps: what their items must look like.
+//! Validation of lists that are sets or maps.
 
 use std::collections::HashSet;
 
+use orchestra_cel::FieldError;
 use serde_json::json;
 
-use super::go_form;
 use super::openapi::Walk;
 use super::unsupported::Props;
-use crate::field_error::FieldError;
-use crate::schema::{Schema, complaint, go_text};
+use crate::schema::Schema;
 
-/// Every mistake shows all keys, so a list with very many keys gets no more mistakes than this.
-const MOST_BAD_KEYS: usize = 100;
+/// Maximum errors of a list, since every error shows all keys.
+const MAX_BAD_KEYS: usize = 100;
 
 impl Walk<'_> {
     pub(super) fn list_type(&mut self, props: Props<'_>, path: &str) {
@@ -37,16 +36,16 @@ impl Walk<'_> {
             if let Some(keyword) = keyword {
                 let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
                 let shown = json!(items.list_type);
-                self.errors.push(complaint::invalid(format!("{path}.items.{keyword}"), &shown, detail));
+                self.errors.push(FieldError::invalid(format!("{path}.items.{keyword}"), &shown, detail));
             }
         }
         if !matches!(list_type, "atomic" | "set" | "map") {
             let supported = ["atomic", "set", "map"];
-            self.errors.push(complaint::not_supported(place.as_str(), &list_type.into(), supported));
+            self.errors.push(FieldError::not_supported(place.as_str(), &list_type.into(), supported));
         }
         if !schema.list_map_keys.is_empty() && list_type != "map" {
             let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
-            self.errors.push(complaint::invalid_text(place, list_type, detail));
+            self.errors.push(FieldError::invalid_text(place, list_type, detail));
         }
     }
 
@@ -67,12 +66,11 @@ impl Walk<'_> {
                 }
                 None => {
                     let detail = "must only have a single schema if x-kubernetes-list-type is map";
-                    let shown = go_form::tuple(props.tuple());
-                    self.errors.push(complaint::invalid_printed(format!("{path}.items"), &shown, detail));
+                    self.errors.push(FieldError::invalid_part(format!("{path}.items"), detail));
                 }
                 Some(items) if items.kind != "object" => {
                     let detail = "must be object if parent array's x-kubernetes-list-type is map";
-                    self.errors.push(complaint::invalid_text(
+                    self.errors.push(FieldError::invalid_text(
                         format!("{path}.items.type"),
                         &items.kind,
                         detail,
@@ -96,11 +94,11 @@ impl Walk<'_> {
     fn keys_of_objects(&mut self, items: &Schema, keys: &[String], path: &str) {
         let start = self.errors.len();
         let place = format!("{path}.x-kubernetes-list-map-keys");
-        let shown = go_text::json(&json!(keys));
+        let shown = json!(keys);
         let mut seen = HashSet::new();
         for key in keys {
             let mut bad_keys = |detail| {
-                self.errors.push(complaint::invalid_printed(place.as_str(), &shown, detail));
+                self.errors.push(FieldError::invalid(place.as_str(), &shown, detail));
             };
             let is_new = seen.insert(key);
             if !items.properties.contains_key(key) {
@@ -113,9 +111,9 @@ impl Walk<'_> {
             if let Some("array" | "object") = kind {
                 let place = format!("{path}.items.properties[{key}].type");
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                self.errors.push(complaint::invalid_text(place, &items.kind, detail));
+                self.errors.push(FieldError::invalid_text(place, &items.kind, detail));
             }
-            if self.errors.len() - start > MOST_BAD_KEYS {
+            if self.errors.len() - start > MAX_BAD_KEYS {
                 return;
             }
         }

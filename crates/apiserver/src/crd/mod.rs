@@ -1,14 +1,11 @@
-//! `CustomResourceDefinition`: what a definition must look like before its kind can be served. A definition that is
-//! good here must be good in production and the other way round, so rules, order and texts are those of the real
-//! server.
+//! `CustomResourceDefinition`: validation before a kind is served. A definition that is valid here is valid on a real
+//! cluster and the other way round, so rules and their order are those of a real server.
 
 mod approval;
 mod decode;
 mod default_values;
 mod definition;
-mod field_path;
 mod fill;
-mod go_form;
 mod kind_names;
 mod list_types;
 mod openapi;
@@ -30,10 +27,10 @@ pub(crate) use self::rules::{RulePlace, RuleTask};
 pub(crate) use self::validation::validate;
 pub(crate) use self::warnings::warnings;
 
+mod admit;
 pub(crate) mod conditions;
-mod judge;
+pub(crate) mod name_conflicts;
 pub(crate) mod order;
-pub(crate) mod rivals;
 mod unknown;
 
-pub(crate) use self::judge::{born, mistakes, read, remember_storage};
+pub(crate) use self::admit::{errors, on_create, read, record_stored_version};

@@ -1,38 +1,37 @@
-//! Walks a schema of a definition and checks every node: which keywords it may have, how they go together, and its
-//! rules.
+//! Validation of every node of a schema: allowed keywords, their combinations, and CEL rules.
 
+use orchestra_cel::FieldError;
 use serde_json::Value;
 
 use super::decode;
 use super::definition::SchemaSource;
 use super::rules::{RulePlace, RuleTask};
 use super::unsupported::Props;
-use crate::field_error::FieldError;
-use crate::schema::{Additional, Schema, complaint};
+use crate::schema::{Additional, Schema};
 
-/// The question to the module that knows CEL.
+/// Callback to the CEL checker.
 pub(super) type CheckRule<'a> = &'a dyn Fn(&RulePlace<'_>) -> Vec<FieldError>;
 
 /// Checks the nodes of a schema.
 pub(super) struct Walk<'a> {
     pub(super) source: &'a SchemaSource,
     pub(super) check_rule: CheckRule<'a>,
-    /// Mistakes of the schema itself.
+    /// Errors of the schema itself.
     pub(super) errors: Vec<FieldError>,
-    /// Mistakes of the rules.
+    /// Errors of the rules.
     pub(super) rule_errors: Vec<FieldError>,
 }
 
-/// What the nodes above say about a node.
+/// Context of a node from the nodes above it.
 #[derive(Clone)]
 struct Place {
     path: String,
     is_root: bool,
-    /// Why there may be no default.
+    /// Reason why defaults are forbidden.
     no_defaults: Option<String>,
     inside_metadata: bool,
     uncorrelatable: Option<String>,
-    /// Whether rules are looked at.
+    /// True if rules are checked.
     rules: bool,
 }
 
@@ -87,7 +86,7 @@ impl Walk<'_> {
         let place_of_type = format!("{}.type", place.path);
         if !schema.kind.is_empty() && !TYPES.contains(&schema.kind.as_str()) {
             let kind = Value::from(schema.kind.as_str());
-            self.errors.push(complaint::not_supported(place_of_type, &kind, TYPES));
+            self.errors.push(FieldError::not_supported(place_of_type, &kind, TYPES));
         }
         if let (Some(reason), true) = (&place.no_defaults, schema.default.is_some()) {
             self.forbid(place, "default", &format!("must not be set {reason}"));
@@ -178,7 +177,7 @@ impl Walk<'_> {
         self.refused_children(props, "dependencies", place);
     }
 
-    /// Schemas inside a keyword that is refused anyway: what is wrong with them is said too.
+    /// Schemas inside an unsupported keyword: their errors are reported, too.
     fn refused_children(&mut self, props: Props<'_>, keyword: &str, place: &Place) {
         for (name, raw) in props.raw(keyword).as_object().into_iter().flatten() {
             if raw.is_object() {
@@ -197,7 +196,7 @@ impl Walk<'_> {
         self.errors.push(if schema.kind.is_empty() {
             FieldError::required(place, &detail)
         } else {
-            complaint::invalid_text(place, &schema.kind, detail)
+            FieldError::invalid_text(place, &schema.kind, detail)
         });
     }
 
@@ -205,7 +204,7 @@ impl Walk<'_> {
         let (schema, path) = (props.schema, &place.path);
         if schema.preserve_unknown == Some(false) {
             let place = format!("{path}.x-kubernetes-preserve-unknown-fields");
-            self.errors.push(complaint::invalid(place, &Value::Bool(false), "must be true or undefined"));
+            self.errors.push(FieldError::invalid(place, &Value::Bool(false), "must be true or undefined"));
         }
         if let Some(map_type) = schema.map_type.as_deref() {
             if schema.kind != "object" {
@@ -213,7 +212,7 @@ impl Walk<'_> {
             }
             if !matches!(map_type, "atomic" | "granular") {
                 let place = format!("{path}.x-kubernetes-map-type");
-                self.errors.push(complaint::not_supported(place, &map_type.into(), ["atomic", "granular"]));
+                self.errors.push(FieldError::not_supported(place, &map_type.into(), ["atomic", "granular"]));
             }
         }
     }

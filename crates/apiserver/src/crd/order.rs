@@ -1,4 +1,4 @@
-//! The order of API versions: `v2` before `v1` before `v1beta2` before `v1alpha1` before anything else.
+//! Order of API versions: `v2` before `v1` before `v1beta2` before `v1alpha1` before anything else.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ pub(crate) fn compare(a: &str, b: &str) -> Ordering {
         (Some(a), Some(b)) => a.cmp(&b),
         (Some(_), None) => Ordering::Greater,
         (None, Some(_)) => Ordering::Less,
-        // Unusual names: in order of the alphabet.
+        // Other names: alphabetical.
         (None, None) => b.cmp(a),
     }
 }

@@ -1,10 +1,9 @@
-//! What can be said about a rule without knowing CEL.
+//! Validation of the fields of a CEL rule other than its expressions.
 
-use super::field_path;
+use orchestra_cel::{FieldError, resolve_field_path};
+
 use super::openapi::Walk;
 use super::unsupported::Props;
-use crate::field_error::FieldError;
-use crate::schema::complaint;
 
 impl Walk<'_> {
     /// Checks the texts of the rules of a node.
@@ -22,9 +21,9 @@ impl Walk<'_> {
                 self.errors.push(FieldError::required(place("rule"), "rule is not specified"));
             } else if !rule.message.is_empty() && message.is_empty() {
                 let detail = "must be non-empty if specified";
-                self.errors.push(complaint::invalid_text(place("message"), &rule.message, detail));
+                self.errors.push(FieldError::invalid_text(place("message"), &rule.message, detail));
             } else if has_lines(message) {
-                self.errors.push(complaint::invalid_text(
+                self.errors.push(FieldError::invalid_text(
                     place("message"),
                     &rule.message,
                     "must not contain line breaks",
@@ -38,10 +37,10 @@ impl Walk<'_> {
                 self.errors.push(FieldError::required(place("messageExpression"), detail));
             }
             if let Some(reason) = rule.reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
-                self.errors.push(complaint::not_supported(place("reason"), &reason.into(), REASONS));
+                self.errors.push(FieldError::not_supported(place("reason"), &reason.into(), REASONS));
             }
             let mut bad_path = |detail: &str| {
-                self.errors.push(complaint::invalid_text(place("fieldPath"), &rule.field_path, detail));
+                self.errors.push(FieldError::invalid_text(place("fieldPath"), &rule.field_path, detail));
             };
             if !rule.field_path.is_empty() {
                 if rule.field_path.trim().is_empty() {
@@ -50,7 +49,7 @@ impl Walk<'_> {
                 if has_lines(&rule.field_path) {
                     bad_path("must not contain line breaks");
                 }
-                if convertible && field_path::resolve(&rule.field_path, schema, true).is_err() {
+                if convertible && resolve_field_path(&rule.field_path, schema).is_none() {
                     bad_path("must be a valid path");
                 }
             }

@@ -1,21 +1,20 @@
-//! The root of a schema of a kind with a status subresource.
+//! Validation of the root of a schema with a status subresource.
 
-use super::go_form;
+use orchestra_cel::FieldError;
+
 use super::unsupported::Props;
-use crate::field_error::FieldError;
-use crate::schema::complaint;
 
-/// With a status subresource the schema of the status is taken out of the whole, so only some keywords make sense at
-/// the root.
+/// Error for a type or keyword that is not allowed at the root: with a status subresource, the status is validated apart.
 pub(super) fn error(root: Props<'_>, path: &str) -> Option<FieldError> {
-    const ALLOWED: &str = "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
-                           MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
-                           ExternalDocs Example XPreserveUnknownFields XValidations";
+    const ALLOWED: &str = "description, type, format, title, maximum, exclusiveMaximum, minimum, exclusiveMinimum, \
+                           maxLength, minLength, pattern, maxItems, minItems, uniqueItems, multipleOf, required, items, \
+                           properties, externalDocs, example, x-kubernetes-preserve-unknown-fields and \
+                           x-kubernetes-validations";
     let schema = root.schema;
     let before_type = root.has_filled("id") || root.has_filled("$schema") || root.has("$ref");
     if !before_type && !schema.kind.is_empty() && schema.kind != "object" {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-        return Some(complaint::invalid_text(format!("{path}.type"), &schema.kind, detail));
+        return Some(FieldError::invalid_text(format!("{path}.type"), &schema.kind, detail));
     }
     let refused = before_type
         || schema.nullable
@@ -37,8 +36,9 @@ pub(super) fn error(root: Props<'_>, path: &str) -> Option<FieldError> {
         || schema.list_type.is_some()
         || schema.map_type.is_some();
     refused.then(|| {
-        let detail =
-            format!("only [{ALLOWED}] fields are allowed at the root of the schema if the status subresource is enabled");
-        complaint::invalid_printed(path, &go_form::schema(root), detail)
+        let detail = format!(
+            "only {ALLOWED} are allowed at the root of the schema if the status subresource is enabled"
+        );
+        FieldError::invalid_part(path, detail)
     })
 }

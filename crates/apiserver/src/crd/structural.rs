@@ -1,12 +1,12 @@
-//! Structural schemas: the type of everything is said once, outside of `allOf`, `anyOf`, `oneOf` and `not`, which may
-//! only add constraints. Pruning, defaults and CEL rely on it.
+//! Validation of structural schemas: every type is declared once, outside of `allOf`, `anyOf`, `oneOf` and `not`,
+//! which may only add constraints. Pruning, defaulting and CEL rely on it.
 
+use orchestra_cel::FieldError;
 use serde_json::Value;
 
-use crate::field_error::FieldError;
-use crate::schema::{Additional, Schema, complaint, pattern};
+use crate::schema::{Additional, Schema};
 
-/// What keeps a schema from being structural, sorted by text.
+/// Violations of structural schemas, sorted by text.
 pub(super) fn errors(schema: &Schema, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     invariants(schema, Level::Root, path, &mut errors);
@@ -46,7 +46,7 @@ fn invariants(schema: &Schema, level: Level, path: &str, errors: &mut Vec<FieldE
     ] {
         if schema.int_or_string && is_set {
             let detail = "must be false if x-kubernetes-int-or-string is true";
-            errors.push(complaint::invalid(format!("{path}.{keyword}"), &Value::Bool(true), detail));
+            errors.push(FieldError::invalid(format!("{path}.{keyword}"), &Value::Bool(true), detail));
         }
     }
     let first_all_of = schema.all_of.first();
@@ -72,7 +72,7 @@ fn types(schema: &Schema, level: Level, path: &str, errors: &mut Vec<FieldError>
         errors.push(if schema.kind.is_empty() {
             FieldError::required(place.as_str(), detail)
         } else {
-            complaint::invalid_text(place.as_str(), &schema.kind, detail)
+            FieldError::invalid_text(place.as_str(), &schema.kind, detail)
         });
     } else if schema.kind.is_empty() && !schema.int_or_string && schema.preserve_unknown != Some(true) {
         let detail = match level {
@@ -87,7 +87,7 @@ fn types(schema: &Schema, level: Level, path: &str, errors: &mut Vec<FieldError>
         errors.push(FieldError::forbidden(format!("{path}.additionalProperties"), detail));
     }
     if level == Level::Root && !schema.kind.is_empty() && schema.kind != "object" {
-        errors.push(complaint::invalid_text(place, &schema.kind, "must be object at the root"));
+        errors.push(FieldError::invalid_text(place, &schema.kind, "must be object at the root"));
     }
 }
 
@@ -98,7 +98,7 @@ fn object_fields(schema: &Schema, level: Level, path: &str, errors: &mut Vec<Fie
             schema.property(name).filter(|property| is_resource && property.kind != wanted)
         {
             let place = format!("{path}.properties[{name}].type");
-            errors.push(complaint::invalid_text(place, &property.kind, format!("must be {wanted}")));
+            errors.push(FieldError::invalid_text(place, &property.kind, format!("must be {wanted}")));
         }
     };
     check("kind", "string");
@@ -127,7 +127,7 @@ fn restricts_only_names(metadata: &Schema) -> bool {
     rest == Schema::default()
 }
 
-/// Which parts are the known ways to write int-or-string.
+/// Parts that are one of the known notations of int-or-string.
 #[derive(Clone, Copy, Default)]
 struct Skip {
     any_of: bool,
@@ -150,10 +150,10 @@ fn constraints(schema: &Schema, skip: Skip, path: &str, errors: &mut Vec<FieldEr
         nested(not, false, &format!("{path}.not"), errors);
     }
     if !schema.pattern.is_empty()
-        && let Err(problem) = pattern::compile(&schema.pattern)
+        && let Err(problem) = orchestra_cel::pattern::compile(&schema.pattern)
     {
         let detail = format!("must be a valid regular expression, but isn't: {problem}");
-        errors.push(complaint::invalid_text(format!("{path}.pattern"), &schema.pattern, detail));
+        errors.push(FieldError::invalid_text(format!("{path}.pattern"), &schema.pattern, detail));
     }
 }
 
@@ -196,7 +196,7 @@ fn nested(schema: &Schema, skip_any_of: bool, path: &str, errors: &mut Vec<Field
     }
 }
 
-/// Everything that `allOf` and the like of the root constrain must be declared outside of them.
+/// Everything that `allOf`, `anyOf`, `oneOf` and `not` constrain must be declared outside of them.
 fn completeness(
     constraint: &Schema,
     declared: Option<&Schema>,

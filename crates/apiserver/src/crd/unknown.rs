@@ -1,9 +1,9 @@
-//! Words that a schema in a definition does not know.
+//! Unknown fields of the schemas in a definition.
 
 use serde_json::Value;
 
-/// The words of a schema.
-const WORDS: [&str; 44] = [
+/// Keywords of a schema.
+const KEYWORDS: [&str; 44] = [
     "$ref",
     "$schema",
     "additionalItems",
@@ -51,7 +51,7 @@ const WORDS: [&str; 44] = [
 ];
 const RULE: [&str; 6] = ["fieldPath", "message", "messageExpression", "optionalOldSelf", "reason", "rule"];
 
-/// Drops the words that schemas do not have from all versions of a definition, and names them.
+/// Drops unknown keywords of the schemas of all versions; returns their paths.
 pub(super) fn prune(definition: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     let versions = definition.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
@@ -64,7 +64,7 @@ pub(super) fn prune(definition: &mut Value) -> Vec<String> {
 }
 
 fn prune_schema(schema: &mut Value, path: &str, unknown: &mut Vec<String>) {
-    drop_others(schema, &WORDS, path, unknown);
+    drop_others(schema, &KEYWORDS, path, unknown);
     let Some(words) = schema.as_object_mut() else { return };
     for (word, value) in words.iter_mut() {
         let at = format!("{path}.{word}");

@@ -1,11 +1,11 @@
-//! Constructs of JSON schema that a definition may not use at all. The schema in typed form does not hold them, so they
-//! are looked up in its JSON.
+//! JSON Schema keywords that a definition must not use. The typed schema does not have them, so they are looked up in
+//! its JSON.
 
 use serde_json::Value;
 
 use crate::schema::Schema;
 
-/// A node with the JSON it was read from.
+/// Schema node with its source JSON.
 #[derive(Clone, Copy)]
 pub(super) struct Props<'a> {
     pub(super) schema: &'a Schema,
@@ -20,12 +20,12 @@ impl<'a> Props<'a> {
         self.raw.get(keyword).unwrap_or(&NOTHING)
     }
 
-    /// Whether a keyword is there.
+    /// True if a keyword is present.
     pub(super) fn has(&self, keyword: &str) -> bool {
         !self.raw(keyword).is_null()
     }
 
-    /// Whether a keyword is there and not empty.
+    /// True if a keyword is present and not empty.
     pub(super) fn has_filled(&self, keyword: &str) -> bool {
         match self.raw(keyword) {
             Value::Object(fields) => !fields.is_empty(),
@@ -78,7 +78,7 @@ impl<'a> Props<'a> {
             .map(move |(index, schema)| Self { schema, raw: raw.get(index).unwrap_or(&NOTHING) })
     }
 
-    /// Why a schema cannot become structural at all; nothing if it can.
+    /// Error that prevents the conversion to a structural schema, if any.
     pub(super) fn obstacle(&self) -> Option<String> {
         let own = [
             ("id", self.has_filled("id")),

@@ -1,28 +1,27 @@
-//! The checks of a whole definition, in the order of the real server.
+//! Validation of a whole definition, in the order of a real server.
 //!
-//! What all versions have in common is checked once and reported below `spec`, as in `spec.validation`; what differs is
-//! reported below `spec.versions[0]`.
+//! Parts that all versions share are reported below `spec`, as in `spec.validation`; others below `spec.versions[0]`.
 
 use std::collections::HashSet;
 
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 use super::default_values;
 use super::definition::{Crd, SchemaSource, Version};
-use super::go_form::{self, Shown};
 use super::openapi::{CheckRule, Walk};
 use super::unsupported::Props;
 use super::{approval, decode, kind_names, status_root, structural, versions};
-use crate::field_error::FieldError;
-use crate::schema::{Schema, complaint, names};
+use crate::metadata::{dns1035_label, dns1123_subdomain};
+use crate::schema::Schema;
 
-/// Checks a new definition, or one that replaces an old one. A definition that cannot even be read has one mistake;
-/// [`decode`](super::decode) says the same as an error of its own.
+/// Checks a new definition, or the update of an old one. A definition that cannot be decoded has one error, that of
+/// [`decode`](super::decode).
 pub(crate) fn validate(crd: &Value, old: Option<&Value>, check_rule: CheckRule<'_>) -> Vec<FieldError> {
     let old = old.map(decode::decode).transpose();
     match (decode::decode(crd), old) {
         (Ok(crd), Ok(old)) => Validation::new(&crd, old.as_ref(), check_rule).run(),
-        (Err(problem), _) | (_, Err(problem)) => vec![complaint::invalid(
+        (Err(problem), _) | (_, Err(problem)) => vec![FieldError::invalid(
             "<nil>",
             &Value::Null,
             format!("CustomResourceDefinition cannot be decoded: {problem}"),
@@ -30,7 +29,7 @@ pub(crate) fn validate(crd: &Value, old: Option<&Value>, check_rule: CheckRule<'
     }
 }
 
-/// What all versions have in common.
+/// Parts that are the same in all versions.
 #[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub(super) struct Shared {
     pub(super) schema: bool,
@@ -87,7 +86,7 @@ impl<'a> Validation<'a> {
         if self.crd.preserve_unknown_fields {
             let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema \
                           instead";
-            self.errors.push(complaint::invalid("spec.preserveUnknownFields", &Value::Bool(true), detail));
+            self.errors.push(FieldError::invalid("spec.preserveUnknownFields", &Value::Bool(true), detail));
         }
         self.errors
     }
@@ -99,23 +98,23 @@ impl<'a> Validation<'a> {
                 .errors
                 .push(FieldError::required("metadata.name", "name or generateName is required"));
         }
-        let mut problems = names::dns_1123_subdomain(name, "characters");
+        let mut problems = dns1123_subdomain(name);
         if *name != format!("{}.{}", self.crd.names.plural, self.crd.group) {
             problems.push("must be spec.names.plural+\".\"+spec.group".to_owned());
         }
         self.errors
-            .extend(problems.iter().map(|problem| complaint::invalid_text("metadata.name", name, problem)));
+            .extend(problems.iter().map(|problem| FieldError::invalid_text("metadata.name", name, problem)));
     }
 
     fn group_and_scope(&mut self) {
         let group = &self.crd.group;
-        let problems = names::dns_1123_subdomain(group, "characters");
+        let problems = dns1123_subdomain(group);
         if group.is_empty() {
             self.errors.push(FieldError::required("spec.group", ""));
         } else if !problems.is_empty() {
-            self.errors.push(complaint::invalid_text("spec.group", group, problems.join(",")));
+            self.errors.push(FieldError::invalid_text("spec.group", group, problems.join(",")));
         } else if !group.contains('.') {
-            self.errors.push(complaint::invalid_text(
+            self.errors.push(FieldError::invalid_text(
                 "spec.group",
                 group,
                 "should be a domain with at least one dot",
@@ -125,7 +124,7 @@ impl<'a> Validation<'a> {
             "" => self.errors.push(FieldError::required("spec.scope", "")),
             "Cluster" | "Namespaced" => {}
             other => {
-                self.errors.push(complaint::not_supported(
+                self.errors.push(FieldError::not_supported(
                     "spec.scope",
                     &other.into(),
                     ["Cluster", "Namespaced"],
@@ -146,17 +145,17 @@ impl<'a> Validation<'a> {
             && self.crd.versions.iter().filter_map(|v| v.schema.as_ref()).any(has_defaults)
         {
             let detail = "must be false in order to use defaults in the schema";
-            self.errors.push(complaint::invalid("spec.preserveUnknownFields", &Value::Bool(true), detail));
+            self.errors.push(FieldError::invalid("spec.preserveUnknownFields", &Value::Bool(true), detail));
         }
     }
 
     fn versions(&mut self) {
         for (index, version) in self.crd.versions.iter().enumerate() {
             let path = format!("spec.versions[{index}]");
-            let problems = names::dns_1035_label(&version.name);
+            let problems = dns1035_label(&version.name);
             if !problems.is_empty() {
                 let place = format!("{path}.name");
-                self.errors.push(complaint::invalid_text(place, &version.name, problems.join(",")));
+                self.errors.push(FieldError::invalid_text(place, &version.name, problems.join(",")));
             }
             versions::check_warning(version, &path, &mut self.errors);
             if let Some(source) = version.schema.as_ref().filter(|_| !self.shared.schema) {
@@ -184,9 +183,9 @@ impl<'a> Validation<'a> {
             self.about_versions("must have exactly one version marked as storage version");
         }
         if let Some(first) = all.first().filter(|first| !first.name.is_empty()) {
-            let problems = names::dns_1035_label(&first.name);
+            let problems = dns1035_label(&first.name);
             if !problems.is_empty() {
-                self.errors.push(complaint::invalid_text("spec.version", &first.name, problems.join(",")));
+                self.errors.push(FieldError::invalid_text("spec.version", &first.name, problems.join(",")));
             }
         }
     }
@@ -204,27 +203,11 @@ impl<'a> Validation<'a> {
         } else {
             "may only be set when `version.schema.openAPIV3Schema` is not included"
         };
-        self.errors.push(complaint::invalid_text(format!("{path}.selectableFields"), "", detail));
+        self.errors.push(FieldError::invalid_text(format!("{path}.selectableFields"), "", detail));
     }
 
     fn about_versions(&mut self, detail: &str) {
-        let shown: Vec<Shown<'_>> = self
-            .crd
-            .versions
-            .iter()
-            .map(|version| Shown {
-                version,
-                schema: version.schema.as_ref().filter(|_| !self.shared.schema),
-                subresources: version.subresources.as_ref().filter(|_| !self.shared.subresources),
-                columns: if self.shared.columns { &[] } else { &version.columns },
-                selectable: if self.shared.selectable { &[] } else { &version.selectable_fields },
-            })
-            .collect();
-        let printed = match &self.crd.versions_written {
-            true if shown.is_empty() => "[]".to_owned(),
-            _ => go_form::versions(&shown),
-        };
-        self.errors.push(complaint::invalid_printed("spec.versions", &printed, detail));
+        self.errors.push(FieldError::invalid_part("spec.versions", detail));
     }
 
     fn names(&mut self) {
@@ -289,7 +272,7 @@ impl<'a> Validation<'a> {
         errors.append(&mut walk.errors);
         errors.append(&mut walk.rule_errors);
         if let Some(obstacle) = obstacle.filter(|_| errors.is_empty()) {
-            errors.push(complaint::invalid_text(path.as_str(), "", obstacle));
+            errors.push(FieldError::invalid_text(path.as_str(), "", obstacle));
         }
         self.errors.append(&mut errors);
     }
@@ -304,7 +287,7 @@ impl<'a> Validation<'a> {
                 let detail = "this server does not call conversion webhooks, use None";
                 return self.errors.push(FieldError::forbidden(place, detail));
             }
-            other => self.errors.push(complaint::not_supported(place, &other.into(), ["None", "Webhook"])),
+            other => self.errors.push(FieldError::not_supported(place, &other.into(), ["None", "Webhook"])),
         }
         for (is_set, field) in [
             (conversion.has_client_config, "webhookClientConfig"),
@@ -326,12 +309,12 @@ impl<'a> Validation<'a> {
             ("spec.names.plural", &new.names.plural, &old.names.plural, true),
         ] {
             if applies && new != old {
-                self.errors.push(complaint::invalid_text(field, new, "field is immutable"));
+                self.errors.push(FieldError::invalid_text(field, new, "field is immutable"));
             }
         }
     }
 
-    /// What is stored in a version must stay readable.
+    /// Checks that all stored versions are still defined.
     fn stored_versions(&mut self) {
         let versions = &self.crd.versions;
         let mut stored = self.old.map(|old| old.stored_versions.clone()).unwrap_or_default();
@@ -343,11 +326,11 @@ impl<'a> Validation<'a> {
         let place = "status.storedVersions";
         if stored.is_empty() {
             let detail = "must have at least one stored version";
-            return self.errors.push(complaint::invalid(place, &Value::Null, detail));
+            return self.errors.push(FieldError::invalid(place, &Value::Null, detail));
         }
         for version in versions.iter().filter(|version| version.storage && !stored.contains(&version.name)) {
             let detail = format!("must have the storage version {}", version.name);
-            self.errors.push(complaint::invalid(place, &json!(stored), detail));
+            self.errors.push(FieldError::invalid(place, &json!(stored), detail));
         }
         for (index, name) in stored.iter().enumerate() {
             if versions.iter().all(|version| version.name != *name) {
@@ -356,7 +339,7 @@ impl<'a> Validation<'a> {
                      spec.versions until a storage migration ensures no data remains persisted in {name} and removes \
                      {name} from status.storedVersions"
                 );
-                self.errors.push(complaint::invalid_text(format!("{place}[{index}]"), name, detail));
+                self.errors.push(FieldError::invalid_text(format!("{place}[{index}]"), name, detail));
             }
         }
     }

@@ -1,20 +1,17 @@
-//! The checks of what a version has beside its schema: subresources, columns, selectable fields, a warning.
+//! Validation of a version beside its schema: subresources, printer columns, selectable fields, deprecation warning.
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use orchestra_cel::{FieldError, resolve_field_path};
 
 use super::definition::{Column, SchemaSource, Subresources, Version};
-use super::field_path;
-use crate::field_error::FieldError;
-use crate::schema::{complaint, go_text};
 
 /// Checks the warning of a deprecated version.
 pub(super) fn check_warning(version: &Version, path: &str, errors: &mut Vec<FieldError>) {
     let Some(warning) = &version.deprecation_warning else { return };
     let mut problem = |detail: &str| {
         let place = format!("{path}.deprecationWarning");
-        errors.push(complaint::invalid_printed(place, &go_text::json(&json!(warning)), detail));
+        errors.push(FieldError::invalid_text(place, warning, detail));
     };
     if !version.deprecated {
         return problem("can only be set for deprecated versions");
@@ -25,7 +22,7 @@ pub(super) fn check_warning(version: &Version, path: &str, errors: &mut Vec<Fiel
     if warning.is_empty() {
         problem("must not be an empty string");
     }
-    if let Some((index, _)) = warning.char_indices().find(|(_, char)| !go_text::is_printable(*char)) {
+    if let Some((index, _)) = warning.char_indices().find(|(_, char)| char.is_control()) {
         problem(&format!(
             "must only contain printable UTF-8 characters; non-printable character found at index {index}"
         ));
@@ -49,7 +46,7 @@ pub(super) fn check_subresources(
         } else if !value.starts_with('.') {
             errors.push(not_simple(place, value));
         } else if !value.starts_with(&format!("{below}.")) {
-            errors.push(complaint::invalid_text(
+            errors.push(FieldError::invalid_text(
                 place,
                 value,
                 format!("should be a json path under {below}"),
@@ -63,14 +60,13 @@ pub(super) fn check_subresources(
     if !selector.starts_with('.') {
         errors.push(not_simple(place, selector));
     } else if !selector.starts_with(".spec.") && !selector.starts_with(".status.") {
-        let shown = go_text::json(&Value::from(selector.as_str()));
         let detail = "should be a json path under either .spec or .status";
-        errors.push(complaint::invalid_printed(place, &shown, detail));
+        errors.push(FieldError::invalid_text(place, selector, detail));
     }
 }
 
 fn not_simple(place: String, path: &str) -> FieldError {
-    complaint::invalid_text(place, path, "must be a simple json path starting with .")
+    FieldError::invalid_text(place, path, "must be a simple json path starting with .")
 }
 
 /// Checks the columns of `kubectl get`.
@@ -86,11 +82,11 @@ pub(super) fn check_columns(columns: &[Column], path: &str, errors: &mut Vec<Fie
         if column.kind.is_empty() {
             errors.push(FieldError::required(place("type"), &types));
         } else if !TYPES.contains(&column.kind.as_str()) {
-            errors.push(complaint::invalid_text(place("type"), &column.kind, types));
+            errors.push(FieldError::invalid_text(place("type"), &column.kind, types));
         }
         if !column.format.is_empty() && !FORMATS.contains(&column.format.as_str()) {
             let detail = format!("must be one of {}", FORMATS.join(","));
-            errors.push(complaint::invalid_text(place("format"), &column.format, detail));
+            errors.push(FieldError::invalid_text(place("format"), &column.format, detail));
         }
         if column.json_path.is_empty() {
             errors.push(FieldError::required(place("JSONPath"), ""));
@@ -107,7 +103,7 @@ pub(super) fn check_selectable(
     path: &str,
     errors: &mut Vec<FieldError>,
 ) {
-    const MOST: usize = 8;
+    const MAX_SELECTABLE: usize = 8;
     let mut seen = HashSet::new();
     for (index, json_path) in paths.iter().enumerate() {
         let place = format!("{path}.selectableFields[{index}].jsonPath");
@@ -115,31 +111,27 @@ pub(super) fn check_selectable(
             errors.push(FieldError::required(place, ""));
             continue;
         }
-        let target = match field_path::resolve(json_path, &source.schema, false) {
-            Ok(target) => target,
-            Err(problem) => {
-                errors.push(complaint::invalid_text(
-                    place,
-                    json_path,
-                    format!("is an invalid path: {problem}"),
-                ));
-                continue;
-            }
+        // Items of lists and maps cannot be selected.
+        let target = resolve_field_path(json_path, &source.schema).filter(|_| !json_path.contains('['));
+        let Some(target) = target else {
+            let detail = "is an invalid path: does not refer to a valid field";
+            errors.push(FieldError::invalid_text(place, json_path, detail));
+            continue;
         };
-        if target.first == "metadata" {
+        if target.text == "metadata" || target.text.starts_with("metadata.") {
             let detail = "must not point to fields in metadata";
-            errors.push(complaint::invalid_text(place.as_str(), json_path, detail));
+            errors.push(FieldError::invalid_text(place.as_str(), json_path, detail));
         }
         if !matches!(target.schema.kind.as_str(), "string" | "boolean" | "integer") {
             let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings with \
                           formats are allowed.";
-            errors.push(complaint::invalid_text(place.as_str(), json_path, detail));
+            errors.push(FieldError::invalid_text(place.as_str(), json_path, detail));
         }
         if !seen.insert(target.text) {
-            errors.push(complaint::duplicate(place, &json_path.as_str().into()));
+            errors.push(FieldError::duplicate(place, &json_path.as_str().into()));
         }
     }
-    if seen.len() > MOST {
-        errors.push(complaint::too_many(format!("{path}.selectableFields"), seen.len(), 8));
+    if seen.len() > MAX_SELECTABLE {
+        errors.push(FieldError::too_many(format!("{path}.selectableFields"), seen.len(), 8));
     }
 }

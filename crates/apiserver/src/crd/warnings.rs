@@ -1,4 +1,4 @@
-//! What is accepted but does not do what its author may think.
+//! Warnings about a definition that is accepted.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::decode;
 use super::validation::Shared;
-use crate::schema::{Schema, formats, go_text};
+use crate::schema::{Schema, formats};
 
-/// The warnings about formats that are not checked and were not there before: `unrecognized format "uint16"`.
+/// Warnings about new formats that are not checked: `unrecognized format "uint16"`.
 pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
     let formats_of = |crd: &Value| {
         let mut found = Vec::new();
@@ -22,9 +22,9 @@ pub(crate) fn warnings(crd: &Value, old: Option<&Value>) -> Vec<String> {
     };
     let before: HashSet<String> = old.map(formats_of).into_iter().flatten().collect();
     let mut new = formats_of(crd);
-    let mut said = HashSet::new();
-    new.retain(|format| !before.contains(format) && said.insert(format.clone()));
-    new.iter().map(|format| format!("unrecognized format {}", go_text::quoted(format))).collect()
+    let mut listed = HashSet::new();
+    new.retain(|format| !before.contains(format) && listed.insert(format.clone()));
+    new.iter().map(|format| format!("unrecognized format {format:?}")).collect()
 }
 
 fn unrecognised_formats(schema: &Schema, found: &mut Vec<String>) {

@@ -1,4 +1,4 @@
-//! Answers: objects in the form that the client wants, and warnings beside them.
+//! Encoding of answers: objects in the negotiated form, with warnings.
 
 use std::collections::HashSet;
 
@@ -14,31 +14,31 @@ use super::negotiate::{Format, Shape};
 use crate::{
     json,
     kinds::Kind,
-    record::Record,
     status::Status,
     store::Revision,
+    stored_object::StoredObject,
     table::{self, Include},
 };
 
-/// What a verb answers.
+/// Answer of a verb.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// 200 or 201.
     pub code: StatusCode,
     /// The object.
     pub content: Content,
-    /// What the client should know beside it.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
 }
 
 /// The object of an answer.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// An object as it is stored.
+    /// Stored object.
     Stored(Revision, Bytes),
     /// An object of the kind.
     Object(Value),
-    /// Something that has only one form: a `Status`.
+    /// Content without other shapes: a `Status`.
     Plain(Value),
 }
 
@@ -48,14 +48,14 @@ impl Answer {
         Self { code: StatusCode::OK, content, warnings: Vec::new() }
     }
 
-    /// Adds warnings, before those that are there.
+    /// Prepends warnings.
     #[must_use]
     pub(crate) fn warn(mut self, warnings: Vec<String>) -> Self {
         self.warnings.splice(0..0, warnings);
         self
     }
 
-    /// The response in a form.
+    /// Response in a format.
     pub(crate) fn respond(
         self,
         kind: &Kind,
@@ -66,7 +66,7 @@ impl Answer {
         let bytes = match self.content {
             Content::Plain(value) => encode(&value, format),
             Content::Stored(revision, bytes) => {
-                let record = Record { revision, bytes: &bytes };
+                let record = StoredObject { revision, bytes: &bytes };
                 if format.shape == Shape::Object && !format.yaml && !format.pretty && record.is_current(kind)
                 {
                     let mut out = Vec::with_capacity(bytes.len() + 64);
@@ -118,12 +118,12 @@ pub(crate) fn reshape(
     })
 }
 
-/// The metadata of an object, as an object of its own.
+/// `PartialObjectMetadata` of an object.
 pub(crate) fn metadata_only(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }
 
-/// A value as bytes in a format.
+/// Encodes a value in a format.
 pub(crate) fn encode(value: &Value, format: Format) -> Vec<u8> {
     if format.yaml {
         json::encode_yaml(value).into_bytes()
@@ -136,7 +136,7 @@ pub(crate) fn encode(value: &Value, format: Format) -> Vec<u8> {
     }
 }
 
-/// A response with a body in a format.
+/// Response with a body in a format.
 pub(crate) fn respond(code: StatusCode, bytes: Vec<u8>, format: Format, warnings: &[String]) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = code;
@@ -146,13 +146,13 @@ pub(crate) fn respond(code: StatusCode, bytes: Vec<u8>, format: Format, warnings
     response
 }
 
-/// Headers have their bounds; nobody reads more than this.
-const MOST_WARNINGS: usize = 100;
+/// Limit of a warning header.
+const MAX_WARNINGS: usize = 100;
 
-/// Puts warnings into the header, each once.
+/// Adds warnings as headers, each once.
 pub(crate) fn add_warnings(response: &mut Response, warnings: &[String]) {
     let mut known = HashSet::new();
-    for warning in warnings.iter().filter(|warning| known.insert(*warning)).take(MOST_WARNINGS) {
+    for warning in warnings.iter().filter(|warning| known.insert(*warning)).take(MAX_WARNINGS) {
         let mut text = String::with_capacity(warning.len() + 16);
         for c in warning.chars().map(|c| if c.is_control() { ' ' } else { c }) {
             if matches!(c, '"' | '\\') {

@@ -1,4 +1,4 @@
-//! From an HTTP request to a verb, and from its answer to an HTTP response.
+//! HTTP layer: from a request to a verb, and from its answer to a response.
 
 pub(crate) mod answer;
 pub(crate) mod body;
@@ -41,7 +41,7 @@ pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Response
     response
 }
 
-/// The answer to a path that means nothing: text, not a `Status`.
+/// Response to an unknown path: text, not a `Status`.
 pub(crate) fn page_not_found() -> Response {
     text(StatusCode::NOT_FOUND, "404 page not found\n")
 }

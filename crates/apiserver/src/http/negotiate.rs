@@ -1,29 +1,29 @@
-//! Which form of an answer a client wants.
+//! Content negotiation.
 
 use axum::http::{HeaderMap, header};
 
-use crate::status::Status;
+use crate::status::{Details, Status};
 
-/// The form of an answer.
+/// Negotiated format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// What is shown of an object.
+    /// Shape of an object in an answer.
     pub shape: Shape,
     /// YAML instead of JSON.
     pub yaml: bool,
-    /// For human eyes.
+    /// Indented.
     pub pretty: bool,
 }
 
 impl Format {
-    /// What a client gets that does not say what it wants.
+    /// Default for a client without an `Accept` header.
     pub const PLAIN: Self = Self { shape: Shape::Object, yaml: false, pretty: false };
 }
 
-/// What is shown of an object.
+/// Shape of an object in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// All of it.
+    /// Whole object.
     Object,
     /// A row of columns.
     Table,
@@ -33,7 +33,7 @@ pub enum Shape {
     MetadataList,
 }
 
-/// The form that the `Accept` header asks for.
+/// Format that the `Accept` header requests.
 pub(crate) fn negotiate(headers: &HeaderMap, pretty: Option<bool>) -> Result<Format, Status> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let pretty = pretty.unwrap_or_else(|| {
@@ -48,8 +48,8 @@ pub(crate) fn negotiate(headers: &HeaderMap, pretty: Option<bool>) -> Result<For
     clauses.iter().find_map(|(_, clause)| served(clause, pretty)).ok_or_else(not_acceptable)
 }
 
-/// The form that the `Accept` header asks for of a built-in kind, which the real server looks at twice: first whether it
-/// speaks any of the media types at all.
+/// Format that the `Accept` header requests for a built-in kind. The real server negotiates twice: first it checks that
+/// it supports any of the media types.
 pub(crate) fn negotiate_builtin(
     headers: &HeaderMap,
     pretty: Option<bool>,
@@ -71,10 +71,10 @@ pub(crate) fn negotiate_builtin(
         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
          application/vnd.kubernetes.protobuf{streams}"
     );
-    Err(Status::new(406, "NotAcceptable", message).with("details", serde_json::json!({})))
+    Err(Status::new(406, "NotAcceptable", message).with_details(Details::default()))
 }
 
-/// Whether a client accepts a given media type with parameters, in any order: aggregated discovery.
+/// True if a client accepts a media type with these parameters, in any order: aggregated discovery.
 pub(crate) fn accepts(headers: &HeaderMap, parameters: &[(&str, &str)]) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accept.split(',').any(|clause| {
@@ -117,8 +117,8 @@ fn served(clause: &str, pretty: bool) -> Option<Format> {
     Some(Format { shape, yaml, pretty })
 }
 
-/// The real server also speaks protobuf; programs compare this text, and no client is misled by it, since all of them
-/// accept JSON.
+/// Error text of the real server. It also names protobuf, which this server does not support; that does no harm, since
+/// all clients accept JSON.
 pub(crate) fn not_acceptable() -> Status {
     Status::new(
         406,

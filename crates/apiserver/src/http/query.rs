@@ -1,9 +1,7 @@
-//! The options in a query string, with the checks and words of the real server.
+//! Options of the query string.
 
-use crate::{
-    field_error::{FieldError, Mistake},
-    status::Status,
-};
+use crate::status::Status;
+use orchestra_cel::{CauseType, FieldError};
 use serde_json::json;
 
 use super::route::unescape;
@@ -14,14 +12,14 @@ pub(crate) struct Query {
     pairs: Vec<(String, String)>,
 }
 
-/// How unknown and doubled fields are met.
+/// Treatment of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
-    /// Silence.
+    /// Ignored.
     Ignore,
     /// A warning for each.
     Warn,
-    /// Refusal.
+    /// An error.
     Strict,
 }
 
@@ -39,7 +37,7 @@ impl Query {
         Self { pairs }
     }
 
-    /// The first value of an option; empty if it is not there.
+    /// First value of an option; empty if absent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.pairs.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
@@ -49,18 +47,18 @@ impl Query {
         self.pairs.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether an option is on. As in the real server anything but `0` and `false` is.
+    /// Boolean option. As in the real server, anything but `0` and `false` is true.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.optional_flag(name).unwrap_or(false)
     }
 
-    /// Whether an option is on, if it is there.
+    /// Boolean option; `None` if absent.
     pub(crate) fn optional_flag(&self, name: &str) -> Option<bool> {
         let (_, value) = self.pairs.iter().find(|(known, _)| known == name)?;
         Some(!matches!(value.to_ascii_lowercase().as_str(), "0" | "false"))
     }
 
-    /// A whole number.
+    /// Integer option.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let text = self.get(name);
         if text.is_empty() {
@@ -71,12 +69,12 @@ impl Query {
             .map_err(|_| Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
     }
 
-    /// Whether nothing is to be kept.
+    /// True for a dry run.
     pub(crate) fn dry_run(&self) -> bool {
         self.all("dryRun").any(|value| value == "All")
     }
 
-    /// How unknown and doubled fields are met.
+    /// Treatment of unknown and duplicate fields.
     pub(crate) fn field_validation(&self) -> FieldValidation {
         match self.get("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
@@ -85,7 +83,7 @@ impl Query {
         }
     }
 
-    /// Checks the options that all writes share; `options` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
+    /// Checks the options of all writes; `options` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
     pub(crate) fn check_write(&self, options: &str, apply: bool) -> Result<(), Status> {
         let mut errors = Vec::new();
         if options == "PatchOptions" {
@@ -104,7 +102,7 @@ impl Query {
             errors.push(FieldError::not_supported(
                 "fieldValidation",
                 &json!(validation),
-                &["", "Ignore", "Strict", "Warn"],
+                ["", "Ignore", "Strict", "Warn"],
             ));
         }
         refuse(options, &errors)
@@ -120,7 +118,7 @@ impl Query {
         if values.iter().all(|value| *value == "All") {
             return Vec::new();
         }
-        vec![FieldError::not_supported("dryRun", &json!(values), &["All"])]
+        vec![FieldError::not_supported("dryRun", &json!(values), ["All"])]
     }
 
     fn manager_errors(&self) -> Vec<FieldError> {
@@ -128,7 +126,7 @@ impl Query {
         let mut errors = Vec::new();
         if manager.len() > 128 {
             errors.push(FieldError {
-                mistake: Mistake::TooLong,
+                cause: CauseType::TooLong,
                 field: "fieldManager".to_owned(),
                 message: "Too long: may not be more than 128 bytes".to_owned(),
             });

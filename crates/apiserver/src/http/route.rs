@@ -1,38 +1,38 @@
-//! What a path means: the pure half of routing.
+//! Parser of request paths.
 
 use std::sync::Arc;
 
 use crate::kinds::{Kind, registry::Registry};
 
-/// What a request is about.
+/// Target of a request.
 #[derive(Clone, Debug)]
 pub enum Route {
-    /// A collection, an object or a part of one.
+    /// Collection, object or subresource.
     Resource(Resource),
-    /// Something beside the objects: discovery, health, documents.
+    /// Path without objects: discovery, health, documents.
     Other(Other),
-    /// A part that objects of this kind do not have; the name is that of the object.
+    /// Missing subresource of a kind; with the name of the object.
     NoPart(Arc<Kind>, String),
-    /// Nothing under a group and version that are served: a `Status` says so.
+    /// Unknown resource of a served group and version; the error is a `Status`.
     NoResource,
-    /// Nothing at all: a line of text says so.
+    /// Unknown path; the error is a line of text.
     Nothing,
 }
 
-/// A collection, an object or a part of one.
+/// Collection, object or subresource.
 #[derive(Clone, Debug)]
 pub struct Resource {
     /// The kind and version.
     pub kind: Arc<Kind>,
     /// The namespace in the path; empty if there is none.
     pub namespace: String,
-    /// The object; empty for a collection.
+    /// Name of the object; empty for a collection.
     pub name: String,
     /// `status`, …; empty for the object itself.
     pub subresource: String,
 }
 
-/// Something beside the objects.
+/// Path without objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Other {
     /// `/`
@@ -59,7 +59,7 @@ pub enum Other {
     Document(String, String),
 }
 
-/// Finds out what a path means.
+/// Parses a path.
 pub(crate) fn route(registry: &Registry, path: &str) -> Route {
     let path = path.strip_prefix('/').unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
@@ -96,11 +96,11 @@ fn resource(registry: &Registry, group: &str, version: &str, rest: &[&str]) -> R
         let builtin = registry.kinds().iter().any(|kind| kind.group == group && !kind.custom);
         return if builtin { Route::NoResource } else { Route::Nothing };
     };
-    // The real server hands kinds of CRDs to another handler, which answers in text.
+    // The real server's handler of CRD kinds responds in text.
     let nothing = if any.custom { Route::Nothing } else { Route::NoResource };
     let (namespace, plural, rest) = match rest {
         [] => return Route::Other(Other::Resources(group.to_owned(), version.to_owned())),
-        // The parts of a namespace itself, not objects in it.
+        // Subresources of the namespace itself, not objects in it.
         ["namespaces", name, sub @ ("status" | "finalize")] if group.is_empty() => {
             return found(registry, group, version, "", "namespaces", &[name, sub]).unwrap_or(nothing);
         }
@@ -127,7 +127,7 @@ fn found(
         _ => return None,
     };
     let scope_fits = if kind.namespaced {
-        // Without a namespace there is only the list of all.
+        // Across all namespaces, only the collection exists.
         !namespace.is_empty() || name.is_empty()
     } else {
         namespace.is_empty()

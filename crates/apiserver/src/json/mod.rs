@@ -1,29 +1,42 @@
 //! Bodies of requests and answers: JSON and YAML in, JSON and YAML out.
-//!
-//! Clients compare what they sent with what they get back, and show the server's words when a body is refused. So the
-//! numbers, the escapes and the messages here are those of the Go libraries that the real server is built from.
 
 mod decode;
 mod encode;
-mod number;
-mod quote;
-mod reader;
 mod yaml;
-mod yaml_encode;
-mod yaml_errors;
-mod yaml_scalar;
-mod yaml_style;
-mod yaml_tree;
 
-pub(crate) use decode::{DecodeError, Duplicates, decode, summary};
-pub(crate) use encode::{encode, encode_into, encode_pretty, text};
-pub(crate) use quote::{is_printable, quote};
-pub(crate) use reader::{Place, Reader, Step, kind_of, no_object};
-pub(crate) use yaml::decode_yaml;
-pub(crate) use yaml_encode::encode_yaml;
+use serde_json::Value;
+
+pub(crate) use decode::{DecodeError, decode};
+pub(crate) use encode::{encode, encode_into, encode_pretty, text, with_integers};
+pub(crate) use yaml::{decode_yaml, encode_yaml};
 
 /// Levels of nesting that a body may have. Everything behind the decoder may recurse over values.
 pub(crate) const MAX_DEPTH: usize = 128;
+
+/// Name of a JSON type, for messages about a wrong one.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Error text for a body that is not an object.
+pub(crate) fn no_object(value: &Value) -> String {
+    format!("couldn't get version/kind; json parse error: expected an object, got {}", kind_of(value))
+}
+
+/// Integer with the value of a float without a fraction. JSON has one type of number: `1.0` is stored as `1`.
+fn integral(float: f64) -> Option<i64> {
+    /// The first integer beyond 64 bits.
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    #[expect(clippy::cast_possible_truncation, reason = "the value has no fraction and is in range")]
+    (float.fract() == 0.0 && float.abs() < LIMIT).then_some(float as i64)
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,14 @@
-//! The rows of the built-in kinds.
+//! Table of the built-in kinds.
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 use super::{Checks, Kind, events};
 use crate::{
     crd,
-    field_error::FieldError,
-    names::NameRule,
+    metadata::NameRule,
     schema::{Checker, Schema},
     store::Revision,
 };
@@ -19,52 +19,57 @@ mod lease;
 mod namespace;
 mod secret;
 
-/// The resource of namespaces, which the pipeline looks up itself.
+/// Resource of namespaces.
 pub(crate) const NAMESPACES: &str = "namespaces";
-/// The resource of the definitions that teach this server new kinds.
+/// Resource of custom resource definitions.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 /// The group of definitions.
 pub(crate) const EXTENSIONS: &str = "apiextensions.k8s.io";
 
-/// What a built-in kind fills in and checks beside its metadata and types.
+/// Defaults and checks of a built-in kind beside its metadata and types.
 #[derive(Debug)]
 pub struct Rules {
-    /// Fills in what is absent.
+    /// Sets defaults.
     pub defaults: fn(&mut Value),
-    /// Gives a new object what the server adds and nobody owns.
-    pub born: fn(&mut Value),
-    /// Checks what types alone do not say while an object is read; names fields that it does not know.
+    /// Sets the server's fields of a new object, which no manager owns.
+    pub on_create: fn(&mut Value),
+    /// Further checks of a decoded object; returns its unknown fields.
     pub decode: fn(&mut Value) -> Result<Vec<String>, String>,
-    /// Names the mistakes; `old` is the object before an update.
+    /// Returns the errors; `old` is the object before an update.
     pub validate: fn(&Value, Option<&Value>) -> Vec<FieldError>,
-    /// Names what is allowed, but hardly meant.
+    /// Returns warnings about values that are valid, but probably not intended.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
 }
 
-/// The rules of a kind that has none.
-const NONE: Rules =
-    Rules { defaults: |_| {}, born: |_| {}, decode: no_more, validate: |_, _| Vec::new(), warnings: silent };
+/// Rules of a kind without rules.
+const NONE: Rules = Rules {
+    defaults: |_| {},
+    on_create: |_| {},
+    decode: accept_all,
+    validate: |_, _| Vec::new(),
+    warnings: no_warnings,
+};
 
 const DEFINITION: Rules = Rules {
     defaults: crd::fill_defaults,
-    born: crd::born,
+    on_create: crd::on_create,
     decode: crd::read,
-    validate: crd::mistakes,
+    validate: crd::errors,
     warnings: crd::warnings,
 };
 
-/// For kinds that never warn.
-fn silent(_: &Value, _: Option<&Value>) -> Vec<String> {
+/// Warnings of kinds without warnings.
+fn no_warnings(_: &Value, _: Option<&Value>) -> Vec<String> {
     Vec::new()
 }
 
-/// For kinds whose types say everything.
+/// Further checks of kinds without any.
 #[expect(clippy::unnecessary_wraps, reason = "one of several functions of this type")]
-fn no_more(_: &mut Value) -> Result<Vec<String>, String> {
+fn accept_all(_: &mut Value) -> Result<Vec<String>, String> {
     Ok(Vec::new())
 }
 
-/// A row, as far as it is not the same for all.
+/// Row of the table.
 struct Row {
     api: (&'static str, &'static str),
     names: (&'static str, &'static str, &'static str),
@@ -141,15 +146,15 @@ const ROWS: [Row; 8] = [
     },
 ];
 
-/// The schemas of the built-in kinds, as the API documents them.
+/// Schemas of the built-in kinds, from the documentation of the API.
 const SCHEMAS: &str = include_str!("builtin-schemas.json");
 
 fn schemas() -> BTreeMap<String, Schema> {
-    // The text is a part of this program; a mistake in it is found by the first test.
+    // The text is compiled in, and tested.
     serde_json::from_str(SCHEMAS).unwrap_or_default()
 }
 
-/// The kinds that every server has.
+/// Built-in kinds.
 pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
     let mut schemas = schemas();
     ROWS.iter()
@@ -205,7 +210,7 @@ pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
         .collect()
 }
 
-/// What the real server's types hold before anything is said.
+/// Zero values of the types of a real server.
 fn blank(group: &str, plural: &str) -> Value {
     match (group, plural) {
         (EXTENSIONS, _) => json!({

@@ -1,13 +1,13 @@
-//! Events have two groups and one store: the core form is kept, `events.k8s.io` is a view of it.
+//! Conversion of events: the core form is stored, `events.k8s.io` is a view of it.
 
 use serde_json::{Map, Value};
 
-/// A form that differs from the stored one.
+/// Served form that differs from the stored one.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// From what clients write to what is kept.
+    /// Converts the served form to the stored form.
     pub to_stored: fn(&mut Value),
-    /// From what is kept to what clients read.
+    /// Converts the stored form to the served form.
     pub from_stored: fn(&mut Value),
 }
 
@@ -38,7 +38,7 @@ fn from_stored(event: &mut Value) {
         for (view, stored) in RENAMED {
             rename(fields, stored, view);
         }
-        // What the core form always shows is left out of the view when empty.
+        // The core form always has these fields; the view omits empty ones.
         for field in ["reportingController", "reportingInstance"] {
             if fields.get(field).and_then(Value::as_str) == Some("") {
                 fields.remove(field);

@@ -1,5 +1,5 @@
-//! The table of kinds. Built-in kinds and those of CRDs are rows of the same table and differ only in data: one
-//! pipeline serves them all.
+//! Table of kinds. Built-in and custom kinds are rows of the same table and differ only in data: one pipeline serves
+//! them all.
 
 pub(crate) mod builtin;
 pub(crate) mod events;
@@ -7,12 +7,11 @@ pub(crate) mod registry;
 
 use std::{fmt, sync::Arc};
 
+use orchestra_cel::{FieldError, Rules};
 use serde_json::Value;
 
 use crate::{
-    cel::Rules,
-    field_error::FieldError,
-    names::NameRule,
+    metadata::NameRule,
     schema::{Checker, Schema},
     store::Revision,
 };
@@ -37,55 +36,55 @@ pub struct Kind {
     pub kind: String,
     /// `WorkloadList`
     pub list_kind: String,
-    /// What lazy fingers type.
+    /// Short names.
     pub short_names: Vec<String>,
-    /// Groups of kinds that are listed together.
+    /// Categories, such as `all`.
     pub categories: Vec<String>,
-    /// Whether its objects live in namespaces.
+    /// True if its objects are namespaced.
     pub namespaced: bool,
-    /// Whether `/status` is written apart.
+    /// True if it has the subresource `/status`.
     pub status: bool,
-    /// Whether a CRD made it.
+    /// True for the kind of a CRD.
     pub custom: bool,
-    /// What its objects look like.
+    /// Schema of its objects.
     pub schema: Arc<Schema>,
-    /// What `kubectl get` shows.
+    /// Printer columns.
     pub columns: Vec<Column>,
-    /// Fields that field selectors know, beside name and namespace: `spec.color`.
+    /// Fields for field selectors, beside name and namespace: `spec.color`.
     pub selectable: Vec<String>,
-    /// Under this name the store keeps its objects, whatever version or view is asked for.
+    /// Name of the resource in the store, the same for all versions and views.
     pub resource: Arc<str>,
-    /// What names its objects may have.
+    /// Rule of the names of its objects.
     pub name_rule: NameRule,
-    /// Whether `metadata.generation` counts changes of what is wanted.
+    /// True if `metadata.generation` counts changes of the spec.
     pub generation: bool,
-    /// Whether a PUT may create.
+    /// True if a PUT may create.
     pub create_on_update: bool,
-    /// Whether a PUT may leave out the resourceVersion.
+    /// True if a PUT may leave out the resourceVersion.
     pub unconditional_update: bool,
-    /// Whether all objects can be deleted at once.
+    /// True if the collection can be deleted.
     pub delete_collection: bool,
-    /// What is checked and filled in beside metadata.
+    /// Checks and defaults beside metadata.
     pub checks: Checks,
-    /// How it is kept, if not as it is seen.
+    /// Conversion to the stored form, if it differs from the served one.
     pub view: Option<events::View>,
-    /// A warning for everyone who uses this version.
+    /// Warning for clients of this version.
     pub deprecation: Option<String>,
-    /// The shape in which this kind shows objects. Objects that are kept in another one are converted when read.
+    /// Fingerprint of the served form. Objects with another stored form are converted when read.
     pub fingerprint: u64,
-    /// The shape in which its objects are kept.
+    /// Fingerprint of the stored form.
     pub stored_fingerprint: u64,
-    /// The version that objects are kept in, if it is another one.
+    /// Checker of the storage version, if that is another one.
     pub storage: Option<Arc<Checker>>,
-    /// The definition is being deleted: nothing can be created.
+    /// The definition is terminating: nothing can be created.
     pub terminating: bool,
-    /// Changes before this one are not told to watchers of this kind: it was not served then.
+    /// Revision since which this kind is served. Watchers get no earlier changes.
     pub since: Revision,
-    /// Whether a deletion is answered with the object.
+    /// True if the response to a deletion is the object.
     pub returns_deleted: bool,
-    /// What an object is before anything is said of it; nobody owns that. Kinds of CRDs have none.
+    /// Fields that every object of the kind has and no manager owns. Custom kinds have none.
     pub blank: Option<Value>,
-    /// A hash that clients use to tell storage formats apart.
+    /// Hash that identifies the storage version for clients.
     pub storage_hash: String,
 }
 
@@ -96,26 +95,26 @@ pub struct Column {
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub kind: String,
-    /// A finer type.
+    /// Format of the type.
     pub format: String,
-    /// Words for people.
+    /// Description.
     pub description: String,
     /// Above 0: only in wide output.
     pub priority: i32,
-    /// Where the value is.
+    /// JSON path of the value.
     pub json_path: String,
 }
 
-/// What is checked and filled in beside metadata.
+/// Checks and defaults beside metadata.
 #[derive(Clone)]
 pub enum Checks {
-    /// By the schema and rules of a CRD.
+    /// Schema and rules of a CRD.
     Custom(Arc<Custom>),
-    /// By functions of ours.
+    /// Functions of a built-in kind.
     Builtin(&'static builtin::Rules, Arc<Checker>),
 }
 
-/// What a CRD says about its objects, ready for use.
+/// Compiled schema and rules of a CRD.
 pub struct Custom {
     /// Pruning, defaults and validation.
     pub checker: Checker,
@@ -134,13 +133,13 @@ impl Kind {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// Whether the real server looks at the conditions of a deletion before anything else. It does for the kinds that
-    /// are emptied first, and says it in other words.
-    pub fn checks_first(&self) -> bool {
+    /// True if the real server checks preconditions of a deletion first, with another message. It does for kinds
+    /// whose contents are deleted first.
+    pub fn checks_preconditions_first(&self) -> bool {
         matches!(&*self.resource, builtin::NAMESPACES | builtin::DEFINITIONS)
     }
 
-    /// The fields that a write to this endpoint leaves alone, for field ownership.
+    /// Fields that a write to this endpoint ignores, for field ownership.
     pub fn reset_fields(&self, subresource: &str) -> &'static [&'static [&'static str]] {
         match (&self.checks, subresource) {
             (_, "") if self.status => &[&["status"]],
@@ -177,7 +176,7 @@ impl Kind {
         subresources
     }
 
-    /// The mistakes in an object as it is shown, after those in its metadata; and warnings.
+    /// Errors in an object in its served form, after those in its metadata; and warnings.
     pub fn validate(
         &self,
         object: &Value,
@@ -199,7 +198,7 @@ impl Kind {
         (errors, warnings)
     }
 
-    /// Fills in what is absent in an object as it is shown. What was applied keeps its nulls, to be refused.
+    /// Sets defaults in an object in its served form. An applied object keeps its nulls, which are refused later.
     pub fn complete(&self, object: &mut Value, applied: bool) {
         match (&self.checks, &self.view) {
             (Checks::Custom(custom), _) if applied => custom.checker.fill_absent(object),
@@ -213,14 +212,14 @@ impl Kind {
         }
     }
 
-    /// Gives a new object what the server adds and nobody owns.
-    pub fn born(&self, object: &mut Value) {
+    /// Sets the server's fields of a new object, which no manager owns.
+    pub fn on_create(&self, object: &mut Value) {
         if let Checks::Builtin(rules, _) = &self.checks {
-            (rules.born)(object);
+            (rules.on_create)(object);
         }
     }
 
-    /// An object as it is kept.
+    /// Object in its stored form.
     pub fn to_stored(&self, mut object: Value) -> Value {
         if let Some(view) = &self.view {
             (view.to_stored)(&mut object);
@@ -267,7 +266,7 @@ impl Custom {
 
 #[cfg(test)]
 impl Default for Kind {
-    /// A kind of which a test says only what it is about.
+    /// Kind with defaults for tests.
     fn default() -> Self {
         let row = builtin::kinds(Revision(0)).swap_remove(0);
         Self {

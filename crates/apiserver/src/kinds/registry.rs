@@ -1,4 +1,4 @@
-//! The kinds that are served now: the built-in ones, and what the definitions in the store teach.
+//! Registry of the served kinds: the built-in ones, and those of the stored definitions.
 
 use std::{
     cell::OnceCell,
@@ -12,24 +12,24 @@ use serde_json::{Value, json};
 
 use super::{Checks, Column, Custom, Kind, builtin};
 use crate::{
-    cel, crd,
-    names::NameRule,
+    crd,
+    metadata::NameRule,
     schema::{Checker, ScalePaths, Schema},
     store::Revision,
 };
 
-/// The served kinds, at one moment.
+/// Served kinds at one revision.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     kinds: Vec<Arc<Kind>>,
     /// By group, version and plural.
     by_path: HashMap<(String, String, String), Arc<Kind>>,
-    /// The kinds of each definition, by its name and the content they were made from.
+    /// Kinds of each definition by its name, with a fingerprint of the definition.
     made: HashMap<String, (u64, Vec<Arc<Kind>>)>,
 }
 
 impl Registry {
-    /// The table for these definitions. What has not changed since the previous one is taken over.
+    /// Registry for these definitions. Reuses the unchanged kinds of the previous one.
     pub(crate) fn build(definitions: &[Value], previous: &Self, now: Revision) -> Self {
         let mut registry = Self::default();
         for kind in builtin_kinds(previous, now) {
@@ -39,12 +39,12 @@ impl Registry {
             .iter()
             .filter(|definition| {
                 crd::conditions::status(definition, "Established") == "True"
-                    || crd::rivals::conflicts(definition, definitions).is_empty()
+                    || crd::name_conflicts::conflicts(definition, definitions).is_empty()
             })
             .collect();
         for definition in served {
             let name = definition["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            // What is built in cannot be taught anew.
+            // A definition cannot replace a built-in kind.
             if registry.kinds.iter().any(|kind| !kind.custom && *kind.resource == *name) {
                 continue;
             }
@@ -72,7 +72,7 @@ impl Registry {
         self.by_path.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
-    /// The kind of an object that another one refers to.
+    /// Kind of an object reference.
     pub(crate) fn find_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
         self.kinds.iter().find(|candidate| candidate.kind == kind && candidate.api_version() == api_version)
     }
@@ -125,7 +125,7 @@ fn builtin_kinds(previous: &Registry, now: Revision) -> Vec<Arc<Kind>> {
     if known.is_empty() { builtin::kinds(now).into_iter().map(Arc::new).collect() } else { known }
 }
 
-/// The kinds that a definition teaches, one for each served version.
+/// Kinds of a definition, one per served version.
 fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
     let spec = &definition["spec"];
     let names = &spec["names"];
@@ -135,7 +135,7 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
     let (plural, name) = (text(&names["plural"]), text(&names["kind"]));
     let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let storage = versions.iter().find(|version| version["storage"] == true).unwrap_or(&Value::Null);
-    // Only those who ask for another version than the stored one need both.
+    // Only versions other than the stored one need it.
     let storage_checker = OnceCell::new();
     let storage_checker = || storage_checker.get_or_init(|| Arc::new(Checker::new(&schema_of(storage))));
     let mut kinds = Vec::new();
@@ -181,7 +181,7 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
             delete_collection: true,
             checks: Checks::Custom(Arc::new(Custom {
                 checker: checker(&schema, version),
-                rules: cel::Rules::compile(&schema),
+                rules: orchestra_cel::Rules::compile(&schema),
             })),
             view: None,
             deprecation,
@@ -200,14 +200,14 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
 }
 
 fn schema_of(version: &Value) -> Schema {
-    // A definition is checked before it is kept, so its schema can be read.
+    // A stored definition is valid, so its schema can be read.
     let alone = json!({"spec": {"versions": [version]}});
     let definition = crd::decode(&alone).unwrap_or_default();
     let source = definition.versions.into_iter().next().and_then(|version| version.schema);
     source.map(|source| source.schema).unwrap_or_default()
 }
 
-/// Checks objects by a schema, and by the places of their scale.
+/// Checker of a schema, with the paths of the scale subresource.
 fn checker(schema: &Schema, version: &Value) -> Checker {
     let checker = Checker::new(schema);
     let scale = &version["subresources"]["scale"];
@@ -258,7 +258,7 @@ fn fingerprint(values: &[&Value]) -> u64 {
     hasher.finish()
 }
 
-/// A hash of where objects are kept, as clients compare it: equal means equal storage.
+/// Hash of the storage version, by which clients detect a change of it.
 fn storage_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, format!("{group}/{version}/{kind}").as_bytes());
     STANDARD.encode(digest.as_ref().get(..8).unwrap_or_default())

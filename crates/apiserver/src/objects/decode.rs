@@ -1,29 +1,30 @@
-//! From a body to an object of a kind: types, unknown and doubled fields, names that fit the path.
+//! Decoder of objects in request bodies: types, unknown and duplicate fields, name and namespace of the path.
 
+use orchestra_cel::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::typed;
 use crate::{
-    field_error::FieldError,
-    fields::{Conflict, FieldsError, group_version_kind},
     http::query::FieldValidation,
-    json::{self, DecodeError, Duplicates},
+    json::{self, DecodeError},
     kinds::{Checks, Kind},
-    names::{MetaOf, decode_object_meta},
+    managed_fields::{Conflict, FieldsError, group_version_kind},
+    metadata::{MetaOf, decode_object_meta},
     patch::{PatchError, Patched},
-    status::Status,
+    schema::embedded,
+    status::{Cause, Details, Status},
 };
 
-/// An object that a client sent.
+/// Decoded object of a request.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    /// The object, without fields that its kind does not have.
+    /// Object without unknown fields.
     pub object: Value,
-    /// Those fields, if the client only wants to be told.
+    /// Warnings about unknown and duplicate fields.
     pub warnings: Vec<String>,
 }
 
-/// Reads the object in the body of a POST or PUT.
+/// Decodes the object in the body of a POST or PUT.
 pub(crate) fn object(
     kind: &Kind,
     content_type: &str,
@@ -49,11 +50,11 @@ pub(crate) fn object(
             ));
         }
     };
-    let decoded = decoded.map_err(|error| unreadable(kind, &error, body))?;
-    let mut object = typed_as(kind, decoded.value, body)?;
+    let decoded = decoded.map_err(|error| unreadable(kind, &error))?;
+    let mut object = typed_as(kind, decoded.value)?;
     let mut unknown =
         known_fields(kind, &mut object).map_err(|why| Status::bad_request(cannot(kind, &why)))?;
-    collect(kind, &mut unknown, &decoded.duplicates);
+    collect(kind, &mut unknown, decoded.duplicates);
     match validation {
         FieldValidation::Ignore => unknown.clear(),
         FieldValidation::Warn => {}
@@ -66,90 +67,64 @@ pub(crate) fn object(
     Ok(Incoming { object, warnings: unknown })
 }
 
-/// Doubled fields come before unknown ones for kinds of CRDs, after them for built-in kinds.
-fn collect(kind: &Kind, unknown: &mut Vec<String>, duplicates: &Duplicates) {
-    let doubled = duplicates.errors();
+/// Duplicate fields come before unknown ones for custom kinds, after them for built-in kinds.
+fn collect(kind: &Kind, unknown: &mut Vec<String>, duplicates: Vec<String>) {
     let at = if kind.custom { 0 } else { unknown.len() };
-    unknown.splice(at..at, doubled);
+    unknown.splice(at..at, duplicates);
 }
 
 fn cannot(kind: &Kind, why: &str) -> String {
     format!("{} in version {:?} cannot be handled as a {}: {why}", kind.kind, kind.version, kind.kind)
 }
 
-fn unreadable(kind: &Kind, error: &DecodeError, body: &[u8]) -> Status {
-    let why = match error {
-        DecodeError::Syntax(why) => format!("couldn't get version/kind; json parse error: {why}"),
-        DecodeError::OutOfRange(_) => return Status::bad_request(cannot(kind, &error.to_string())),
-        DecodeError::Yaml(why) => why.clone(),
-    };
-    unrecognized(kind, &why, body)
+fn unreadable(kind: &Kind, error: &DecodeError) -> Status {
+    unrecognized(kind, &format!("couldn't get version/kind; json parse error: {error}"))
 }
 
-fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Status {
-    Status::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): {why} ({})",
-        kind.kind,
-        json::summary(body)
-    ))
+fn unrecognized(kind: &Kind, why: &str) -> Status {
+    Status::bad_request(format!("the object provided is unrecognized (must be of type {}): {why}", kind.kind))
 }
 
-/// Kinds that the real server knows beside the one it expects.
-const CORE: [&str; 7] =
-    ["ConfigMap", "Event", "Namespace", "Secret", "ServiceAccount", "Status", "DeleteOptions"];
-
-/// Checks that a body says it is of this kind.
-fn typed_as(kind: &Kind, value: Value, body: &[u8]) -> Result<Value, Status> {
+/// Checks apiVersion and kind of a body.
+fn typed_as(kind: &Kind, value: Value) -> Result<Value, Status> {
     let mut fields = match value {
         Value::Object(fields) => fields,
         Value::Null => Map::new(),
-        other => return Err(unrecognized(kind, &json::no_object(&other), body)),
+        other => return Err(unrecognized(kind, &json::no_object(&other))),
     };
     for field in ["apiVersion", "kind"] {
         if let Some(value) = fields.get(field).filter(|value| !value.is_string() && !value.is_null()) {
             let why = format!(
-                "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go struct field \
-                 .{field} of type string",
+                "couldn't get version/kind; json parse error: {field}: expected string, got {}",
                 json::kind_of(value)
             );
-            return Err(unrecognized(kind, &why, body));
+            return Err(unrecognized(kind, &why));
         }
     }
     let text = |field: &str| fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (said, version) = (text("kind"), text("apiVersion"));
+    let (given_kind, version) = (text("kind"), text("apiVersion"));
     let api_version = kind.api_version();
     if kind.custom {
-        if said.is_empty() {
-            let shown = String::from_utf8_lossy(body);
-            return Err(unrecognized(
-                kind,
-                &format!("Object 'Kind' is missing in '{}'", shown.trim_end()),
-                body,
-            ));
+        if given_kind.is_empty() {
+            return Err(unrecognized(kind, "Object 'Kind' is missing"));
         }
         if version != api_version {
             return Err(Status::bad_request(format!(
                 "the API version in the data ({version}) does not match the expected API version ({api_version})"
             )));
         }
-        if said != kind.kind {
+        if given_kind != kind.kind {
             let name = fields.get("metadata").and_then(|m| m["name"].as_str()).unwrap_or_default();
-            let error = FieldError::invalid("kind", &json!(said), format!("must be {}", kind.kind));
-            return Err(Status::invalid(&kind.group, &said, name, &[error]));
+            let error = FieldError::invalid("kind", &json!(given_kind), format!("must be {}", kind.kind));
+            return Err(Status::invalid(&kind.group, &given_kind, name, &[error]));
         }
-    } else if (!said.is_empty() && said != kind.kind) || (!version.is_empty() && version != api_version) {
+    } else if (!given_kind.is_empty() && given_kind != kind.kind)
+        || (!version.is_empty() && version != api_version)
+    {
         let short = version.rsplit('/').next().unwrap_or_default();
-        if version == api_version && CORE.contains(&said.trim_end_matches("List")) {
-            return Err(Status::bad_request(format!(
-                "{said} in version {short:?} cannot be handled as a {}: converting (v1.{said}) to (core.{}): unknown \
-                 conversion",
-                kind.kind, kind.kind
-            )));
-        }
         return Err(Status::bad_request(format!(
-            "{said} in version {short:?} cannot be handled as a {}: no kind {said:?} is registered for version \
-             {version:?} in scheme \"pkg/runtime/scheme.go:111\"",
-            kind.kind
+            "{given_kind} in version {short:?} cannot be handled as a {}: expected kind {:?} of version {api_version:?}",
+            kind.kind, kind.kind
         )));
     }
     fields.insert("apiVersion".to_owned(), json!(api_version));
@@ -158,21 +133,21 @@ fn typed_as(kind: &Kind, value: Value, body: &[u8]) -> Result<Value, Status> {
     Ok(Value::Object(fields))
 }
 
-/// Checks types and drops fields that the kind does not have; names them as `unknown field "spec.x"`.
+/// Checks types and drops unknown fields; returns them as `unknown field "spec.x"`.
 fn known_fields(kind: &Kind, object: &mut Value) -> Result<Vec<String>, String> {
-    let of = if kind.custom { MetaOf::Custom } else { MetaOf::BuiltIn(&kind.kind) };
+    let of = if kind.custom { MetaOf::Custom } else { MetaOf::BuiltIn };
     let metadata = decode_object_meta(object["metadata"].take(), of, "metadata")?;
     let mut unknown = metadata.unknown;
     let checker = match &kind.checks {
         Checks::Custom(custom) => &custom.checker,
         Checks::Builtin(rules, checker) => {
-            typed::check(&kind.schema, object, &kind.kind, "")?;
+            typed::check(&kind.schema, object, "")?;
             unknown.extend((rules.decode)(object)?);
             checker
         }
     };
     unknown.extend(checker.prune(object));
-    let embedded = checker.schema().coerce_embedded(object).map_err(|error| error.to_string())?;
+    let embedded = embedded::coerce_embedded(checker.schema(), object).map_err(|error| error.to_string())?;
     unknown.extend(embedded);
     if !kind.custom {
         unknown.sort();
@@ -205,13 +180,11 @@ pub(crate) fn patched(
     Ok(Incoming { object, warnings: unknown })
 }
 
-/// Checks that a patch left an object what it is.
+/// Checks that a patch kept apiVersion and kind.
 fn typed_patch(kind: &Kind, patched: Value) -> Result<Value, Status> {
-    let said = patched["kind"].as_str().unwrap_or_default();
-    if said.is_empty() {
-        let shown = String::from_utf8_lossy(&json::encode(&patched)).into_owned();
-        let why = format!("Object 'Kind' is missing in '{shown}'");
-        return Err(patch_refused(&PatchError::undecodable(&patched, &why)));
+    let given_kind = patched["kind"].as_str().unwrap_or_default();
+    if given_kind.is_empty() {
+        return Err(patch_refused(&PatchError::undecodable(&patched, "Object 'Kind' is missing")));
     }
     let mut errors = Vec::new();
     let api_version = kind.api_version();
@@ -222,16 +195,16 @@ fn typed_patch(kind: &Kind, patched: Value) -> Result<Value, Status> {
             format!("must be {api_version}"),
         ));
     }
-    if said != kind.kind {
+    if given_kind != kind.kind {
         errors.push(FieldError::invalid("kind", &patched["kind"], format!("must be {}", kind.kind)));
     }
     if errors.is_empty() {
         return Ok(patched);
     }
-    let foreign = said == kind.kind;
+    let foreign = given_kind == kind.kind;
     let name = patched["metadata"]["name"].as_str().unwrap_or_default();
-    let mut status = Status::invalid(&kind.group, said, name, &errors);
-    // What has no kind here has no fields either.
+    let mut status = Status::invalid(&kind.group, given_kind, name, &errors);
+    // An object of an unknown kind has no known fields.
     let fields = patched.as_object().into_iter().flat_map(serde_json::Map::keys);
     let unknown =
         fields.filter(|field| foreign && !matches!(field.as_str(), "apiVersion" | "kind" | "metadata"));
@@ -239,27 +212,25 @@ fn typed_patch(kind: &Kind, patched: Value) -> Result<Value, Status> {
     Err(status)
 }
 
-/// Why a patch is refused.
+/// Refusal of a patch.
 pub(crate) fn patch_refused(error: &PatchError) -> Status {
     let status = Status::new(error.code, error.reason, error.message.clone());
     match error.causes.as_deref() {
         None => status,
-        Some([]) => status.with("details", json!({})),
-        Some(causes) => status.with("causes", crate::status::causes(causes)),
+        Some([]) => status.with_details(Details::default()),
+        Some(causes) => status.with_causes(causes.iter().map(Cause::from)),
     }
 }
 
-/// Reads the body of a server-side apply.
+/// Decodes the body of a server-side apply.
 pub(crate) fn applied(body: &[u8], validation: FieldValidation) -> Result<Incoming, Status> {
-    let decoded = json::decode_yaml(body).map_err(|error| {
-        Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}"))
-    })?;
-    let mut warnings = decoded.duplicates.warnings().to_vec();
+    let decoded = json::decode_yaml(body)
+        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let mut warnings = decoded.duplicates;
     match validation {
         FieldValidation::Ignore => warnings.clear(),
         FieldValidation::Strict if !warnings.is_empty() => {
-            let doubled = decoded.duplicates.errors().join(", ");
-            return Err(Status::bad_request(format!("error strict decoding YAML: {doubled}")));
+            return Err(Status::bad_request(format!("error strict decoding YAML: {}", warnings.join(", "))));
         }
         FieldValidation::Warn | FieldValidation::Strict => {}
     }
@@ -269,8 +240,7 @@ pub(crate) fn applied(body: &[u8], validation: FieldValidation) -> Result<Incomi
             return Err(Status::bad_request("invalid object type: /, Kind="));
         }
         return Err(Status::bad_request(format!(
-            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go \
-             value of type map[string]interface {{}}",
+            "error decoding YAML: expected an object, got {}",
             json::kind_of(&object)
         )));
     };
@@ -278,8 +248,8 @@ pub(crate) fn applied(body: &[u8], validation: FieldValidation) -> Result<Incomi
     Ok(Incoming { object, warnings })
 }
 
-/// Gives an applied object the types of its kind: fields that the schema does not have go, and what a built-in kind
-/// cannot hold is refused.
+/// Checks an applied object against the types of its kind: unknown fields are dropped, wrong types of a built-in kind
+/// are refused.
 pub(crate) fn type_applied(kind: &Kind, object: &mut Value) -> Result<(), Status> {
     let rules = match &kind.checks {
         Checks::Custom(custom) => {
@@ -297,9 +267,9 @@ pub(crate) fn type_applied(kind: &Kind, object: &mut Value) -> Result<(), Status
              unstructured object to {full}: error decoding from json: {why}"
         ))
     };
-    let metadata = decode_object_meta(object["metadata"].take(), MetaOf::BuiltIn(&kind.kind), "metadata")
+    let metadata = decode_object_meta(object["metadata"].take(), MetaOf::BuiltIn, "metadata")
         .map_err(|why| refused(&why))?;
-    typed::check(&kind.schema, object, &kind.kind, "").map_err(|why| refused(&why))?;
+    typed::check(&kind.schema, object, "").map_err(|why| refused(&why))?;
     let unknown = (rules.decode)(object).map_err(|why| refused(&why))?;
     if let Some(path) = unknown.first() {
         return Err(Status::internal(format!(
@@ -312,26 +282,26 @@ pub(crate) fn type_applied(kind: &Kind, object: &mut Value) -> Result<(), Status
     Ok(())
 }
 
-/// The name in an object is that of the path.
+/// Checks the name of an object against the path.
 pub(crate) fn fit_name(object: &Value, name: &str) -> Result<(), Status> {
-    let said = object["metadata"]["name"].as_str().unwrap_or_default();
-    if said.is_empty() {
+    let given = object["metadata"]["name"].as_str().unwrap_or_default();
+    if given.is_empty() {
         return Err(Status::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
         )));
     }
-    if said == name {
+    if given == name {
         return Ok(());
     }
     Err(Status::bad_request(format!(
-        "the name of the object ({said}) does not match the name on the URL ({name})"
+        "the name of the object ({given}) does not match the name on the URL ({name})"
     )))
 }
 
-/// The namespace in an object is that of the path, or absent.
+/// Checks the namespace of an object against the path; it may be absent.
 pub(crate) fn same_namespace(object: &Value, namespace: &str) -> Result<(), Status> {
-    let said = object["metadata"]["namespace"].as_str().unwrap_or_default();
-    if said.is_empty() || said == namespace {
+    let given = object["metadata"]["namespace"].as_str().unwrap_or_default();
+    if given.is_empty() || given == namespace {
         return Ok(());
     }
     Err(Status::bad_request(
@@ -339,7 +309,7 @@ pub(crate) fn same_namespace(object: &Value, namespace: &str) -> Result<(), Stat
     ))
 }
 
-/// The namespace of the path is that of the object.
+/// Sets the namespace of the path in an object.
 pub(crate) fn fit_namespace(kind: &Kind, object: &mut Value, namespace: &str) -> Result<(), Status> {
     if kind.namespaced {
         same_namespace(object, namespace)?;
@@ -352,16 +322,16 @@ pub(crate) fn fit_namespace(kind: &Kind, object: &mut Value, namespace: &str) ->
     Ok(())
 }
 
-/// Why field ownership refuses a write.
+/// Refusal of a write by field ownership.
 pub(crate) fn fields_refused(error: &FieldsError) -> Status {
     match error {
         FieldsError::Conflicts(conflicts) => {
-            let causes: Vec<Value> = conflicts
-                .causes()
-                .into_iter()
-                .map(|cause| json!({"reason": Conflict::REASON, "message": cause.message, "field": cause.field}))
-                .collect();
-            Status::new(409, "Conflict", conflicts.message()).with("causes", Value::Array(causes))
+            let causes = conflicts.causes().into_iter().map(|cause| Cause {
+                field: Some(cause.field),
+                message: cause.message,
+                reason: Conflict::REASON,
+            });
+            Status::new(409, "Conflict", conflicts.message()).with_causes(causes)
         }
         FieldsError::BadRequest(why) => Status::bad_request(why.clone()),
         FieldsError::Internal(why) => Status::internal(why.clone()),

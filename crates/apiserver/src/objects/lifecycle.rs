@@ -1,18 +1,18 @@
-//! Birth, change and death of an object: which fields are the server's, and when it counts as gone.
+//! Lifecycle of an object: the fields that the server sets, and finalization.
 
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Checks, Kind, builtin};
 
-/// The finalizer that keeps a definition until its objects are gone.
+/// Finalizer that keeps a definition until its objects are deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// The letters of generated names: no vowels, and nothing that looks like something else.
+/// Characters of generated names: no vowels, nothing ambiguous.
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-/// The longest base of a generated name.
-const LONGEST_BASE: usize = 58;
+/// Maximum length of the prefix of a generated name.
+const MAX_BASE_LENGTH: usize = 58;
 
-/// Gives a new object what the server decides.
+/// Sets the server's fields of a new object.
 pub(crate) fn before_create(kind: &Kind, object: &mut Value, namespace: &str, now: &str) {
     if kind.status
         && kind.custom
@@ -39,7 +39,7 @@ pub(crate) fn before_create(kind: &Kind, object: &mut Value, namespace: &str, no
         && let Some(base) =
             metadata.get("generateName").and_then(Value::as_str).filter(|base| !base.is_empty())
     {
-        let base: String = base.chars().take(LONGEST_BASE).collect();
+        let base: String = base.chars().take(MAX_BASE_LENGTH).collect();
         let name = format!("{base}{}", suffix());
         metadata.insert("name".to_owned(), json!(name));
     }
@@ -47,15 +47,15 @@ pub(crate) fn before_create(kind: &Kind, object: &mut Value, namespace: &str, no
 
 fn suffix() -> String {
     let id = uuid::Uuid::new_v4();
-    // The last bytes are random in full.
+    // These bytes are entirely random.
     id.as_bytes()[9..14].iter().map(|byte| char::from(SUFFIX[usize::from(*byte) % SUFFIX.len()])).collect()
 }
 
-/// Gives a changed object what the server decides, from the object before.
+/// Sets the server's fields of a changed object.
 pub(crate) fn before_update(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
     keep_fields(kind, old, new, subresource);
     if &*kind.resource == builtin::DEFINITIONS && subresource != "status" {
-        crate::crd::remember_storage(new);
+        crate::crd::record_stored_version(new);
     }
     let (Some(metadata), Some(before)) = (metadata_of(new), old["metadata"].as_object()) else { return };
     for field in ["creationTimestamp", "deletionTimestamp"] {
@@ -75,12 +75,12 @@ pub(crate) fn before_update(kind: &Kind, old: &Value, new: &mut Value, subresour
     if let Some(generation) = before.get("generation") {
         metadata.insert("generation".to_owned(), generation.clone());
     }
-    if kind.generation && wanted_differs(kind, old, new) {
+    if kind.generation && is_new_generation(kind, old, new) {
         bump(new);
     }
 }
 
-/// Each endpoint writes its own part; the rest stays as it was.
+/// Restores the fields that the endpoint does not write.
 fn keep_fields(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
     let namespace = &*kind.resource == builtin::NAMESPACES;
     if subresource == "status" && (kind.custom || !namespace) {
@@ -110,7 +110,7 @@ fn keep_fields(kind: &Kind, old: &Value, new: &mut Value, subresource: &str) {
     }
 }
 
-/// Takes a field from another object, also its absence.
+/// Copies a field, or its absence, from another object.
 fn copy(to: &mut Map<String, Value>, from: &Value, field: &str) {
     match from.get(field) {
         Some(value) => to.insert(field.to_owned(), value.clone()),
@@ -118,8 +118,8 @@ fn copy(to: &mut Map<String, Value>, from: &Value, field: &str) {
     };
 }
 
-/// Whether what is wanted differs: all but metadata, and but the status where it is written apart.
-fn wanted_differs(kind: &Kind, old: &Value, new: &Value) -> bool {
+/// True if the spec differs; for a custom object, anything but metadata and, with that subresource, the status.
+fn is_new_generation(kind: &Kind, old: &Value, new: &Value) -> bool {
     let wanted = |object: &Value| -> Map<String, Value> {
         let fields = object.as_object().cloned().unwrap_or_default();
         fields
@@ -141,36 +141,36 @@ fn bump(object: &mut Value) {
     }
 }
 
-/// Whether something must still be done before the object can go.
-pub(crate) fn is_held(kind: &Kind, object: &Value) -> bool {
+/// True if finalizers keep the object.
+pub(crate) fn has_finalizers(kind: &Kind, object: &Value) -> bool {
     let any = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
     any(&object["metadata"]["finalizers"])
         || &*kind.resource == builtin::NAMESPACES && any(&object["spec"]["finalizers"])
 }
 
-/// Whether the object is on its way out.
+/// True if the object is terminating.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
-/// What becomes of an object that is to be deleted.
+/// Effect of a deletion.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Deletion {
-    /// It goes.
+    /// It is deleted at once.
     Now,
-    /// It is marked, and goes when nobody holds it any more.
+    /// It is terminating, and deleted with its last finalizer.
     Marked(Value),
-    /// It was marked before.
+    /// It was terminating before.
     Pending,
 }
 
-/// Decides what becomes of an object that is to be deleted.
+/// Decides the effect of a deletion.
 pub(crate) fn delete(kind: &Kind, object: &Value, now: &str) -> Deletion {
     let definition = &*kind.resource == builtin::DEFINITIONS;
     if is_deleting(object) {
-        return if is_held(kind, object) { Deletion::Pending } else { Deletion::Now };
+        return if has_finalizers(kind, object) { Deletion::Pending } else { Deletion::Now };
     }
-    if !is_held(kind, object) && !definition {
+    if !has_finalizers(kind, object) && !definition {
         return Deletion::Now;
     }
     let mut marked = object.clone();

@@ -1,4 +1,4 @@
-//! The rules of an object's life, as pure functions: how it is read from a request, born, changed and deleted.
+//! Pure functions on objects: decoding, creation, change and deletion.
 
 pub(crate) mod decode;
 pub(crate) mod lifecycle;

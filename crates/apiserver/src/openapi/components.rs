@@ -1,4 +1,4 @@
-//! The component schemas of a document.
+//! Component schemas of a document.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use super::{names, published};
 use crate::kinds::Kind;
 
-/// The types that every kind shares, and the query parameters of the API, in the API's own words.
+/// Types shared by all kinds, and query parameters of the API, with the texts of the API.
 static META: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("meta.json")));
-/// The built-in kinds, in the API's own words.
+/// Built-in kinds, with the texts of the API.
 static BUILTIN: LazyLock<Value> = LazyLock::new(|| parsed(include_str!("builtin.json")));
 
-/// A data file of this module; that each of them is well-formed is a test.
+/// Parses a data file of this module. A test checks that they are well-formed.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }
@@ -54,7 +54,7 @@ pub(super) fn name(kind: &Kind, of: &str) -> String {
     }
 }
 
-/// Adds built-in components and all they refer to.
+/// Adds built-in components and their references, recursively.
 fn add_builtin(schemas: &mut Map<String, Value>, roots: [String; 2]) {
     let mut missing = BTreeSet::from(roots);
     while let Some(name) = missing.pop_first() {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_referred_to_is_missing() {
+    fn every_reference_in_the_data_files_resolves() {
         for file in [&META, &BUILTIN] {
             let mut found = BTreeSet::new();
             references(&file["schemas"], &mut found);

@@ -1,8 +1,8 @@
-//! The `OpenAPI` v3 documents: what `kubectl explain`, `kubectl apply` and code generators read.
+//! `OpenAPI` v3 documents, for `kubectl explain`, `kubectl apply` and code generators.
 //!
-//! There is one document for each group and version, so that a client fetches only what it needs. A custom kind is
-//! published from its own schema, word for word as the real server does it; the words of the built-in kinds and of
-//! the types that every kind shares (`ObjectMeta`, `Status`, …) are the API's own and come from data files.
+//! One document for each group and version, so that a client fetches only what it needs. A custom kind is published
+//! from its own schema, as a real server publishes it; the texts of the built-in kinds and of shared types
+//! (`ObjectMeta`, `Status`, …) come from data files.
 
 mod components;
 mod names;
@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::Kind;
 
-/// The index of all documents: for each path (`api/v1`, `apis/score.dev/v1b1`) where its document is. The hash is of
-/// the document's content, so a client may keep what it fetched under this address for ever.
+/// Index of all documents: for each path (`api/v1`, `apis/score.dev/v1b1`) the URL of its document. The URL has a hash
+/// of the content, so that clients may cache it indefinitely.
 pub(crate) fn index(groups: &[(String, String)]) -> Value {
     let paths: Map<String, Value> = groups
         .iter()

@@ -1,8 +1,8 @@
-//! How operations and component schemas are named.
+//! Names of operations and component schemas.
 
 use crate::kinds::Kind;
 
-/// Where a component schema lives in a document.
+/// Reference to a component schema of a document.
 pub(super) fn reference(component: &str) -> String {
     format!("#/components/schemas/{component}")
 }
@@ -13,8 +13,7 @@ pub(super) fn component(group: &str, version: &str, kind: &str) -> String {
     format!("{}.{version}.{kind}", parts.join("."))
 }
 
-/// The name of an operation: the verb, then group and version, then what it acts on
-/// (`listScoreDevV1b1NamespacedWorkload`).
+/// Name of an operation: verb, group, version, subject (`listScoreDevV1b1NamespacedWorkload`).
 pub(super) fn operation(verb: &str, group: &str, version: &str, subject: &str) -> String {
     format!(
         "{verb}{}{}{}",
@@ -29,7 +28,7 @@ pub(super) fn tag(group: &str, version: &str) -> String {
     format!("{}_{}", camel_case(short(group), false), camel_case(version, false))
 }
 
-/// A kind with its article: `a Workload`, `an Event`, and none for what looks like a plural.
+/// Kind with its article: `a Workload`, `an Event`; none for a plural.
 pub(super) fn with_article(kind: &Kind) -> String {
     let name = &kind.kind;
     if name.ends_with('s') && !name.ends_with("ss") {
@@ -39,7 +38,7 @@ pub(super) fn with_article(kind: &Kind) -> String {
     format!("{} {name}", if vowel { "an" } else { "a" })
 }
 
-/// The group without the suffix that all groups of Kubernetes itself share.
+/// Group without the suffix `.k8s.io`.
 fn short(group: &str) -> &str {
     match group {
         "" => "core",
@@ -47,7 +46,7 @@ fn short(group: &str) -> &str {
     }
 }
 
-/// Only letters, digits and underscores, with a capital wherever something else stood.
+/// Letters, digits and underscores, with a capital after each dropped character.
 fn camel_case(text: &str, capital_first: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut capital = capital_first;
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_have_no_article_and_vowels_have_an() {
+    fn plurals_have_no_article_and_vowels_get_an() {
         for (name, text) in
             [("Thing", "a Thing"), ("Event", "an Event"), ("Redis", "Redis"), ("Class", "a Class")]
         {

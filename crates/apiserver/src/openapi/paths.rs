@@ -1,7 +1,7 @@
-//! The paths of a kind and the operations on each of them.
+//! Paths of a kind and their operations.
 //!
-//! Custom and built-in kinds differ in small ways that clients do look at: a built-in kind takes bodies of any
-//! media type, and its lists can be streamed.
+//! Clients rely on small differences between custom and built-in kinds: a built-in kind takes bodies of any media
+//! type, and its lists can be streamed.
 
 use serde_json::{Map, Value, json};
 
@@ -84,7 +84,7 @@ struct Resource<'a> {
     list: String,
 }
 
-/// What is particular to one operation.
+/// Parts of an operation that differ between operations.
 struct Operation<'a> {
     verb: &'a str,
     action: &'a str,
@@ -102,7 +102,7 @@ const CREATED: (&str, &str) = ("201", "Created");
 const ACCEPTED: (&str, &str) = ("202", "Accepted");
 
 impl Resource<'_> {
-    /// The list over all namespaces: the only operation on its path, so all its parameters belong to the path.
+    /// List across all namespaces: the only operation on its path, so its parameters belong to the path.
     fn all_namespaces(&self) -> Value {
         let mut list = self.list(format!("{}ForAllNamespaces", self.kind.kind));
         if let Some(operation) = list.as_object_mut() {
@@ -114,7 +114,7 @@ impl Resource<'_> {
         json!({ "get": list, "parameters": parameters(&names) })
     }
 
-    /// List, create and delete all.
+    /// List, create and delete of the collection.
     fn collection(&self) -> Value {
         let subject = self.subject("");
         let mut operations = json!({
@@ -266,7 +266,7 @@ impl Resource<'_> {
         out
     }
 
-    /// What an operation acts on, as in its name.
+    /// Subject of an operation, as in its name.
     fn subject(&self, subresource: &str) -> String {
         let scope = if self.kind.namespaced { "Namespaced" } else { "" };
         format!("{scope}{}{subresource}", self.kind.kind)

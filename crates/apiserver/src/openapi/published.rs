@@ -1,8 +1,8 @@
-//! The schema of a custom kind as the document shows it.
+//! Published schema of a custom kind.
 //!
-//! It is the CRD's schema with three additions that clients rely on: an int-or-string says which types it may have,
-//! an embedded resource has the fields of every object, and the whole object has `apiVersion`, `kind` and `metadata`
-//! in the API's own words, whatever the CRD said about them.
+//! The schema of the CRD with three additions that clients rely on: an int-or-string lists its types, an embedded
+//! resource has the fields of every object, and the object itself has `apiVersion`, `kind` and `metadata` with the
+//! texts of the API.
 
 use serde_json::{Map, Value, json};
 
@@ -57,7 +57,7 @@ pub(super) fn list(kind: &Kind, item: &str) -> Value {
     Value::Object(root)
 }
 
-/// Says which kind a component is, and which of its fields a selector may name.
+/// Adds the group, version and kind of a component, and its selectable fields.
 fn identify(root: &mut Map<String, Value>, kind: &Kind, name: &str) {
     root.insert(
         "x-kubernetes-group-version-kind".to_owned(),
@@ -102,7 +102,7 @@ fn metadata() -> Value {
     })
 }
 
-/// Brings one node, and all nodes below that describe values of their own, into the published form.
+/// Converts a node, and all value schemas below it, to the published form.
 fn publish(node: &mut Map<String, Value>) {
     if let Some(Value::Object(properties)) = node.get_mut("properties") {
         properties.values_mut().filter_map(Value::as_object_mut).for_each(publish);
@@ -113,7 +113,7 @@ fn publish(node: &mut Map<String, Value>) {
         }
     }
     if is_true(node, "x-kubernetes-int-or-string") {
-        say_which_types(node);
+        list_int_or_string_types(node);
     }
     if is_true(node, "x-kubernetes-embedded-resource") {
         embed(node);
@@ -133,13 +133,13 @@ fn add_properties(node: &mut Map<String, Value>, added: [(&str, Value); 3]) {
     }
 }
 
-/// An int-or-string without `anyOf` gets one; with other alternatives, the types become one more condition.
-fn say_which_types(node: &mut Map<String, Value>) {
+/// Adds the types of an int-or-string: as `anyOf`, or in `allOf` if there are other alternatives.
+fn list_int_or_string_types(node: &mut Map<String, Value>) {
     let types = json!([{ "type": "integer" }, { "type": "string" }]);
     let condition = json!({ "anyOf": types });
-    let says_so = node.get("anyOf") == Some(&types)
+    let is_listed = node.get("anyOf") == Some(&types)
         || node.get("allOf").and_then(|all| all.get(0)).and_then(|first| first.get("anyOf")) == Some(&types);
-    if says_so {
+    if is_listed {
         return;
     }
     if node.contains_key("anyOf") {
@@ -152,7 +152,7 @@ fn say_which_types(node: &mut Map<String, Value>) {
     }
 }
 
-/// An embedded resource has the fields of every object, and must say what it is.
+/// Adds the fields of every object to an embedded resource, and requires apiVersion and kind.
 fn embed(node: &mut Map<String, Value>) {
     let api_version = json!({
         "description": format!(
@@ -178,7 +178,7 @@ fn embed(node: &mut Map<String, Value>) {
     }
 }
 
-/// A whole number has no fraction in the document, whichever way the CRD wrote it.
+/// Writes whole numbers without a fraction, regardless of the CRD.
 fn plain_numbers(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(plain_numbers),
@@ -192,7 +192,7 @@ fn plain_numbers(value: &mut Value) {
     }
 }
 
-/// The integer that a float is, if it is one that floats hold exactly.
+/// Integer value of a float, if it is exact.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked first")]
 fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0).then_some(number as i64)

@@ -88,7 +88,7 @@ fn a_cluster_scoped_kind_without_status_has_two_paths() {
 }
 
 #[test]
-fn no_kind_claims_to_take_strategic_merge_patches() {
+fn no_kind_lists_strategic_merge_patch() {
     let patches = |kind: &Kind, path: &str| {
         let patch = document(&kind.group, "v1", &[kind])["paths"][path]["patch"].clone();
         assert!(patch["parameters"].as_array().unwrap().iter().any(|one| one["name"] == "fieldValidation"));
@@ -101,14 +101,14 @@ fn no_kind_claims_to_take_strategic_merge_patches() {
 }
 
 #[test]
-fn namespaces_are_not_deleted_all_at_once() {
+fn namespaces_have_no_delete_collection() {
     let kind = builtin("", "namespaces", "Namespace", false);
     let paths = document("", "v1", &[&kind])["paths"].clone();
     assert_eq!(keys(&paths["/api/v1/namespaces"]), ["get", "parameters", "post"]);
 }
 
 #[test]
-fn every_reference_of_a_document_leads_somewhere() {
+fn every_reference_in_a_document_resolves() {
     for kind in [
         thing(json!({})),
         builtin("", "secrets", "Secret", true),
@@ -136,7 +136,7 @@ fn a_document_has_only_the_built_in_components_it_needs() {
 }
 
 #[test]
-fn an_int_or_string_says_which_types_it_has() {
+fn an_int_or_string_lists_its_types() {
     let types = json!([{ "type": "integer" }, { "type": "string" }]);
     let alternatives = json!([{ "minimum": 1 }, { "pattern": "a" }]);
     for (given, any_of, all_of) in [
@@ -170,7 +170,7 @@ fn whole_numbers_have_no_fraction() {
 }
 
 #[test]
-fn the_words_about_metadata_are_those_of_the_api() {
+fn metadata_has_the_descriptions_of_the_api() {
     let kind = Kind {
         selectable: vec![".spec.name".to_owned()],
         ..thing(

@@ -1,4 +1,4 @@
-//! JSON patch: operations on an object, one after the other, all or nothing.
+//! JSON patch: operations on an object, in order, all or nothing.
 
 use serde_json::Value;
 
@@ -10,9 +10,9 @@ use crate::json::{MAX_DEPTH, encode};
 
 /// Operations in one patch.
 const MAX_OPERATIONS: usize = 10_000;
-/// Bytes that all `copy` operations of a patch may make together.
+/// Total bytes that the `copy` operations of a patch may create.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
-/// Items that a patch may push aside in long arrays, and values it may walk over, before it costs too much.
+/// Array items that a patch may shift, and values that it may visit.
 const MAX_WORK: usize = 50_000_000;
 
 /// Applies a JSON patch to an object.
@@ -21,7 +21,7 @@ pub(crate) fn json_patch(document: &Value, patch: &[u8], checks: Checks) -> Resu
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::too_many_operations(operations.len(), MAX_OPERATIONS));
     }
-    let mut patching = Patching { document: document.clone(), is_changed: false, copied: 0, work: 0 };
+    let mut patching = Patching { document: document.clone(), copied: 0, work: 0 };
     for operation in operations {
         patching.apply(operation).ok_or_else(PatchError::rejected)?;
     }
@@ -29,25 +29,18 @@ pub(crate) fn json_patch(document: &Value, patch: &[u8], checks: Checks) -> Resu
     if value.is_object() { Ok(Patched { value, notes }) } else { Err(PatchError::no_object(&value)) }
 }
 
-/// A document on its way. No answer tells why an operation failed, so it just has no result.
+/// Document being patched. Errors have no message, since no response has one.
 struct Patching {
     document: Value,
-    is_changed: bool,
     copied: usize,
     work: usize,
 }
 
 impl Patching {
     fn apply(&mut self, operation: Operation) -> Option<()> {
-        let Operation { op, path, from, value, is_spelled_differently } = operation;
-        let op = op?;
-        // Values are compared as they are written, and what the patch has written itself is not kept.
-        if op == "test" {
-            let is_comparable = self.is_changed || !is_spelled_differently;
-            return self.test(&path?, value.as_ref()).filter(|()| is_comparable);
-        }
-        self.is_changed = true;
-        match op.as_str() {
+        let Operation { op, path, from, value } = operation;
+        match op?.as_str() {
+            "test" => self.test(&path?, value.as_ref()),
             "add" => self.add(&path?, value.unwrap_or(Value::Null)),
             "remove" => self.remove(&path?).map(drop),
             "replace" => self.replace(&path?, value),
@@ -97,7 +90,7 @@ impl Patching {
         }
     }
 
-    /// Sets a value. A field of an object need not be there, an item of an array must.
+    /// Sets a value. A field of an object may be absent, an item of an array may not.
     fn replace(&mut self, path: &str, value: Option<Value>) -> Option<()> {
         if path.is_empty() {
             self.document = value.filter(|value| value.is_object() || value.is_array())?;
@@ -119,7 +112,7 @@ impl Patching {
         (levels <= MAX_DEPTH).then_some(())
     }
 
-    /// What a copy makes. Of a field that is not there it makes null.
+    /// Copy of a value; null for an absent field.
     fn copy(&mut self, from: &str) -> Option<Value> {
         let value = self.get(from)?.clone();
         self.copied += encode(&value).len();
@@ -131,7 +124,7 @@ impl Patching {
         (found == expected.unwrap_or(&Value::Null)).then_some(())
     }
 
-    /// The value at a path, which is null for a field that is not there.
+    /// Value at a path; null for an absent field.
     fn get(&mut self, path: &str) -> Option<&Value> {
         let (parent, key) = self.parent(path)?;
         match parent {
@@ -141,7 +134,7 @@ impl Patching {
         }
     }
 
-    /// The object or array that a path ends in, and the key in it. What stands before the first `/` does not matter.
+    /// Object or array that contains the target of a path, and its key there. Text before the first `/` is ignored.
     fn parent(&mut self, path: &str) -> Option<(&mut Value, String)> {
         let mut keys = path.split('/').skip(1).map(unescaped);
         let mut key = keys.next()?;
@@ -180,14 +173,14 @@ impl Patching {
     }
 }
 
-/// The place in an array of so many places; a negative one counts from the end.
+/// Index in an array of this length; a negative one counts from the end.
 fn index(key: &str, places: usize) -> Option<usize> {
     let index: isize = key.parse().ok()?;
     let index = if index < 0 { places.checked_sub(index.unsigned_abs())? } else { index.unsigned_abs() };
     (index < places).then_some(index)
 }
 
-/// A part of a path, where `~1` stands for `/` and `~0` for `~`.
+/// Part of a path, with `~1` for `/` and `~0` for `~`.
 fn unescaped(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
     let mut rest = part;

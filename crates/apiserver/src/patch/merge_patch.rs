@@ -3,14 +3,17 @@
 use serde_json::{Map, Value};
 
 use super::{Checks, PatchError, Patched};
-use crate::json::{DecodeError, decode, kind_of};
+use crate::json::{decode, kind_of};
 
 /// Applies a merge patch to an object.
 pub(crate) fn merge_patch(document: Value, patch: &[u8], checks: Checks) -> Result<Patched, PatchError> {
-    let decoded = decode(patch).map_err(|error| malformed(&error, checks))?;
+    let decoded = decode(patch).map_err(|error| match checks {
+        Checks::Off => PatchError::malformed(NO_PATCH),
+        Checks::On => PatchError::malformed(format!("error decoding patch: {error}")),
+    })?;
     let notes = match checks {
         Checks::Off => Vec::new(),
-        Checks::On => decoded.duplicates.errors(),
+        Checks::On => decoded.duplicates,
     };
     match (decoded.value, document) {
         (Value::Object(changes), Value::Object(mut map)) => {
@@ -23,7 +26,7 @@ pub(crate) fn merge_patch(document: Value, patch: &[u8], checks: Checks) -> Resu
         }
         (Value::Null, _) => Err(PatchError::malformed(NO_PATCH)),
         (other, _) if checks == Checks::On => Err(PatchError::malformed(format!(
-            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            "error decoding patch: expected an object, got {}",
             kind_of(&other)
         ))),
         (Value::Array(mut list), _) => {
@@ -36,13 +39,6 @@ pub(crate) fn merge_patch(document: Value, patch: &[u8], checks: Checks) -> Resu
 
 const NO_PATCH: &str = "Invalid JSON Patch";
 
-fn malformed(error: &DecodeError, checks: Checks) -> PatchError {
-    match (checks, error) {
-        (Checks::Off, DecodeError::Syntax(_)) => PatchError::malformed(NO_PATCH),
-        _ => PatchError::malformed(format!("error decoding patch: {error}")),
-    }
-}
-
 fn merge(map: &mut Map<String, Value>, changes: Map<String, Value>) {
     for (key, mut change) in changes {
         match (map.get_mut(&key), &mut change) {
@@ -50,7 +46,7 @@ fn merge(map: &mut Map<String, Value>, changes: Map<String, Value>) {
                 map.remove(&key);
             }
             (Some(Value::Object(old)), Value::Object(changes)) => merge(old, std::mem::take(changes)),
-            // What takes the place of a whole object keeps the nulls inside of its lists.
+            // A value that replaces a whole object keeps the nulls inside its lists.
             (Some(Value::Object(_)), _) => {
                 map.insert(key, change);
             }
@@ -62,7 +58,7 @@ fn merge(map: &mut Map<String, Value>, changes: Map<String, Value>) {
     }
 }
 
-/// Takes away the fields that are null, and leaves the items.
+/// Removes null fields, but not null items.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => prune_map(map),

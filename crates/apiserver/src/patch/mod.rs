@@ -1,28 +1,26 @@
-//! Patches of objects: a list of operations (RFC 6902), and a partial object laid over the old one (RFC 7396).
+//! Patches of objects: JSON patch (RFC 6902) and merge patch (RFC 7396).
 //!
-//! Both differ from their RFC in the ways of the library that the real server uses, since clients rely on them: a
-//! `test` for null passes where nothing is, `replace` sets a field that was not there, and indices may be negative.
+//! Both differ from their RFC as the library of a real server does, since clients rely on it: a `test` for null passes
+//! on an absent field, `replace` sets an absent field, and indices may be negative.
 
 mod json_patch;
 mod merge_patch;
 mod operation;
 
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 pub(crate) use json_patch::json_patch;
 pub(crate) use merge_patch::merge_patch;
 
-use crate::{
-    field_error::FieldError,
-    json::{encode, no_object},
-};
+use crate::json::{encode, no_object};
 
-/// Whether the fields of the patch itself are checked: not if the request asks for `fieldValidation=Ignore`.
+/// Field validation of the patch itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checks {
     /// `fieldValidation=Ignore`.
     Off,
-    /// `Warn` and `Strict`; which one it is decides what becomes of [`Patched::notes`].
+    /// `Warn` and `Strict`, which differ in the use of [`Patched::notes`].
     On,
 }
 
@@ -31,12 +29,12 @@ pub(crate) enum Checks {
 pub(crate) struct Patched {
     /// The new object.
     pub value: Value,
-    /// Fields of the patch that are unknown or stand twice. With `Warn` each one is a warning; with `Strict` they are
-    /// joined with those of the object, and the answer is [`PatchError::strict`].
+    /// Unknown and duplicate fields of the patch. With `Warn` each one is a warning; with `Strict` they are joined with
+    /// those of the object to a [`PatchError::strict`].
     pub notes: Vec<String>,
 }
 
-/// Why a patch is refused: the parts of the `Status` that answers it.
+/// Error of a patch: the parts of its `Status`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct PatchError {
@@ -46,7 +44,7 @@ pub(crate) struct PatchError {
     pub reason: &'static str,
     /// The `message` of the status.
     pub message: String,
-    /// The causes in the `details` of the status, which are there, and empty, if this is an empty list.
+    /// Causes in the `details` of the status; an empty list makes empty details.
     pub causes: Option<Vec<FieldError>>,
 }
 
@@ -56,7 +54,7 @@ impl PatchError {
         Self { code: 400, reason: "BadRequest", message: message.into(), causes: None }
     }
 
-    /// The patch cannot be applied. The real server does not say why.
+    /// The patch cannot be applied. The real server gives no reason.
     pub(crate) fn rejected() -> Self {
         Self {
             code: 422,
@@ -66,7 +64,7 @@ impl PatchError {
         }
     }
 
-    /// The patched document is no object of its kind.
+    /// The patched document is not a valid object.
     pub(crate) fn undecodable(document: &Value, problem: &str) -> Self {
         let text = String::from_utf8_lossy(&encode(document)).into_owned();
         let cause = FieldError::invalid("patch", &json!(text), problem);
@@ -78,7 +76,7 @@ impl PatchError {
         }
     }
 
-    /// The patch, or the patched document, has fields that a strict request must not have.
+    /// The patch or the patched document has unknown or duplicate fields.
     pub(crate) fn strict(document: &Value, problems: &[String]) -> Self {
         Self::undecodable(document, &format!("strict decoding error: {}", problems.join(", ")))
     }

@@ -78,13 +78,13 @@ fn the_examples_of_rfc_6902_hold() {
 }
 
 #[test]
-fn the_ways_of_the_server_differ_from_the_rfc() {
+fn deviations_from_the_rfc_are_those_of_the_real_server() {
     let document = json!({"l": [1, 2, 3], "n": null, "o": {}});
     for (patch, result) in [
-        // A test for null passes where nothing is.
+        // A test for null passes on an absent field.
         (json!([{"op": "test", "path": "/o/x", "value": null}]), document.clone()),
         (json!([{"op": "test", "path": "/n", "value": null}]), document.clone()),
-        // What is replaced need not be there.
+        // A replaced field may be absent.
         (
             json!([{"op": "replace", "path": "/o/x", "value": 1}]),
             json!({"l": [1, 2, 3], "n": null, "o": {"x": 1}}),
@@ -92,12 +92,12 @@ fn the_ways_of_the_server_differ_from_the_rfc() {
         // Indices count from the end.
         (json!([{"op": "remove", "path": "/l/-1"}]), json!({"l": [1, 2], "n": null, "o": {}})),
         (json!([{"op": "add", "path": "/l/-1", "value": 4}]), json!({"l": [1, 2, 3, 4], "n": null, "o": {}})),
-        // What is copied from nowhere is null.
+        // A copy of an absent field is null.
         (
             json!([{"op": "copy", "from": "/o/x", "path": "/o/y"}]),
             json!({"l": [1, 2, 3], "n": null, "o": {"y": null}}),
         ),
-        // What stands before the first slash does not matter.
+        // Text before the first slash is ignored.
         (json!([{"op": "remove", "path": "x/n"}]), json!({"l": [1, 2, 3], "o": {}})),
         (json!([{"op": "add", "path": "/o/x"}]), json!({"l": [1, 2, 3], "n": null, "o": {"x": null}})),
         (json!([{"op": "replace", "path": "", "value": {"a": 1}}]), json!({"a": 1})),
@@ -108,7 +108,7 @@ fn the_ways_of_the_server_differ_from_the_rfc() {
 }
 
 #[test]
-fn an_operation_that_fails_refuses_the_whole_patch() {
+fn a_failed_operation_rejects_the_whole_patch() {
     let document = json!({"l": [1], "o": {"x": 1}});
     for operation in [
         json!({"op": "test", "path": "/o/x", "value": 2}),
@@ -138,70 +138,53 @@ fn an_operation_that_fails_refuses_the_whole_patch() {
 }
 
 #[test]
-fn a_test_compares_how_a_value_is_written() {
-    let document = json!({"text": "<", "number": 1.5, "plain": {"a": [1, "é"]}});
+fn a_test_compares_values_not_their_notation() {
+    let document = json!({"text": "<", "number": 1.5});
     for (value, is_equal) in [
         (r#""/text","value":"\u003c""#, true),
-        (r#""/text","value":"<""#, false),
-        (r#""/number","value":1.5"#, true),
-        (r#""/number","value":1.50"#, false),
-        (r#""/plain","value": { "\u0061" : [ 1, "é" ] } "#, true),
-        (r#""/plain","value":{"a":[1,"\u00e9"]}"#, false),
+        (r#""/number","value":1.50"#, true),
+        (r#""/number","value":1.51"#, false),
     ] {
         let patch = format!(r#"[{{"op":"test","path":{value}}}]"#);
         assert_eq!(json_patch(&document, patch.as_bytes(), Checks::On).is_ok(), is_equal, "{value}");
     }
-    let own = br#"[{"op":"add","path":"/x","value":"<"},{"op":"test","path":"/x","value":"<"}]"#;
-    assert!(json_patch(&document, own, Checks::On).is_ok());
 }
 
 #[test]
-fn a_malformed_json_patch_is_told_in_the_words_of_the_server() {
-    for (patch, checked, unchecked) in [
-        ("", "unexpected end of JSON input", "unexpected end of JSON input"),
-        (
-            "{}",
-            "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
-            "json: cannot unmarshal object into Go value of type jsonpatch.Patch",
-        ),
-        (
-            "[1]",
-            "json: cannot unmarshal number into Go value of type handlers.jsonPatchOp",
-            "json: cannot unmarshal number into Go value of type jsonpatch.Operation",
-        ),
-    ] {
-        let message = |checks| json_patch(&json!({}), patch.as_bytes(), checks).unwrap_err();
-        assert_eq!(message(Checks::On), PatchError::malformed(format!("error decoding patch: {checked}")));
-        assert_eq!(message(Checks::Off), PatchError::malformed(unchecked));
+fn a_malformed_json_patch_is_a_bad_request() {
+    for patch in ["", "{}", "[1]"] {
+        for checks in [Checks::On, Checks::Off] {
+            let error = json_patch(&json!({}), patch.as_bytes(), checks).unwrap_err();
+            assert_eq!((error.code, error.causes), (400, None), "{patch}");
+        }
     }
     let patch = br#"[{"op":1,"path":"/a"}]"#;
     assert_eq!(
         json_patch(&json!({}), patch, Checks::On).unwrap_err().message,
-        "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"
+        "error decoding patch: [0].op: expected string, got number"
     );
     assert_eq!(json_patch(&json!({}), patch, Checks::Off), Err(PatchError::rejected()));
 }
 
 #[test]
-fn fields_of_an_operation_that_are_unknown_or_twice_are_noted() {
+fn unknown_and_duplicate_fields_of_an_operation_are_reported() {
     let patch = br#"[{"op":"add","path":"/q","value":{"a":1,"a":2},"x":1,"op":"add"}]"#;
     assert_eq!(
         json_patch(&json!({}), patch, Checks::On).unwrap().notes,
         [
             r#"json patch duplicate field "[0].value.a""#,
+            r#"json patch duplicate field "[0].op""#,
             r#"json patch unknown field "[0].x""#,
-            r#"json patch duplicate field "[0].op""#
         ]
     );
 }
 
 #[test]
-fn a_strict_request_is_answered_with_the_patched_document() {
-    let error = PatchError::strict(&json!({"a": "<"}), &["duplicate field \"a\"".to_owned()]);
+fn the_error_of_a_strict_request_shows_the_patched_document() {
+    let error = PatchError::strict(&json!({"a": 1}), &["duplicate field \"a\"".to_owned()]);
     assert_eq!(
         error.message,
-        " \"\" is invalid: patch: Invalid value: \"{\\\"a\\\":\\\"\\\\u003c\\\"}\": strict decoding error: duplicate \
-         field \"a\""
+        " \"\" is invalid: patch: Invalid value: \"{\\\"a\\\":1}\": strict decoding error: duplicate field \"a\""
     );
     assert_eq!((error.code, error.reason, error.causes.unwrap().len()), (422, "Invalid", 1));
 }
@@ -251,7 +234,7 @@ fn the_examples_of_rfc_7396_hold_for_objects() {
 }
 
 #[test]
-fn nulls_in_lists_stay_and_nulls_in_their_objects_go() {
+fn null_items_are_kept_and_null_fields_of_items_removed() {
     let patch = json!({"a": [{"d": null}, null]});
     assert_eq!(merge(&json!({}), &patch), Ok(json!({"a": [{}, null]})));
     assert_eq!(merge(&json!({"a": 1}), &patch), Ok(json!({"a": [{}, null]})));
@@ -259,39 +242,19 @@ fn nulls_in_lists_stay_and_nulls_in_their_objects_go() {
 }
 
 #[test]
-fn a_malformed_merge_patch_is_told_in_the_words_of_the_server() {
-    let of_map = |kind| {
-        format!(
-            "error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-        )
-    };
-    for (patch, checked, unchecked) in [
-        ("", "error decoding patch: unexpected end of JSON input".to_owned(), "Invalid JSON Patch"),
-        (
-            "{} x",
-            "error decoding patch: invalid character 'x' after top-level value".to_owned(),
-            "Invalid JSON Patch",
-        ),
-        ("null", "Invalid JSON Patch".to_owned(), "Invalid JSON Patch"),
-        ("1", of_map("number"), "Invalid JSON Patch"),
-        ("\"x\"", of_map("string"), "Invalid JSON Patch"),
-    ] {
-        let error = |checks| merge_patch(json!({}), patch.as_bytes(), checks).unwrap_err();
-        assert_eq!(error(Checks::On), PatchError::malformed(checked), "{patch}");
-        assert_eq!(error(Checks::Off), PatchError::malformed(unchecked), "{patch}");
+fn a_malformed_merge_patch_is_a_bad_request() {
+    for patch in ["", "{} x", "null", "1", "\"x\""] {
+        for checks in [Checks::On, Checks::Off] {
+            let error = merge_patch(json!({}), patch.as_bytes(), checks).unwrap_err();
+            assert_eq!((error.code, error.causes), (400, None), "{patch}");
+        }
     }
-    assert_eq!(merge_patch(json!({}), b"[]", Checks::On).unwrap_err().message, of_map("array"));
-    let error = merge_patch(json!({}), b"[]", Checks::Off).unwrap_err();
-    assert_eq!(error.code, 422);
-    assert!(
-        error
-            .message
-            .starts_with(" \"\" is invalid: patch: Invalid value: \"[]\": couldn't get version/kind;")
-    );
+    assert_eq!(merge_patch(json!({}), b"[]", Checks::On).unwrap_err().code, 400);
+    assert_eq!(merge_patch(json!({}), b"[]", Checks::Off).unwrap_err().code, 422);
 }
 
 #[test]
-fn duplicates_in_a_merge_patch_are_noted() {
+fn duplicates_in_a_merge_patch_are_reported() {
     let patched = merge_patch(json!({}), br#"{"s":{"a":1,"a":2}}"#, Checks::On).unwrap();
     assert_eq!(patched.value, json!({"s": {"a": 2}}));
     assert_eq!(patched.notes, [r#"duplicate field "s.a""#]);
@@ -313,7 +276,7 @@ fn any_object() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn a_merge_patch_sets_removes_and_leaves_fields(document in any_object(), patch in any_object()) {
+    fn a_merge_patch_sets_removes_and_keeps_fields(document in any_object(), patch in any_object()) {
         let merged = merge(&document, &patch).unwrap();
         for key in ["a", "b", "c"] {
             match patch.get(key) {
@@ -333,7 +296,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_added_is_found_there(document in any_object(), key in "[a-d/~]{1,3}", value in any_object()) {
+    fn an_added_value_is_at_its_path(document in any_object(), key in "[a-d/~]{1,3}", value in any_object()) {
         let path = format!("/{}", key.replace('~', "~0").replace('/', "~1"));
         let patch = json!([
             {"op": "add", "path": path, "value": value},

@@ -1,14 +1,14 @@
-//! A schema ready for the objects of a kind: what every write of an object goes through.
+//! Compiled schema of a kind: pruning, defaulting and validation of its objects.
 
+use orchestra_cel::{CauseType, FieldError};
 use serde_json::Value;
 
 use super::node::{Node, Purpose};
 use super::path::Path;
 use super::scale::ScalePaths;
-use super::{Schema, embedded, lists, validate};
-use crate::field_error::{FieldError, Mistake};
+use super::{Schema, defaults, embedded, lists, prune, validate};
 
-/// A schema with everything precomputed that checking needs.
+/// Compiled schema.
 pub struct Checker {
     schema: Schema,
     node: Node,
@@ -18,12 +18,12 @@ pub struct Checker {
     has_embedded: bool,
 }
 
-/// What is wrong with an object.
+/// Result of a validation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Validation {
-    /// The mistakes, in the order of the real server.
+    /// Errors, in the order of a real server.
     pub errors: Vec<FieldError>,
-    /// Whether the rules in CEL are to be checked: there are some, and nothing is so wrong that they make no sense.
+    /// True if CEL rules have to be evaluated: there are some, and no error prevents it.
     pub cel: bool,
 }
 
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Checker {
 }
 
 impl Checker {
-    /// Makes a schema ready.
+    /// Compiles a schema.
     pub fn new(schema: &Schema) -> Self {
         Self {
             node: Node::new(schema, Purpose::Objects),
@@ -46,35 +46,35 @@ impl Checker {
         }
     }
 
-    /// Also checks the fields that the scale subresource reads.
+    /// Adds the validation of the scale subresource.
     #[must_use]
     pub fn with_scale(mut self, scale: ScalePaths) -> Self {
         self.scale = Some(scale);
         self
     }
 
-    /// The schema itself.
+    /// Source schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Removes the unknown fields of an object and says which.
+    /// Removes the unknown fields of an object; returns their paths.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
-        self.schema.prune(object)
+        prune(&self.schema, object, true)
     }
 
-    /// Fills in defaults.
+    /// Sets defaults.
     pub fn fill_defaults(&self, object: &mut Value) {
-        self.schema.fill_defaults(object);
+        defaults::fill_defaults(&self.schema, object);
     }
 
-    /// Fills in defaults, and leaves nulls that have none.
+    /// Sets defaults, and leaves nulls without a default.
     pub fn fill_absent(&self, object: &mut Value) {
-        self.schema.fill_absent(object);
+        defaults::fill_absent(&self.schema, object);
     }
 
-    /// Checks a new object, or one that replaces an old one. `earlier` are mistakes found before, in the metadata: they
-    /// come first and may keep the rules from being checked.
+    /// Checks a new object, or the update of an old one. `earlier` are the errors in the metadata: they come first and
+    /// may prevent the evaluation of rules.
     pub fn validate(&self, object: &Value, old: Option<&Value>, earlier: Vec<FieldError>) -> Validation {
         let mut errors = earlier;
         errors.extend(validate::check(&self.node, object, old, &Path::root("")).into_errors(""));
@@ -88,7 +88,7 @@ impl Checker {
         self.finish(object, old, errors)
     }
 
-    /// Checks the status of an object that replaces an old one.
+    /// Checks the update of a status.
     pub fn validate_status(&self, object: &Value, old: &Value, earlier: Vec<FieldError>) -> Validation {
         let mut errors = earlier;
         if let Some((status, node)) = object.get("status").zip(self.node.property("status")) {
@@ -109,15 +109,15 @@ impl Checker {
                 errors
             };
             let duplicates = found(object);
-            // Duplicates that were there before do not lock the object.
+            // Duplicates that existed before are tolerated.
             if !duplicates.is_empty() && old.is_none_or(|old| found(old).is_empty()) {
                 errors.extend(duplicates);
             }
         }
-        let blocked = self.has_rules && errors.iter().any(|error| blocks_rules(error.mistake));
+        let blocked = self.has_rules && errors.iter().any(|error| blocks_rules(error.cause));
         if blocked {
             errors.push(FieldError {
-                mistake: Mistake::Invalid,
+                cause: CauseType::Invalid,
                 field: "<nil>".to_owned(),
                 message: "Invalid value: null: some validation rules were not checked because the object was invalid; \
                           correct the existing errors to complete validation"
@@ -128,14 +128,14 @@ impl Checker {
     }
 }
 
-fn blocks_rules(mistake: Mistake) -> bool {
+fn blocks_rules(cause: CauseType) -> bool {
     matches!(
-        mistake,
-        Mistake::NotSupported
-            | Mistake::Required
-            | Mistake::TooLong
-            | Mistake::TooMany
-            | Mistake::TypeInvalid
+        cause,
+        CauseType::NotSupported
+            | CauseType::Required
+            | CauseType::TooLong
+            | CauseType::TooMany
+            | CauseType::TypeInvalid
     )
 }
 

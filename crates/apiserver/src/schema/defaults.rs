@@ -1,22 +1,18 @@
-//! Fills in what an object leaves out.
+//! Defaulting.
 
 use serde_json::Value;
 
 use super::Schema;
 
-impl Schema {
-    /// Fills in defaults. A null that is not allowed becomes the default, or goes if there is none; in lists it stays.
-    pub fn fill_defaults(&self, object: &mut Value) {
-        drop_nulls(object, Some(self));
-        fill(object, self);
-    }
+/// Sets defaults. A null that is not allowed becomes the default, or is removed if there is none; in lists it stays.
+pub(super) fn fill_defaults(schema: &Schema, object: &mut Value) {
+    drop_nulls(object, Some(schema));
+    fill(object, schema);
 }
 
-impl Schema {
-    /// Fills in defaults for what is absent, and leaves nulls that have none: whoever applies them is told.
-    pub fn fill_absent(&self, object: &mut Value) {
-        fill(object, self);
-    }
+/// Sets defaults for absent fields, and leaves nulls that have none: an apply with such a null is refused.
+pub(super) fn fill_absent(schema: &Schema, object: &mut Value) {
+    fill(object, schema);
 }
 
 fn field_schema<'a>(schema: Option<&'a Schema>, name: &str) -> Option<&'a Schema> {
@@ -92,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_absent_or_null_becomes_the_default() {
+    fn absent_and_null_fields_become_the_default() {
         let schema: Schema = serde_json::from_value(json!({"type": "object", "properties": {
             "a": {"type": "integer", "default": 1},
             "b": {"type": "integer", "default": 1, "nullable": true},
@@ -107,7 +103,7 @@ mod tests {
         .unwrap();
         let mut object = json!({"a": null, "b": null, "c": null, "f": [null, 1], "g": [null], "h": {"x": null},
             "i": {"x": null}, "j": null, "unknown": null});
-        schema.fill_defaults(&mut object);
+        fill_defaults(&schema, &mut object);
         assert_eq!(
             object,
             json!({"a": 1, "b": null, "d": {"e": "x"}, "f": [2, 1], "g": [null], "h": {"x": 3}, "i": {},

@@ -1,14 +1,14 @@
-//! Whole resources inside a resource: they have a type and metadata of their own, which are checked like those of any
-//! resource.
+//! Embedded resources: whole objects inside of an object, with a type and metadata of their own.
 
+use orchestra_cel::FieldError;
 use serde_json::{Map, Value};
 
+use super::Schema;
 use super::path::Path;
 use super::prune::OBJECT_FIELDS;
-use super::{Schema, complaint, names, object_meta};
-use crate::field_error::FieldError;
+use crate::metadata::{MetaOf, decode_object_meta, dns1035_label, validate_embedded_meta};
 
-/// Whether a schema has such places at all.
+/// True if a schema has embedded resources.
 pub(super) fn has_embedded(schema: &Schema) -> bool {
     schema.embedded_resource
         || schema.declared().any(has_embedded)
@@ -61,39 +61,36 @@ fn validate_resource(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut 
     for name in OBJECT_FIELDS {
         let (Some(value), place) = (fields.get(name), path.field(name)) else { continue };
         match (name, value) {
-            ("metadata", _) => object_meta::validate(value, &place, errors),
+            ("metadata", _) => validate_metadata(value, &place.bracketed(), errors),
             (_, Value::String(text)) if text.is_empty() => {
-                errors.push(complaint::invalid(place.bracketed(), value, "must not be empty"));
+                errors.push(FieldError::invalid(place.bracketed(), value, "must not be empty"));
             }
             ("apiVersion", Value::String(text)) if text.matches('/').count() > 1 => {
                 let detail = format!("unexpected GroupVersion string: {text}");
-                errors.push(complaint::invalid(place.bracketed(), value, detail));
+                errors.push(FieldError::invalid(place.bracketed(), value, detail));
             }
             ("kind", Value::String(text)) => {
-                let problems = names::dns_1035_label(&text.to_lowercase());
+                let problems = dns1035_label(&text.to_lowercase());
                 if !problems.is_empty() {
                     let detail =
                         format!("may have mixed case, but should otherwise match: {}", problems.join(","));
-                    errors.push(complaint::invalid(place.bracketed(), value, detail));
+                    errors.push(FieldError::invalid(place.bracketed(), value, detail));
                 }
             }
             (_, Value::String(_)) => {}
-            _ => errors.push(complaint::invalid(place.bracketed(), value, "must be a string")),
+            _ => errors.push(FieldError::invalid(place.bracketed(), value, "must be a string")),
         }
     }
 }
 
-impl Schema {
-    /// Brings the metadata of embedded resources into their usual form and removes unknown fields there. Says which
-    /// fields these were, or why the metadata is none.
-    pub fn coerce_embedded(&self, object: &mut Value) -> Result<Vec<String>, FieldError> {
-        let mut removed = Vec::new();
-        if has_embedded(self) {
-            coerce(self, object, &Path::root(""), false, &mut removed)?;
-        }
-        removed.sort_unstable();
-        Ok(removed)
+/// Normalises the metadata of embedded resources and removes its unknown fields; returns their paths.
+pub(crate) fn coerce_embedded(schema: &Schema, object: &mut Value) -> Result<Vec<String>, FieldError> {
+    let mut removed = Vec::new();
+    if has_embedded(schema) {
+        coerce(schema, object, &Path::root(""), false, &mut removed)?;
     }
+    removed.sort_unstable();
+    Ok(removed)
 }
 
 /// The same for any value; with `is_resource`, for the value itself too.
@@ -111,9 +108,15 @@ pub(crate) fn coerce(
                     let place = path.field(name);
                     match name.as_str() {
                         "apiVersion" | "kind" if !field.is_string() => {
-                            return Err(complaint::invalid(place.bracketed(), field, "must be a string"));
+                            return Err(FieldError::invalid(place.bracketed(), field, "must be a string"));
                         }
-                        "metadata" => object_meta::coerce(field, &place, removed)?,
+                        "metadata" => {
+                            let place = place.bracketed();
+                            let meta = decode_object_meta(field.clone(), MetaOf::Custom, &place)
+                                .map_err(|problem| FieldError::invalid(place, field, problem))?;
+                            *field = meta.value;
+                            removed.extend(meta.unknown);
+                        }
                         _ => {}
                     }
                 }
@@ -131,4 +134,11 @@ pub(crate) fn coerce(
         _ => {}
     }
     Ok(())
+}
+
+fn validate_metadata(value: &Value, place: &str, errors: &mut Vec<FieldError>) {
+    match decode_object_meta(value.clone(), MetaOf::Custom, place) {
+        Ok(meta) => errors.extend(validate_embedded_meta(&meta.value, place)),
+        Err(problem) => errors.push(FieldError::invalid(place, value, problem)),
+    }
 }

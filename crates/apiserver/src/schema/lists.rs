@@ -1,12 +1,12 @@
-//! Lists that are sets or maps: no item, or no key, may be there twice.
+//! Duplicates in lists that are sets or maps.
 
 use std::collections::HashMap;
 
+use orchestra_cel::FieldError;
 use serde_json::{Map, Value};
 
+use super::Schema;
 use super::path::Path;
-use super::{Schema, complaint};
-use crate::field_error::FieldError;
 
 /// The duplicates in an object and everything below.
 pub(super) fn duplicates(schema: &Schema, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
@@ -39,7 +39,7 @@ pub(super) fn duplicates(schema: &Schema, value: &Value, path: &Path<'_>, errors
     }
 }
 
-/// Whether a schema has such lists at all.
+/// True if a schema has sets or map lists.
 pub(super) fn has_sets_or_maps(schema: &Schema) -> bool {
     matches!(schema.list_type.as_deref(), Some("set" | "map"))
         || schema.declared().any(has_sets_or_maps)
@@ -51,7 +51,7 @@ fn check_keys(keys: &[String], items: &[Value], path: &Path<'_>, errors: &mut Ve
     let stranger = items.iter().position(|item| !item.is_null() && !item.is_object());
     if let Some((index, item)) = stranger.and_then(|index| items.get(index).map(|item| (index, item))) {
         let place = path.index(index).bracketed();
-        return errors.push(complaint::invalid(
+        return errors.push(FieldError::invalid(
             place,
             item,
             "must be an object for an array of list-type map",
@@ -74,15 +74,10 @@ fn report(values: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
     }
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(values.len());
     for (index, value) in values.iter().enumerate() {
-        let times = seen.entry(identity(value)).or_default();
+        let times = seen.entry(value.to_string()).or_default();
         *times += 1;
         if *times == 2 {
-            errors.push(complaint::duplicate(path.index(index).bracketed(), value));
+            errors.push(FieldError::duplicate(path.index(index).bracketed(), value));
         }
     }
-}
-
-/// A text that is the same for the same value. JSON texts of integers and whole floats are made to differ.
-fn identity(value: &Value) -> String {
-    if value.is_f64() { format!("f{value}") } else { super::go_text::json(value) }
 }

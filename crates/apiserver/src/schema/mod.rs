@@ -1,21 +1,17 @@
-//! The schema of a kind: what a CRD says under `openAPIV3Schema`, and what the table of built-in kinds says in the
-//! same words. Everything that needs to know the shape of an object (pruning, defaults, validation, field ownership,
-//! CEL, `OpenAPI`) reads this one structure.
+//! Operations on the structural schema of a kind: pruning, defaulting and validation.
+//!
+//! A [`Schema`] comes from `openAPIV3Schema` of a CRD, or from the table of built-in kinds. Field ownership, CEL rules
+//! and `OpenAPI` use the same structure.
 
 mod checker;
-pub(crate) mod complaint;
 mod defaults;
 pub(crate) mod embedded;
 pub(crate) mod formats;
-pub(crate) mod go_text;
 mod lists;
-pub(crate) mod names;
 pub(crate) mod node;
 mod number_checks;
-mod object_meta;
 mod outcome;
 pub(crate) mod path;
-pub(crate) mod pattern;
 mod prune;
 mod ratchet;
 mod scale;
@@ -23,216 +19,9 @@ mod scale;
 mod tests;
 mod validate;
 
-use std::{collections::BTreeMap, ops::Deref, sync::Arc};
-
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+pub(crate) use orchestra_cel::{Additional, Part, Rule, Schema};
 
 pub(crate) use self::checker::Checker;
+pub(crate) use self::prune::prune;
 pub(crate) use self::scale::ScalePaths;
 pub(crate) use self::validate::validate_value;
-
-/// A node of a structural schema.
-#[expect(clippy::struct_excessive_bools, reason = "the words of the API")]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Schema {
-    /// `object`, `array`, `string`, `integer`, `number`, `boolean`; empty for int-or-string and free-form values.
-    #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
-    pub kind: String,
-    /// `date-time`, `byte`, `int32`, …
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub format: String,
-    /// A short name for people.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub title: String,
-    /// Words for `kubectl explain`.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub description: String,
-    /// What an absent value becomes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default: Option<Value>,
-    /// An example for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub example: Option<Value>,
-    /// Documentation elsewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub external_docs: Option<Value>,
-    /// Whether null is a value.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub nullable: bool,
-    /// The known fields of an object.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub properties: BTreeMap<String, Part>,
-    /// The values of a map.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub additional_properties: Option<Additional>,
-    /// The items of an array.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub items: Option<Part>,
-    /// Fields that must be there.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub required: Vec<String>,
-    /// The allowed values.
-    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
-    pub allowed: Option<Vec<Value>>,
-    /// Bounds of numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub minimum: Option<serde_json::Number>,
-    /// Bounds of numbers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub maximum: Option<serde_json::Number>,
-    /// The minimum itself is not allowed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub exclusive_minimum: bool,
-    /// The maximum itself is not allowed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub exclusive_maximum: bool,
-    /// The divisor of a number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub multiple_of: Option<serde_json::Number>,
-    /// Bounds of strings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_length: Option<i64>,
-    /// Bounds of strings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_length: Option<i64>,
-    /// What a string looks like.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub pattern: String,
-    /// Bounds of arrays.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_items: Option<i64>,
-    /// Bounds of arrays.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_items: Option<i64>,
-    /// No item twice (never allowed in a CRD).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub unique_items: bool,
-    /// Bounds of maps.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_properties: Option<i64>,
-    /// Bounds of maps.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_properties: Option<i64>,
-    /// All of these hold.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub all_of: Vec<Self>,
-    /// One or more of these hold.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub any_of: Vec<Self>,
-    /// Exactly one of these holds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub one_of: Vec<Self>,
-    /// This does not hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not: Option<Box<Self>>,
-    /// Unknown fields stay.
-    #[serde(rename = "x-kubernetes-preserve-unknown-fields", skip_serializing_if = "Option::is_none")]
-    pub preserve_unknown: Option<bool>,
-    /// A whole object with apiVersion, kind and metadata.
-    #[serde(rename = "x-kubernetes-embedded-resource", skip_serializing_if = "std::ops::Not::not")]
-    pub embedded_resource: bool,
-    /// A number or a string.
-    #[serde(rename = "x-kubernetes-int-or-string", skip_serializing_if = "std::ops::Not::not")]
-    pub int_or_string: bool,
-    /// The fields that tell items of a list apart.
-    #[serde(rename = "x-kubernetes-list-map-keys", skip_serializing_if = "Vec::is_empty")]
-    pub list_map_keys: Vec<String>,
-    /// `atomic`, `set` or `map`.
-    #[serde(rename = "x-kubernetes-list-type", skip_serializing_if = "Option::is_none")]
-    pub list_type: Option<String>,
-    /// `granular` or `atomic`.
-    #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
-    pub map_type: Option<String>,
-    /// Rules in CEL.
-    #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<Rule>,
-}
-
-/// A part of a schema. Copies of a schema share their parts: most of an idle server's memory are schemas, and several of
-/// its tables hold the same one.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(from = "Schema")]
-pub struct Part(Arc<Schema>);
-
-impl Part {
-    /// The part, to be changed in this copy alone.
-    pub(crate) fn change(&mut self) -> &mut Schema {
-        Arc::make_mut(&mut self.0)
-    }
-}
-
-impl From<Schema> for Part {
-    fn from(schema: Schema) -> Self {
-        Self(Arc::new(schema))
-    }
-}
-
-impl Serialize for Part {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (**self).serialize(serializer)
-    }
-}
-
-impl Deref for Part {
-    type Target = Schema;
-
-    fn deref(&self) -> &Schema {
-        &self.0
-    }
-}
-
-/// What the values of a map may be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Additional {
-    /// Anything, or nothing.
-    Allowed(bool),
-    /// This.
-    Of(Part),
-}
-
-/// A rule in CEL.
-#[expect(clippy::struct_field_names, reason = "the words of the API")]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Rule {
-    /// The expression; true means good.
-    pub rule: String,
-    /// What to say if it is not.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub message: String,
-    /// An expression for what to say.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub message_expression: String,
-    /// The kind of mistake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Where to say it is.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub field_path: String,
-    /// `oldSelf` is an optional, and the rule runs on creation too.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub optional_old_self: Option<bool>,
-}
-
-impl Schema {
-    /// The schema of a declared field.
-    pub fn property(&self, name: &str) -> Option<&Self> {
-        self.properties.get(name).map(Deref::deref)
-    }
-
-    /// The schemas of all declared fields.
-    pub fn declared(&self) -> impl Iterator<Item = &Self> {
-        self.properties.values().map(Deref::deref)
-    }
-
-    /// The schema of the values of a map, if it has one.
-    pub fn values(&self) -> Option<&Self> {
-        match &self.additional_properties {
-            Some(Additional::Of(schema)) => Some(schema),
-            _ => None,
-        }
-    }
-}

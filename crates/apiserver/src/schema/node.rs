@@ -1,23 +1,23 @@
-//! A schema made ready for checking many objects: patterns compiled, formats looked up, types as bits.
+//! Compiled schema node: patterns compiled, formats looked up, types as bits.
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
+use orchestra_cel::pattern::{self, Regex};
 use serde_json::{Number, Value};
 
 use super::formats::{self, Check};
-use super::{Additional, Schema, pattern};
+use super::{Additional, Schema};
 
-/// What a schema is compiled for.
+/// Use of a compiled schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Objects of users: unknown formats are ignored, and int-or-string means the types integer and string.
+    /// Objects: unknown formats are ignored, and int-or-string means the types integer and string.
     Objects,
-    /// Default values of a definition: everything as it is written.
+    /// Default values of a definition: the schema is taken literally.
     Defaults,
 }
 
-/// A node ready for checking.
+/// Compiled node.
 pub(crate) struct Node {
     pub(super) types: Types,
     pub(super) nullable: bool,
@@ -40,24 +40,24 @@ pub(crate) struct Node {
     pub(super) any_of: Vec<Self>,
     pub(super) one_of: Vec<Self>,
     pub(super) not: Option<Box<Self>>,
-    /// The keys of a list whose items can be told apart; empty for every other list.
+    /// Keys of a map list; empty for other lists.
     pub(super) item_keys: Vec<String>,
 }
 
-/// What an object may have beside its declared fields.
+/// Undeclared fields of an object.
 pub(super) enum Values {
     Any,
     None,
     Of(Box<Node>),
 }
 
-/// A pattern, or why it is none.
+/// Compiled pattern, or the error in it.
 pub(super) struct Pattern {
     pub(super) source: String,
     pub(super) compiled: Result<Regex, String>,
 }
 
-/// Which types a value may have.
+/// Allowed types of a value.
 #[derive(Default)]
 pub(super) struct Types {
     names: Vec<String>,
@@ -86,9 +86,9 @@ impl Types {
 /// The limits of numbers.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// `integer` or `number` if that is the only type.
+    /// `integer` or `number`, if it is the only type.
     pub(super) kind: &'static str,
-    /// `int32`, `int64`, `float` or `double` if it belongs to the type.
+    /// `int32`, `int64`, `float` or `double`, if it fits the type.
     pub(super) format: String,
     pub(super) minimum: Option<f64>,
     pub(super) maximum: Option<f64>,
@@ -98,7 +98,7 @@ pub(super) struct Numbers {
 }
 
 impl Node {
-    /// Makes a schema ready.
+    /// Compiles a schema.
     pub(crate) fn new(schema: &Schema, purpose: Purpose) -> Self {
         let names = if purpose == Purpose::Objects && schema.int_or_string {
             vec!["integer".to_owned(), "string".to_owned()]

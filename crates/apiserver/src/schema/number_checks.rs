@@ -1,15 +1,15 @@
-//! Limits of numbers. Limits are floating-point numbers and values are 64-bit integers or floating-point numbers, so
-//! the conversions between them decide what passes; they are those of the real server.
+//! Bounds of numbers. Bounds are floats and values are 64-bit integers or floats: the conversions between them are those
+//! of a real server.
 
 use std::fmt::Display;
 
+use orchestra_cel::FieldError;
 use serde_json::{Number, Value};
 
 use super::node::Numbers;
 use super::outcome::Outcome;
 use super::path::Path;
-use super::{complaint, go_text, validate};
-use crate::field_error::FieldError;
+use super::validate;
 
 /// Checks a number against its limits.
 pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome: &mut Outcome) {
@@ -24,11 +24,11 @@ pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome:
         if !native {
             outcome.add_general(&limits.out_of_range("MultipleOf", path));
         }
-        let mistake = match integer.filter(|_| native) {
+        let cause = match integer.filter(|_| native) {
             Some(integer) => not_multiple_of_integer(integer, to_integer(divisor), path),
             None => not_multiple_of(value, divisor, path),
         };
-        outcome.extend(mistake);
+        outcome.extend(cause);
     }
     for (limit, exclusive, name, is_minimum) in [
         (limits.minimum, limits.exclusive_minimum, "Minimum boundary", true),
@@ -40,14 +40,14 @@ pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome:
             outcome.add_general(&limits.out_of_range(name, path));
         }
         let bound = Bound { is_minimum, exclusive };
-        let mistake = match integer.filter(|_| native) {
+        let cause = match integer.filter(|_| native) {
             Some(integer) => {
                 let limit = to_integer(limit);
-                bound.mistake(&integer, &limit, limit, &Value::from(integer), path)
+                bound.cause(&integer, &limit, limit, &Value::from(integer), path)
             }
-            None => bound.mistake(&value, &limit, go_text::float(limit), &float_value(value), path),
+            None => bound.cause(&value, &limit, limit, &float_value(value), path),
         };
-        outcome.extend(mistake);
+        outcome.extend(cause);
     }
 }
 
@@ -61,7 +61,7 @@ struct Bound {
 }
 
 impl Bound {
-    fn mistake<T: PartialOrd>(
+    fn cause<T: PartialOrd>(
         &self,
         value: &T,
         limit: &T,
@@ -92,23 +92,22 @@ fn not_multiple_of(value: f64, divisor: f64, path: &Path<'_>) -> Option<FieldErr
         return Some(not_positive(path, &float_value(divisor)));
     }
     let times = if divisor < 1.0 { 1.0 / divisor * value } else { value / divisor };
-    let wanted = format!("be a multiple of {}", go_text::float(divisor));
+    let wanted = format!("be a multiple of {divisor}");
     (!is_whole(times)).then(|| validate::should(path, &float_value(value), &wanted))
 }
 
 fn not_positive(path: &Path<'_>, divisor: &Value) -> FieldError {
     let place = path.dotted();
-    let detail =
-        format!("factor MultipleOf declared for {place} must be positive: {}", go_text::shown(divisor));
-    complaint::invalid(place, divisor, detail)
+    let detail = format!("factor MultipleOf declared for {place} must be positive: {divisor}");
+    FieldError::invalid(place, divisor, detail)
 }
 
 impl Numbers {
-    /// Whether the type and the format can hold a number.
+    /// True if the type and the format can represent a number.
     fn holds(&self, value: f64, integer: Option<i64>) -> bool {
         match (self.kind, self.format.as_str()) {
             ("integer", format) => {
-                let integer = integer.or_else(|| go_text::plain(value).parse().ok());
+                let integer = integer.or_else(|| value.to_string().parse().ok());
                 integer.is_some_and(|integer| format != "int32" || i32::try_from(integer).is_ok())
             }
             (_, "float") => {
@@ -135,11 +134,11 @@ pub(super) fn to_integer(value: f64) -> i64 {
     if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
 }
 
-/// Whether a floating-point number is an integer that JSON can carry, give or take a rounding error.
+/// True if a float is an integer that JSON can represent, up to a rounding error.
 pub(super) fn is_whole(value: f64) -> bool {
-    const MOST: f64 = 9_007_199_254_740_991.0;
+    const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
     const TOLERANCE: f64 = 1e-9;
-    if !value.is_finite() || value.abs() > MOST {
+    if !value.is_finite() || value.abs() > MAX_EXACT {
         return false;
     }
     let below = value.trunc();
@@ -157,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_recognised_among_floats() {
+    fn whole_floats_are_recognised() {
         for (value, whole) in [
             (1.0, true),
             (-3.0, true),

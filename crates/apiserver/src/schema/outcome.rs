@@ -1,22 +1,22 @@
-//! What checking a value against a node brings to light.
+//! Outcome of the validation of a value.
 
 use std::collections::HashSet;
 
-use crate::field_error::{FieldError, Mistake};
+use orchestra_cel::{CauseType, FieldError};
 
-/// Findings, and how much was right: of several alternatives that all fail, the one with the most matches is reported.
+/// Findings, and the number of matches: if all alternatives fail, the one with the most matches is reported.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
     pub(super) matches: u64,
-    /// Something in here differs from the old object.
+    /// True if the value differs from the old one.
     pub(super) changed: bool,
 }
 
-/// Something wrong at a place inside the checked value.
+/// Error at a path below the checked value.
 pub(super) struct Finding {
-    pub(super) mistake: Mistake,
-    /// Where; empty for what concerns the checked value as a whole.
+    pub(super) cause: CauseType,
+    /// Path; empty for the checked value itself.
     pub(super) place: String,
     pub(super) message: String,
 }
@@ -27,7 +27,7 @@ impl Outcome {
     }
 
     pub(super) fn add(&mut self, error: FieldError) {
-        self.findings.push(Finding { mistake: error.mistake, place: error.field, message: error.message });
+        self.findings.push(Finding { cause: error.cause, place: error.field, message: error.message });
     }
 
     pub(super) fn extend(&mut self, errors: impl IntoIterator<Item = FieldError>) {
@@ -36,10 +36,10 @@ impl Outcome {
         }
     }
 
-    /// Adds a finding that has no place of its own.
+    /// Adds a finding without a path.
     pub(super) fn add_general(&mut self, text: &str) {
         let message = format!("Invalid value: \"\": {text}");
-        self.findings.push(Finding { mistake: Mistake::Invalid, place: String::new(), message });
+        self.findings.push(Finding { cause: CauseType::Invalid, place: String::new(), message });
     }
 
     pub(super) fn merge(&mut self, other: Self) {
@@ -48,7 +48,7 @@ impl Outcome {
         self.changed |= other.changed;
     }
 
-    /// The mistakes, each once, below `prefix`.
+    /// The errors, each once, below `prefix`.
     pub(super) fn into_errors(self, prefix: &str) -> Vec<FieldError> {
         let mut seen = HashSet::new();
         let mut errors = Vec::new();
@@ -61,7 +61,7 @@ impl Outcome {
                 (prefix, place) => format!("{prefix}.{place}"),
             };
             if seen.insert((field.clone(), finding.message.clone())) {
-                errors.push(FieldError { mistake: finding.mistake, field, message: finding.message });
+                errors.push(FieldError { cause: finding.cause, field, message: finding.message });
             }
         }
         errors

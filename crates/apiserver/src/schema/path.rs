@@ -1,9 +1,8 @@
-//! Where a value is inside an object. A path lives on the stack while an object is walked and becomes text only when
-//! something is wrong.
+//! Path of a value in an object. It lives on the stack while an object is walked and becomes text only for an error.
 
 use std::fmt::Write as _;
 
-/// A place in an object.
+/// Path in an object.
 #[derive(Clone, Copy)]
 pub(crate) struct Path<'a> {
     parent: Option<&'a Self>,
@@ -19,7 +18,7 @@ enum Step<'a> {
 }
 
 impl Path<'_> {
-    /// The object itself; its text is `prefix`.
+    /// Root; its text is `prefix`.
     pub(crate) fn root(prefix: &str) -> Path<'_> {
         Path { parent: None, step: Step::Root(prefix) }
     }
@@ -39,13 +38,12 @@ impl Path<'_> {
         Path { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// Whether this is the object itself.
+    /// True for the root.
     pub(crate) fn is_root(&self) -> bool {
         self.parent.is_none()
     }
 
-    /// `spec.ports[0].name`, `spec.labels.app`: entries of maps look like fields, and have a dot in front even at the
-    /// start.
+    /// `spec.ports[0].name`, `spec.labels.app`: entries of maps look like fields, with a leading dot even at the root.
     pub(crate) fn dotted(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, false);

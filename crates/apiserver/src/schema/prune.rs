@@ -1,4 +1,4 @@
-//! Removes the fields that a schema does not know.
+//! Removal of the fields that a schema does not declare.
 
 use std::fmt::Write as _;
 
@@ -6,22 +6,16 @@ use serde_json::Value;
 
 use super::Schema;
 
-/// The fields every object has; they are never removed from an object or an embedded one.
+/// Fields of every object, which are never removed from an object or an embedded one.
 pub(super) const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-impl Schema {
-    /// Removes the unknown fields of an object and says which: `spec.bogus`, `spec.ports[0].x`, sorted.
-    pub fn prune(&self, object: &mut Value) -> Vec<String> {
-        self.prune_as(object, true)
-    }
-
-    /// The same for any value; a whole resource keeps `apiVersion`, `kind` and `metadata`.
-    pub(crate) fn prune_as(&self, value: &mut Value, is_resource: bool) -> Vec<String> {
-        let mut pruning = Pruning { path: String::new(), removed: Vec::new() };
-        pruning.prune(value, Some(self), is_resource || self.embedded_resource);
-        pruning.removed.sort_unstable();
-        pruning.removed
-    }
+/// Removes the unknown fields of a value; returns their paths, sorted: `spec.bogus`, `spec.ports[0].x`. A whole resource
+/// keeps `apiVersion`, `kind` and `metadata`.
+pub(crate) fn prune(schema: &Schema, value: &mut Value, is_resource: bool) -> Vec<String> {
+    let mut pruning = Pruning { path: String::new(), removed: Vec::new() };
+    pruning.prune(value, Some(schema), is_resource || schema.embedded_resource);
+    pruning.removed.sort_unstable();
+    pruning.removed
 }
 
 struct Pruning {
@@ -76,7 +70,8 @@ impl Pruning {
         }
     }
 
-    /// An item of a list that keeps unknown fields: it keeps them too, but declared fields in it are pruned again.
+    /// Prunes an item of a list that preserves unknown fields: the item preserves them too, but declared fields in it
+    /// are pruned.
     fn prune_preserved(&mut self, value: &mut Value, schema: Option<&Schema>, is_resource: bool) {
         let Some(schema) = schema else { return };
         if schema.preserve_unknown == Some(true) {
@@ -109,7 +104,7 @@ impl Pruning {
         }
     }
 
-    /// Appends a field to the path; the length of the path before.
+    /// Appends a field to the path; returns the previous length of the path.
     fn enter(&mut self, name: &str) -> usize {
         let length = self.path.len();
         if length > 0 {
@@ -142,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_fields_go_and_are_named() {
+    fn unknown_fields_are_removed_and_reported() {
         let schema: Schema = serde_json::from_value(json!({"type": "object", "properties": {"spec": {
             "type": "object", "properties": {
                 "ports": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
@@ -161,7 +156,7 @@ mod tests {
             "map": {"a": {"b": 1}, "c": [{"d": 1}]},
             "embedded": {"apiVersion": "v1", "kind": "A", "metadata": {}, "spec": {"e": 1}, "status": {}}
         }});
-        let removed = schema.prune(&mut object);
+        let removed = prune(&schema, &mut object, true);
         assert_eq!(
             removed,
             [

@@ -1,21 +1,20 @@
-//! Ratcheting: what was wrong before and has not changed is let through, so that a schema that became stricter does
-//! not lock existing objects. This module finds the old value of a new one and says whether they are the same.
+//! Ratcheting: an invalid value that does not change is tolerated, so that a stricter schema does not lock existing
+//! objects.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::go_text;
 use super::node::{Node, Values};
 
-/// The items of an old list, found by their keys.
+/// Items of an old list, by their keys.
 pub(super) struct OldItems<'a> {
     keys: &'a [String],
     items: HashMap<String, &'a Value>,
 }
 
 impl<'a> OldItems<'a> {
-    /// Nothing if the items of such a list cannot be told apart.
+    /// None if the list has no keys.
     pub(super) fn new(node: &'a Node, old: &'a Value) -> Option<Self> {
         let keys = node.item_keys.as_slice();
         let (false, Value::Array(old)) = (keys.is_empty(), old) else { return None };
@@ -45,13 +44,12 @@ fn key_of(item: &Map<String, Value>, keys: &[String]) -> Option<String> {
         // Integers and floating-point numbers are different keys.
         let kind = if value.is_f64() { "\0f" } else { "\0" };
         text.push_str(kind);
-        text.push_str(&go_text::shown(value));
+        text.push_str(&value.to_string());
     }
     Some(text)
 }
 
-/// Whether a value is the same as before. Lists with keys may be in another order; objects with fields that the schema
-/// does not know count as changed.
+/// True if a value is unchanged. Map lists may have another order; objects with unknown fields count as changed.
 pub(super) fn unchanged(node: &Node, new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Array(new), Value::Array(old_list)) => {

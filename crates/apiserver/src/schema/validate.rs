@@ -1,21 +1,20 @@
-//! Checks values against a schema in the order and with the texts of the real server, including its odd corners: what
-//! a client sees here is what it will see in production.
+//! Validation of values against a schema, with the causes of a real server in its order.
 
+use orchestra_cel::FieldError;
 use serde_json::{Map, Value};
 
 use super::node::{Node, Values};
+use super::number_checks;
 use super::outcome::Outcome;
 use super::path::Path;
 use super::ratchet::{self, OldItems};
-use super::{complaint, go_text, number_checks};
-use crate::field_error::FieldError;
 
-/// Checks a single value that is shown at a place of its own.
+/// Checks a single value at its own path.
 pub(crate) fn validate_value(node: &Node, value: &Value, place: &str) -> Vec<FieldError> {
     check(node, value, None, &Path::root("")).into_errors(place)
 }
 
-/// Checks a value. With an old value, parts that are wrong but unchanged are let through.
+/// Checks a value. With an old value, invalid but unchanged parts are tolerated.
 pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
     let mut outcome = check_now(node, value, old, path);
     if let Some(old) = old
@@ -43,9 +42,9 @@ fn check_now(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -
     }
     if !node.types.is_empty() || !node.format.is_empty() {
         outcome.matches += 1;
-        match type_mistake(node, value, path) {
+        match type_error(node, value, path) {
             None => outcome.matches += 1,
-            Some(mistake) => outcome.add(mistake),
+            Some(cause) => outcome.add(cause),
         }
     }
     check_combinations(node, value, path, &mut outcome);
@@ -56,13 +55,9 @@ fn check_now(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -
             if let Some(check) = node.format_check {
                 outcome.matches += 1;
                 if !check(text) {
-                    let detail = format!(
-                        "{} in body must be of type {}: {}",
-                        path.dotted(),
-                        node.format,
-                        go_text::quoted(text)
-                    );
-                    outcome.add(complaint::wrong_type(path.dotted(), text, detail));
+                    let detail =
+                        format!("{} in body must be of type {}: {text:?}", path.dotted(), node.format);
+                    outcome.add(FieldError::wrong_type(path.dotted(), text, detail));
                 }
             }
         }
@@ -87,10 +82,10 @@ fn check_now(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -
 fn wrong_type(path: &Path<'_>, wanted: &str, found: &str) -> FieldError {
     let place = path.dotted();
     let detail = format!("{place} in body must be of type {wanted}: \"{found}\"");
-    complaint::wrong_type(place, found, detail)
+    FieldError::wrong_type(place, found, detail)
 }
 
-fn type_mistake(node: &Node, value: &Value, path: &Path<'_>) -> Option<FieldError> {
+fn type_error(node: &Node, value: &Value, path: &Path<'_>) -> Option<FieldError> {
     let (found, found_format) = match value {
         Value::Null => return None,
         Value::Bool(_) => ("boolean", ""),
@@ -122,7 +117,7 @@ fn check_text(node: &Node, text: &str, path: &Path<'_>, outcome: &mut Outcome) {
     if let Some(most) = node.max_length
         && length() > most
     {
-        return outcome.add(complaint::too_long(path.dotted(), most));
+        return outcome.add(FieldError::too_long(path.dotted(), most));
     }
     if let Some(least) = node.min_length
         && length() < least
@@ -144,7 +139,7 @@ fn check_text(node: &Node, text: &str, path: &Path<'_>, outcome: &mut Outcome) {
 pub(super) fn should(path: &Path<'_>, value: &Value, wanted: &str) -> FieldError {
     let place = path.dotted();
     let detail = format!("{place} in body should {wanted}");
-    complaint::invalid(place, value, detail)
+    FieldError::invalid(place, value, detail)
 }
 
 fn check_allowed(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
@@ -154,9 +149,9 @@ fn check_allowed(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut Outc
     let supported: Vec<String> = node
         .allowed
         .iter()
-        .map(|allowed| allowed.as_str().map_or_else(|| go_text::json(allowed), str::to_owned))
+        .map(|allowed| allowed.as_str().map_or_else(|| allowed.to_string(), str::to_owned))
         .collect();
-    outcome.add(complaint::not_supported(path.dotted(), value, supported.iter().map(String::as_str)));
+    outcome.add(FieldError::not_supported(path.dotted(), value, supported.iter().map(String::as_str)));
 }
 
 /// Numbers are compared after conversion to the type of the allowed value, and null equals nothing.
@@ -196,7 +191,7 @@ fn check_items(node: &Node, items: &[Value], old: Option<&Value>, path: &Path<'_
     if let Some(most) = node.max_items
         && count > most
     {
-        outcome.add(complaint::too_many(path.dotted(), items.len(), most));
+        outcome.add(FieldError::too_many(path.dotted(), items.len(), most));
     }
 }
 
@@ -216,10 +211,10 @@ fn check_fields(
     if let Some(most) = node.max_properties
         && count > most
     {
-        outcome.add(complaint::too_many(path.dotted(), fields.len(), most));
+        outcome.add(FieldError::too_many(path.dotted(), fields.len(), most));
     }
     let old_of = |name: &str| match old {
-        // The type of an object is the same in every version that is shown, so it is never an old mistake.
+        // apiVersion and kind follow from the requested version: ratcheting does not apply to them.
         Some(_) if path.is_root() && matches!(name, "apiVersion" | "kind") => None,
         Some(Value::Object(old)) => old.get(name),
         _ => None,
@@ -230,7 +225,7 @@ fn check_fields(
             for name in fields.keys().filter(|name| !node.properties.contains_key(*name)) {
                 let place = path.dotted();
                 let detail = format!("{place}.{name} in body is a forbidden property");
-                outcome.add(complaint::invalid_text(place, name, detail));
+                outcome.add(FieldError::invalid_text(place, name, detail));
             }
         }
         Values::Of(values) => {
@@ -256,9 +251,7 @@ fn check_combinations(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut
     if !node.any_of.is_empty() {
         let result = best(&node.any_of, value, path, true);
         if result.good == 0 {
-            let text =
-                format!("{} must validate at least one schema (anyOf)", go_text::quoted(&path.dotted()));
-            outcome.add_general(&text);
+            outcome.add_general(&format!("{:?} must validate at least one schema (anyOf)", path.dotted()));
         }
         outcome.merge(result.outcome);
     }
@@ -271,8 +264,8 @@ fn check_combinations(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut
                 0 => "Found none valid".to_owned(),
                 good => format!("Found {good} valid alternatives"),
             };
-            let place = go_text::quoted(&path.dotted());
-            outcome.add_general(&format!("{place} must validate one and only one schema (oneOf). {count}"));
+            let place = path.dotted();
+            outcome.add_general(&format!("{place:?} must validate one and only one schema (oneOf). {count}"));
             if result.good == 0 {
                 outcome.merge(result.outcome);
             }
@@ -287,19 +280,18 @@ fn check_combinations(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut
         }
         if good < node.all_of.len() {
             let none = if good == 0 { ". None validated" } else { "" };
-            let place = go_text::quoted(&path.dotted());
-            outcome.add_general(&format!("{place} must validate all the schemas (allOf){none}"));
+            let place = path.dotted();
+            outcome.add_general(&format!("{place:?} must validate all the schemas (allOf){none}"));
         }
     }
     if let Some(not) = &node.not
         && check(not, value, None, path).is_valid()
     {
-        let place = go_text::quoted(&path.dotted());
-        outcome.add_general(&format!("{place} must not validate the schema (not)"));
+        outcome.add_general(&format!("{:?} must not validate the schema (not)", path.dotted()));
     }
 }
 
-/// How many alternatives are good, and the outcome of the first good one, or else of the one with the most matches.
+/// Number of valid alternatives, and the outcome of the first valid one, or else of the one with the most matches.
 struct Alternatives {
     good: usize,
     outcome: Outcome,

@@ -1,24 +1,24 @@
 //! Field selectors: `metadata.name=a,status.phase!=Running`.
 
-/// A field selector. All its requirements hold for an object that it selects.
+/// Field selector: all its requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSelector {
     requirements: Vec<FieldRequirement>,
 }
 
-/// What one field of an object must be, or must not be.
+/// Requirement on one field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldRequirement {
     /// The field, such as `metadata.name`.
     pub field: String,
     /// The value it is compared with.
     pub value: String,
-    /// Whether the field must have another value.
+    /// True if the field must have another value.
     pub is_negated: bool,
 }
 
 impl FieldSelector {
-    /// Reads a selector. The error is the message of the `400` that answers it.
+    /// Parses a selector. The error is the message of a `400`.
     pub(crate) fn parse(selector: &str) -> Result<Self, String> {
         let mut terms = terms(selector);
         terms.sort_unstable();
@@ -28,7 +28,7 @@ impl FieldSelector {
                 .ok_or_else(|| format!("invalid selector: '{selector}'; can't understand '{term}'"))?;
             let requirement =
                 FieldRequirement { field: field.to_owned(), value: unescape(value)?, is_negated };
-            // `=` alone says nothing.
+            // `=` alone is no requirement.
             if !(requirement.field.is_empty() && requirement.value.is_empty()) {
                 requirements.push(requirement);
             }
@@ -36,12 +36,12 @@ impl FieldSelector {
         Ok(Self { requirements })
     }
 
-    /// What it asks for, sorted.
+    /// Requirements, sorted.
     pub(crate) fn requirements(&self) -> &[FieldRequirement] {
         &self.requirements
     }
 
-    /// Whether it selects the object with these fields. A field that is not there is the empty text.
+    /// True if it selects the object with these fields. An absent field is empty.
     pub(crate) fn matches(&self, field: &dyn Fn(&str) -> Option<String>) -> bool {
         self.requirements.iter().all(|requirement| {
             let is_equal = field(&requirement.field).unwrap_or_default() == requirement.value;
@@ -70,7 +70,7 @@ fn terms(selector: &str) -> Vec<&str> {
     terms
 }
 
-/// The field, whether it is negated, and the value as it is written.
+/// Field, negation, and escaped value.
 fn split(term: &str) -> Option<(&str, bool, &str)> {
     let bytes = term.as_bytes();
     let at = (0..bytes.len()).find(|at| bytes[*at] == b'=' || bytes[*at..].starts_with(b"!="))?;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_are_compared_with_the_fields() {
+    fn requirements_match_fields() {
         for (selector, is_match) in [
             ("", true),
             (",,", true),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_in_the_words_of_the_server() {
+    fn errors_name_the_invalid_token() {
         for (selector, message) in [
             ("metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
             ("metadata.name=a,b", "invalid selector: 'metadata.name=a,b'; can't understand 'b'"),

@@ -1,11 +1,11 @@
-//! The grammar of label selectors.
+//! Parser of label selectors.
 
 use std::collections::BTreeSet;
 
 use super::labels::{Operator, Requirement};
-use crate::{json::quote, names::qualified_name};
+use crate::metadata::qualified_name;
 
-/// A word or a sign of a selector.
+/// Token of a selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'text> {
     Word(&'text str),
@@ -72,7 +72,7 @@ impl<'text> Parser<'text> {
             bytes => (false, word_end(bytes).unwrap_or(bytes.len())),
         };
         let (token, rest) = text.split_at(length);
-        // A null character ends what is before it, and is part of nothing.
+        // A null character ends a token, and is dropped.
         self.rest = rest.strip_prefix('\0').unwrap_or(rest);
         if is_sign { Token::Sign(token) } else { Token::Word(token) }
     }
@@ -88,7 +88,7 @@ impl<'text> Parser<'text> {
         };
         let wrong = qualified_name(key);
         if !wrong.is_empty() {
-            return Err(format!("<nil>: Invalid value: {}: {}", quote(key), wrong.join("; ")));
+            return Err(format!("<nil>: Invalid value: {key:?}: {}", wrong.join("; ")));
         }
         let key = key.to_owned();
         if is_negated {
@@ -109,7 +109,7 @@ impl<'text> Parser<'text> {
         Requirement::new(key, operator, values)
     }
 
-    /// The one value after a sign, which may be empty.
+    /// Single value after an operator; may be empty.
     fn value(&mut self) -> Result<Vec<String>, String> {
         if matches!(self.peek(), Token::End | Token::Sign(",")) {
             return Ok(vec![String::new()]);
@@ -120,7 +120,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    /// The values in parentheses, each of which may be empty.
+    /// Values in parentheses; each may be empty.
     fn values(&mut self) -> Result<Vec<String>, String> {
         match self.next() {
             Token::Sign("(") => {}

@@ -3,35 +3,35 @@
 use serde_json::{Map, Value};
 
 use super::label_parser;
-use crate::{json::quote, names::label_value};
+use crate::metadata::label_value;
 
-/// A label selector. All its requirements hold for an object that it selects.
+/// Label selector: all its requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// What one label of an object must be.
+/// Requirement on one label of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requirement {
     /// The label.
     pub key: String,
-    /// How it is compared.
+    /// Operator.
     pub operator: Operator,
-    /// What it is compared with, sorted.
+    /// Values to compare with, sorted.
     pub values: Vec<String>,
 }
 
-/// How a label is compared.
+/// Operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     /// It has one of the values: `=`, `==` and `in`.
     In,
-    /// It has none of the values, or is not there: `!=` and `notin`.
+    /// It has none of the values, or is absent: `!=` and `notin`.
     NotIn,
-    /// It is there.
+    /// It is present.
     Exists,
-    /// It is not there.
+    /// It is absent.
     DoesNotExist,
     /// It is an integer above the value.
     GreaterThan,
@@ -40,19 +40,19 @@ pub(crate) enum Operator {
 }
 
 impl LabelSelector {
-    /// Reads a selector. The error is the message of the `400` that answers it.
+    /// Parses a selector. The error is the message of a `400`.
     pub(crate) fn parse(selector: &str) -> Result<Self, String> {
         let mut requirements = label_parser::parse(selector)?;
         requirements.sort_by(|left, right| left.key.cmp(&right.key));
         Ok(Self { requirements })
     }
 
-    /// Whether it selects every object.
+    /// True if it selects every object.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Whether it selects the object with these labels.
+    /// True if it selects the object with these labels.
     pub(crate) fn matches(&self, labels: Option<&Map<String, Value>>) -> bool {
         self.requirements.iter().all(|requirement| {
             let label = labels.and_then(|labels| labels.get(&requirement.key)).and_then(Value::as_str);
@@ -62,26 +62,22 @@ impl LabelSelector {
 }
 
 impl Requirement {
-    /// A requirement whose values are allowed. The error lists all that are not.
+    /// Requirement. The error lists all invalid values.
     pub(super) fn new(key: String, operator: Operator, values: Vec<String>) -> Result<Self, String> {
         let mut problems = Vec::new();
         if matches!(operator, Operator::GreaterThan | Operator::LessThan) {
             for (index, value) in values.iter().enumerate().filter(|(_, value)| value.parse::<i64>().is_err())
             {
                 problems.push(format!(
-                    "values[{index}]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer",
-                    quote(value)
+                    "values[{index}]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, the value must be an integer"
                 ));
             }
         }
         for (index, value) in values.iter().enumerate() {
             let wrong = label_value(value);
             if !wrong.is_empty() {
-                problems.push(format!(
-                    "values[{index}][{key}]: Invalid value: {}: {}",
-                    quote(value),
-                    wrong.join("; ")
-                ));
+                problems
+                    .push(format!("values[{index}][{key}]: Invalid value: {value:?}: {}", wrong.join("; ")));
             }
         }
         match problems.as_slice() {
@@ -91,7 +87,7 @@ impl Requirement {
         }
     }
 
-    /// Whether it holds for a label, which may not be there.
+    /// True if it holds for a label, which may be absent.
     pub(crate) fn matches(&self, label: Option<&str>) -> bool {
         let is_listed = |label: &str| self.values.iter().any(|value| value == label);
         let compare = |holds: fn(&i64, &i64) -> bool| {
@@ -120,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requirements_are_compared_with_the_labels() {
+    fn requirements_match_labels() {
         let labels = json!({"app": "web", "tier": "", "size": "7"});
         for (selector, is_match) in [
             ("", true),
@@ -155,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_in_the_words_of_the_server() {
+    fn errors_name_the_invalid_token() {
         for (selector, message) in [
             ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
             ("a=b=c", "found '=', expected: ',' or 'end of string'"),

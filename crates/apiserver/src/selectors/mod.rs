@@ -1,4 +1,4 @@
-//! Which objects a list or a watch is about: selectors over labels and over fields.
+//! Label selectors and field selectors.
 
 mod fields;
 mod label_parser;

@@ -1,4 +1,4 @@
-//! The data folder: one process holds it, and says so.
+//! Data folder, locked by one process.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -6,37 +6,36 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A data folder that this process holds. It is free again when the value is dropped or the process ends, however it
-/// ends.
+/// Data folder, locked by this process until the value is dropped or the process ends, even by a kill.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     _lock: File,
 }
 
-/// Why a data folder cannot be had.
+/// Error of locking a data folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Another process has it.
+    /// Another process holds the lock.
     #[error("the data folder {} is in use by process {holder}; stop that one, or choose another folder", .path.display())]
     InUse {
         /// The folder.
         path: PathBuf,
-        /// The process, as far as it can be told.
+        /// Process that holds the lock, if known.
         holder: String,
     },
-    /// It cannot be made or opened.
+    /// The folder cannot be created or opened.
     #[error("failed to open the data folder {}: {source}", .path.display())]
     Io {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
 }
 
 impl Folder {
-    /// Makes the folder if need be, for its owner alone, and takes hold of it.
+    /// Creates the folder if it is missing, for its owner only, and locks it.
     pub fn hold(path: &Path) -> Result<Self, FolderError> {
         let failed = |source| FolderError::Io { path: path.to_owned(), source };
         make(path).map_err(failed)?;
@@ -58,13 +57,13 @@ impl Folder {
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        // For whoever comes second; the lock itself is what counts.
+        // Only for the error message of a second process; the lock itself prevents it.
         lock.set_len(0).and_then(|()| lock.rewind()).map_err(failed)?;
         writeln!(lock, "{}", std::process::id()).map_err(failed)?;
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// A file in it.
+    /// Path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_process_is_told_which_one_has_the_folder() {
+    fn a_second_process_gets_the_pid_of_the_lock_holder() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("data");
         let held = Folder::hold(&path).unwrap();

@@ -1,8 +1,8 @@
-//! A store for tests: what it keeps ends with the process.
+//! In-memory store, for tests.
 
 use super::{Change, Contents, Store, StoreError};
 
-/// Keeps nothing beyond the process.
+/// Store without persistence.
 #[derive(Debug, Default)]
 pub struct Memory;
 

@@ -1,8 +1,7 @@
-//! Where objects are kept when the process is gone.
+//! Durable storage of objects.
 //!
-//! A [`Store`] does two things: it takes a batch of changes and answers when they are safe, and it hands out
-//! everything at the start. Reading, ordering, watching and deciding who wins belong to the
-//! [ledger](crate::ledger), which holds the live state in memory; so a store stays small enough to be trusted.
+//! A [`Store`] commits batches of changes, and returns its whole content at the start. Reads, order, watches and
+//! conflicts belong to the [ledger](crate::ledger), which holds the live state in memory; so a store stays small.
 
 mod folder;
 mod memory;
@@ -16,12 +15,12 @@ use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 
-/// The number of a change. One sequence for everything, without gaps and never used twice.
+/// Number of a change: one sequence for all objects, without gaps or reuse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// The one after this.
+    /// Next revision.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
@@ -34,7 +33,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The address of an object. Objects of one resource follow each other, by namespace and then by name.
+/// Key of an object. The order is by resource, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The kind of object, such as `configmaps` or `workloads.score.dev`.
@@ -46,7 +45,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// An address by its parts.
+    /// Key of an object.
     pub fn new(resource: &str, namespace: &str, name: &str) -> Self {
         Self { resource: resource.into(), namespace: namespace.into(), name: name.into() }
     }
@@ -58,51 +57,50 @@ impl fmt::Display for Key {
     }
 }
 
-/// An object as it is kept: the bytes, and the change that wrote them.
+/// Stored object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// The change that wrote it.
     pub revision: Revision,
-    /// Its content, which means nothing to the store.
+    /// Content, opaque to the store.
     pub value: Bytes,
 }
 
-/// One change: an object written, or removed.
+/// Write or removal of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Its number.
     pub revision: Revision,
-    /// What is changed.
+    /// Changed object.
     pub key: Key,
     /// The new content; `None` removes the object.
     pub value: Option<Bytes>,
 }
 
-/// What a store holds when it is opened.
+/// Content of a store when it is opened.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// The last change that was ever made.
+    /// Last revision ever used.
     pub revision: Revision,
     /// All objects.
     pub objects: Vec<(Key, Object)>,
 }
 
-/// Why a store cannot do its work.
+/// Error of a store.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {action}: {cause}")]
 pub struct StoreError {
-    /// What it was about to do.
+    /// Failed action.
     pub action: &'static str,
-    /// What stood in the way.
+    /// Cause.
     pub cause: String,
 }
 
-/// Keeps changes.
+/// Durable storage.
 pub trait Store: Send + 'static {
-    /// Everything there is.
+    /// Reads the whole content.
     fn load(&self) -> Result<Contents, StoreError>;
 
-    /// Keeps a batch, all of it or nothing. When it returns, the batch survives the end of the process and of the
-    /// machine.
+    /// Commits a batch atomically. When it returns, the batch survives crashes of the process and of the machine.
     fn commit(&mut self, batch: &[Change]) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! The durable store: one redb file in the data folder.
+//! Durable store: one redb file in the data folder.
 
 use ::redb::{Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
 
@@ -11,37 +11,35 @@ use super::{Change, Contents, Folder, Key, Object, Revision, Store, StoreError};
 
 /// Objects: `resource NUL namespace NUL name` to eight bytes of revision and the content.
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
-/// Numbers about the whole: the format, and the last revision.
+/// Format of the file, and last revision.
 const FACTS: TableDefinition<'_, &str, u64> = TableDefinition::new("facts");
 
-/// Pages that are kept in memory, in bytes. Objects are read once, at the start; after that only the upper levels of
-/// the tree are wanted again.
-const CACHE: usize = 8 * 1024 * 1024;
+/// Page cache in bytes. Objects are read once, at startup; later only the upper levels of the tree are read.
+const CACHE_BYTES: usize = 8 * 1024 * 1024;
 
 const FORMAT: &str = "format";
 const REVISION: &str = "revision";
 
-/// Opens a file for writing.
+/// Function that opens a file for writing; tests replace it.
 type Opener = fn(&Path) -> Result<Database, DatabaseError>;
 
-/// Objects in a file, safe once they are acknowledged.
+/// Store in a redb file.
 #[derive(Debug)]
 pub struct Redb {
     path: PathBuf,
-    /// Nothing after a write that failed: redb takes no more from a file it could not write to until it is opened
-    /// again.
+    /// None after a failed write: redb refuses further writes until the file is reopened.
     database: Option<Database>,
     open: Opener,
     _folder: Folder,
 }
 
 impl Redb {
-    /// The format of the file. A newer one is refused: an older program would not understand it.
+    /// Format of the file. A newer format is refused.
     pub const FORMAT: u64 = 1;
 
-    /// Opens the store of a data folder, or makes it. A file that is damaged or of a newer format is left as it is.
+    /// Opens or creates the store of a data folder. A damaged file, or one of a newer format, is left unchanged.
     pub fn open(folder: Folder) -> Result<Self, StoreError> {
-        Self::open_by(folder, |path| Database::builder().set_cache_size(CACHE).create(path))
+        Self::open_by(folder, |path| Database::builder().set_cache_size(CACHE_BYTES).create(path))
     }
 
     fn open_by(folder: Folder, open: Opener) -> Result<Self, StoreError> {
@@ -57,10 +55,10 @@ impl Redb {
             Self::make(&path).map_err(|error| failed(error.to_string()))?;
         }
         private(&path).map_err(|error| failed(error.to_string()))?;
-        // To open a file for writing is to write to it; so look at the format first, without.
+        // Opening a file for writing changes it, so the format is read first.
         match ReadOnlyDatabase::open(&path) {
             Ok(database) => refuse_newer(&database).map_err(failed)?,
-            // It was not closed, as after a crash. Opening it for writing mends that.
+            // Not closed, as after a crash. Opening it for writing repairs it.
             Err(DatabaseError::RepairAborted) => {}
             Err(error) => return Err(damaged(error)),
         }
@@ -69,10 +67,10 @@ impl Redb {
         Ok(Self { database: Some(database), path, open, _folder: folder })
     }
 
-    /// Makes an empty store under another name first: whatever ends the process, the name holds a whole store or none.
+    /// Creates an empty store under another name and renames it: a crash leaves a complete store or none.
     fn make(path: &Path) -> Result<(), ::redb::Error> {
         let draft = path.with_added_extension("new");
-        // What an earlier start left that was killed; the folder is ours alone.
+        // A file left by a start that was killed; the folder is locked by this process.
         let _ = fs::remove_file(&draft);
         private(&draft)?;
         let database = Database::create(&draft)?;
@@ -93,7 +91,7 @@ impl Redb {
         Ok(())
     }
 
-    /// The open file, opened again if a write has failed.
+    /// Open file, reopened after a failed write.
     fn database(&mut self) -> Result<&Database, ::redb::Error> {
         match &mut self.database {
             Some(database) => Ok(database),
@@ -160,7 +158,7 @@ impl Store for Redb {
         if self.database.is_none()
             && self.last().map_err(|error| failed(error.to_string()))? >= first.revision
         {
-            // Its number would be used twice.
+            // Its revision would be used twice.
             return Err(failed(
                 "the file holds a change that was reported as failed; start the server again".to_owned(),
             ));
@@ -175,7 +173,7 @@ impl Store for Redb {
     }
 }
 
-/// Makes the file, if need be, and sees to it that nobody but its owner can read it: there are secrets in it.
+/// Creates the file if it is missing, readable for its owner only: it contains secrets.
 #[cfg(unix)]
 fn private(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -188,7 +186,7 @@ fn private(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The format of a database; `None` where it is new.
+/// Format of a database; `None` if it is new.
 fn format(database: &impl ReadableDatabase) -> Result<Option<u64>, ::redb::Error> {
     let read = database.begin_read()?;
     match read.open_table(FACTS) {
@@ -239,10 +237,10 @@ mod tests {
 
     use super::*;
 
-    /// Whether the disk is full.
+    /// True if the disk is full.
     static FULL: AtomicBool = AtomicBool::new(false);
 
-    /// A file on a disk that can be full.
+    /// File on a disk that can be full.
     #[derive(Debug)]
     struct Disk(FileBackend);
 
@@ -281,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_goes_on_once_a_full_disk_has_room_again() {
+    fn writes_continue_once_a_full_disk_has_space_again() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::hold(place.path()).unwrap();
         let mut store = Redb::open_by(folder, |path| {

@@ -1,4 +1,4 @@
-//! The tables of the built-in kinds.
+//! Tables of the built-in kinds.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::age;
 use crate::kinds::Kind;
 
-/// The columns of each kind, in the API's own words; that the file is well-formed is a test.
+/// Columns of each kind, with the texts of the API. A test checks that the file is well-formed.
 static COLUMNS: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("builtin-columns.json")).unwrap_or_default());
 
@@ -31,7 +31,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The table of a built-in kind. One without cells of its own shows when it was created.
+    /// Table of a built-in kind. A kind without its own cells shows its creation time.
     pub(super) fn of(kind: &Kind) -> Self {
         let key = format!("{}/{}", kind.api_version(), kind.kind);
         let cells = CELLS.iter().find(|(of, _)| *of == key).map(|(_, cells)| *cells);
@@ -40,7 +40,7 @@ impl Table {
         Self { columns, cells }
     }
 
-    /// Whether the kind has no cells of its own.
+    /// True if the kind has no cells of its own.
     pub(super) fn is_generic(&self) -> bool {
         self.cells.is_none()
     }
@@ -172,14 +172,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_with_cells_has_as_many_columns() {
+    fn every_kind_has_as_many_cells_as_columns() {
         for (key, cells) in CELLS {
             assert_eq!(COLUMNS[key].as_array().map(Vec::len), Some(cells(&json!({}), 0).len()), "{key}");
         }
     }
 
     #[test]
-    fn an_event_is_shown_alike_in_both_groups() {
+    fn an_event_has_the_same_cells_in_both_groups() {
         let core = json!({
             "metadata": { "name": "e" }, "type": "Normal", "reason": "R", "message": " hello\n",
             "involvedObject": { "kind": "Pod", "name": "p", "fieldPath": "spec.x" },
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_series_of_an_event_wins_over_its_count() {
+    fn the_series_of_an_event_takes_precedence_over_its_count() {
         let object = json!({
             "metadata": { "name": "e" }, "regarding": { "kind": "Pod" }, "reportingController": "c",
             "eventTime": "1970-01-01T00:00:00.000000Z",

@@ -1,11 +1,14 @@
-//! The tables of custom kinds: the name, then what the printer columns of the CRD point at.
+//! Tables of custom kinds: the name, then the printer columns of the CRD.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{JsonPath, age, go_text};
-use crate::kinds::{Column, Kind};
+use super::{JsonPath, age};
+use crate::{
+    json::text,
+    kinds::{Column, Kind},
+};
 
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some \
     resources may allow a client to request the generation of an appropriate name automatically. Name is primarily \
@@ -22,7 +25,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Without columns a CRD gets its age. A column whose path cannot be parsed ends the table: a CRD may have one.
+    /// Table of a custom kind. A CRD without columns shows the age. A column with an invalid path ends the table.
     pub(super) fn of(kind: &'a Kind) -> Self {
         let columns: Vec<Cow<'a, Column>> = if kind.columns.is_empty() {
             vec![Cow::Owned(age_column())]
@@ -76,26 +79,27 @@ fn definition(name: &str, kind: &str, format: &str, description: &str, priority:
     json!({ "name": name, "type": kind, "format": format, "description": description, "priority": priority })
 }
 
-/// A value in a column of a type; null if it does not fit.
+/// Cell of a column type; null if the value does not fit.
 fn cell(kind: &str, value: &Value, now: i64) -> Value {
     match (kind, value) {
-        ("string", value) => json!(go_text::printed(value)),
+        ("string", Value::String(_)) | ("boolean", Value::Bool(_)) => value.clone(),
+        ("string", Value::Null) => json!("<no value>"),
+        ("string", value) => json!(text(value)),
         ("integer", Value::Number(number)) => number.as_i64().or(number.as_f64().map(truncated)).into(),
         ("number", Value::Number(number)) => number.as_f64().map_or(Value::Null, plain),
-        ("boolean", Value::Bool(_)) => value.clone(),
         ("date", Value::String(text)) => json!(age::since(text, now)),
         _ => Value::Null,
     }
 }
 
-/// A float without its fraction; the smallest integer stands for all that do not fit.
+/// Integer part of a float; the smallest integer if it does not fit.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked first")]
 fn truncated(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
 }
 
-/// A float as JSON, without a fraction if it has none.
+/// JSON of a float, without an empty fraction.
 fn plain(number: f64) -> Value {
     let whole = truncated(number);
     #[allow(clippy::cast_precision_loss, reason = "a number that is lost is not the same number")]

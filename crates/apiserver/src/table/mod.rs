@@ -1,12 +1,11 @@
-//! Tables: the answer `kubectl get` asks for, with columns and cells instead of objects.
+//! Tables: the format that `kubectl get` requests, with columns and cells.
 //!
-//! The server decides what is worth showing, so that a client can print kinds it has never heard of. A custom kind
-//! shows its `additionalPrinterColumns`; the built-in kinds have columns and cells of their own.
+//! The server chooses the columns, so that a client can print kinds it does not know. A custom kind has its
+//! `additionalPrinterColumns`; the built-in kinds have columns of their own.
 
 mod age;
 mod builtin;
 mod custom;
-mod go_text;
 pub(crate) mod jsonpath;
 
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use crate::kinds::Kind;
 pub(crate) use jsonpath::JsonPath;
 
-/// How much of each object its row carries.
+/// Part of the object that a row carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Include {
     /// Nothing.
@@ -38,7 +37,7 @@ fn row(kind: &Kind, object: &Value, now: i64) -> Vec<Value> {
 }
 
 /// A `Table` of these objects. `list_metadata` is the metadata of the list they come from (`resourceVersion`,
-/// `continue`, `remainingItemCount`), or of the object itself, of which only the `resourceVersion` is shown. Only the
+/// `continue`, `remainingItemCount`), or of the object itself, whose `resourceVersion` is shown. Only the
 /// first event of a watch is sent `with_columns`.
 pub(crate) fn table(
     kind: &Kind,
@@ -62,7 +61,7 @@ pub(crate) fn table(
     })
 }
 
-/// What prints the objects of a kind.
+/// Printer of the objects of a kind.
 enum Printer<'a> {
     Builtin(builtin::Table),
     Custom(custom::Table<'a>),
@@ -91,7 +90,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The rows of an empty table: null for a kind that has no cells of its own, as on the real server.
+    /// Rows of an empty table: null for a kind without its own cells, as on the real server.
     fn no_rows(&self) -> Value {
         match self {
             Self::Builtin(table) if table.is_generic() => Value::Null,

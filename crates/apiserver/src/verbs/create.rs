@@ -1,21 +1,21 @@
-//! Creating an object.
+//! Create.
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Call, failed, update::version_of};
 use crate::{
-    admission, fields,
+    admission,
     http::answer::{Answer, Content},
     ledger::{Expected, WriteError},
-    names,
+    managed_fields, metadata,
     objects::{decode, lifecycle},
     status::Status,
 };
 
-/// How often a generated name is tried.
-const TRIES: usize = 8;
+/// Attempts to generate a free name.
+const MAX_ATTEMPTS: usize = 8;
 
 /// Creates the object in the body of a POST.
 pub(crate) async fn create(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
@@ -41,7 +41,7 @@ pub(crate) async fn store_new(
     let generated = object["metadata"]["name"].as_str().unwrap_or_default().is_empty()
         && object["metadata"]["generateName"].is_string();
     let generates = object["metadata"]["generateName"].as_str().is_some_and(|base| !base.is_empty());
-    let mut tries = if generated { TRIES } else { 1 };
+    let mut tries = if generated { MAX_ATTEMPTS } else { 1 };
     loop {
         let mut object = object.clone();
         lifecycle::before_create(kind, &mut object, &call.target.namespace, &call.now);
@@ -49,9 +49,10 @@ pub(crate) async fn store_new(
         if let Some(manager) = manager {
             let api_version = kind.api_version();
             let reset = kind.reset_fields(&call.target.subresource);
-            object = fields::update(&kind.schema, reset, None, object, &call.actor(&api_version, manager));
+            object =
+                managed_fields::update(&kind.schema, reset, None, object, &call.actor(&api_version, manager));
         }
-        kind.born(&mut object);
+        kind.on_create(&mut object);
         let warnings = check(call, &object)?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let key = call.key_of(&name);
@@ -74,7 +75,7 @@ pub(crate) async fn store_new(
     }
 }
 
-/// The name is taken, perhaps by an object that is about to go.
+/// Error for a name in use, perhaps by an object that is being deleted.
 fn taken(call: &Call<'_>, name: &str, generates: bool) -> Status {
     let mut status = Status::already_exists(call.kind(), name);
     let dying = call.api.read(call.kind(), &call.target.namespace, name);
@@ -83,7 +84,7 @@ fn taken(call: &Call<'_>, name: &str, generates: bool) -> Status {
     }
     if generates {
         status.message.push_str(", the server was not able to generate a unique name for the object");
-        status = status.with("retryAfterSeconds", json!(1));
+        status = status.retry_after(1);
     }
     status
 }
@@ -91,7 +92,7 @@ fn taken(call: &Call<'_>, name: &str, generates: bool) -> Status {
 fn check(call: &Call<'_>, object: &Value) -> Result<Vec<String>, Status> {
     let kind = call.kind();
     let metadata = &object["metadata"];
-    let errors = names::validate_object_meta(metadata, kind.namespaced, kind.name_rule, "metadata");
+    let errors = metadata::validate_object_meta(metadata, kind.namespaced, kind.name_rule, "metadata");
     let (errors, mut warnings) = kind.validate(object, None, "", errors);
     if !errors.is_empty() {
         let name = metadata["name"].as_str().unwrap_or_default();
@@ -104,7 +105,7 @@ fn check(call: &Call<'_>, object: &Value) -> Result<Vec<String>, Status> {
     Ok(warnings)
 }
 
-/// Finalizers without a domain may mean something else to somebody else.
+/// Warnings about finalizers without a domain, whose names may collide.
 pub(crate) fn finalizer_warnings(metadata: &Value, old: &Value) -> Vec<String> {
     let list = |metadata: &Value| metadata["finalizers"].as_array().cloned().unwrap_or_default();
     let known = list(old);

@@ -1,13 +1,13 @@
-//! Deleting an object, or all objects of a collection.
+//! Delete and deletecollection.
 
 use axum::response::Response;
 use bytes::Bytes;
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 use super::{Call, failed, list};
 use crate::{
     admission,
-    field_error::FieldError,
     http::{
         answer::{Answer, Content},
         negotiate::Format,
@@ -16,11 +16,11 @@ use crate::{
     json as codec,
     ledger::{Expected, WriteError},
     objects::lifecycle::{self, Deletion},
-    record::Record,
     status::Status,
+    stored_object::StoredObject,
 };
 
-const TRIES: usize = 32;
+const MAX_ATTEMPTS: usize = 32;
 
 /// Deletes an object.
 pub(crate) async fn delete(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
@@ -28,7 +28,7 @@ pub(crate) async fn delete(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
     remove(call, &call.target.name, &options).await
 }
 
-/// Deletes the objects of a collection that fit the selectors.
+/// Deletes the objects of a collection that match the selectors.
 pub(crate) async fn delete_collection(
     call: &Call<'_>,
     body: Bytes,
@@ -47,7 +47,7 @@ pub(crate) async fn delete_collection(
     list::respond(call, format, &list::Page { objects: deleted, ..selected })
 }
 
-/// What a client wants of a deletion.
+/// Options of a deletion.
 #[derive(Debug, Default)]
 struct Options {
     uid: Option<String>,
@@ -73,14 +73,14 @@ impl Options {
         }
         if !given["dryRun"].is_array() && !given["dryRun"].is_null() {
             return Err(Status::bad_request(format!(
-                "json: cannot unmarshal {} into Go struct field DeleteOptions.dryRun of type []string",
+                "dryRun: expected array, got {}",
                 codec::kind_of(&given["dryRun"])
             )));
         }
-        let (said, version) = (&given["kind"], given["apiVersion"].as_str().unwrap_or("meta.k8s.io/v1"));
-        if said.as_str().is_some_and(|said| said != "DeleteOptions") {
+        let (kind, version) = (&given["kind"], given["apiVersion"].as_str().unwrap_or("meta.k8s.io/v1"));
+        if kind.as_str().is_some_and(|kind| kind != "DeleteOptions") {
             return Err(Status::bad_request(format!(
-                "no kind {said} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+                "expected kind DeleteOptions, got {kind} of version {version:?}"
             )));
         }
         call.query.number("gracePeriodSeconds")?;
@@ -101,7 +101,7 @@ impl Options {
             errors.push(FieldError::not_supported(
                 "propagationPolicy",
                 &json!(policy),
-                &["Foreground", "Background", "Orphan", "nil"],
+                ["Foreground", "Background", "Orphan", "nil"],
             ));
         } else if matches!(policy.as_str(), "Foreground" | "Orphan") || orphans {
             errors.push(FieldError::invalid(
@@ -112,7 +112,7 @@ impl Options {
         }
         let dry: Vec<String> = given["dryRun"].as_array().into_iter().flatten().filter_map(text).collect();
         if dry.iter().any(|value| value != "All") {
-            errors.push(FieldError::not_supported("dryRun", &json!(dry), &["All"]));
+            errors.push(FieldError::not_supported("dryRun", &json!(dry), ["All"]));
         }
         query::refuse("DeleteOptions", &errors)?;
         call.query.check_dry_run("DeleteOptions")?;
@@ -127,17 +127,17 @@ impl Options {
 async fn remove(call: &Call<'_>, name: &str, options: &Options) -> Result<Answer, Status> {
     let kind = call.kind();
     let key = call.key_of(name);
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let old = call.api.ledger().get(&key).ok_or_else(|| Status::not_found(kind, name))?;
-        let object = Record { revision: old.revision, bytes: &old.value }.object(kind);
-        options.hold(call, name, &object)?;
+        let object = StoredObject { revision: old.revision, bytes: &old.value }.object(kind);
+        options.check_preconditions(call, name, &object)?;
         admission::delete(call, &object)?;
         let uid = object["metadata"]["uid"].clone();
         let (next, answer) = match lifecycle::delete(kind, &object, &call.now) {
             Deletion::Pending => {
                 return Ok(Answer::ok(Content::Stored(old.revision, old.value)));
             }
-            Deletion::Now => (None, gone(call, name, &uid)),
+            Deletion::Now => (None, deleted_status(call, name, &uid)),
             Deletion::Marked(marked) => (Some(kind.to_stored(marked)), json!(null)),
         };
         if options.dry_run {
@@ -162,14 +162,14 @@ async fn remove(call: &Call<'_>, name: &str, options: &Options) -> Result<Answer
 }
 
 impl Options {
-    fn hold(&self, call: &Call<'_>, name: &str, object: &Value) -> Result<(), Status> {
+    fn check_preconditions(&self, call: &Call<'_>, name: &str, object: &Value) -> Result<(), Status> {
         let metadata = &object["metadata"];
         let refuse = |why: String| Err(Status::precondition(call.kind(), name, why));
         if let Some(uid) = &self.uid
             && metadata["uid"] != uid.as_str()
         {
             let is = metadata["uid"].as_str().unwrap_or_default();
-            if call.kind().checks_first() {
+            if call.kind().checks_preconditions_first() {
                 let why =
                     format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {is}");
                 return Err(Status::conflict(call.kind(), name, why));
@@ -192,8 +192,8 @@ impl Options {
     }
 }
 
-/// The answer once an object is gone.
-fn gone(call: &Call<'_>, name: &str, uid: &Value) -> Value {
+/// Response after the deletion of an object.
+fn deleted_status(call: &Call<'_>, name: &str, uid: &Value) -> Value {
     let kind = call.kind();
     let mut details = json!({"name": name, "kind": kind.plural, "uid": uid});
     if let Value::Object(details) = &mut details

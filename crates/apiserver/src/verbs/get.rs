@@ -1,4 +1,4 @@
-//! Reading one object.
+//! Get.
 
 use super::{
     Call,

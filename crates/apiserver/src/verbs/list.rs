@@ -1,14 +1,14 @@
-//! Lists: consistent, in pages, not older than asked for.
+//! List: consistent, in pages, not older than the requested version.
 
 use std::time::Duration;
 
 use axum::{http::StatusCode, response::Response};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 use super::{Call, selection::Selection};
 use crate::{
-    field_error::FieldError,
     http::{
         answer::{self, metadata_only},
         negotiate::{Format, Shape},
@@ -16,27 +16,27 @@ use crate::{
     },
     json as codec,
     kinds::Kind,
-    record::Record,
-    status::Status,
+    status::{Cause, Status},
     store::{Key, Object, Revision},
+    stored_object::StoredObject,
     table,
 };
 
-/// How long a request waits for a version that is still to come.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// Objects that are read from the store at a time when a selector may drop many of them.
-const CHUNK: usize = 500;
+/// Time that a request waits for a future resource version.
+const FUTURE_VERSION_TIMEOUT: Duration = Duration::from_secs(3);
+/// Objects per read when a selector may drop many of them.
+const CHUNK_OBJECTS: usize = 500;
 
 /// Objects of a collection.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// As of this change.
+    /// Revision of the list.
     pub revision: Revision,
     /// The objects.
     pub objects: Vec<(Key, Object)>,
-    /// Where the next page begins.
+    /// Key of the first object of the next page.
     pub continue_token: Option<String>,
-    /// How many are left.
+    /// Number of remaining objects.
     pub remaining: Option<usize>,
 }
 
@@ -76,18 +76,18 @@ fn check(call: &Call<'_>) -> Result<(), Status> {
         errors.push(FieldError::not_supported(
             "resourceVersionMatch",
             &json!(matching),
-            &["Exact", "NotOlderThan", ""],
+            ["Exact", "NotOlderThan", ""],
         ));
     }
     query::refuse("ListOptions", &errors)
 }
 
-/// Reads the objects that a list or a deletion of a collection is about.
+/// Objects of a list, or of the deletion of a collection.
 pub(crate) async fn select(call: &Call<'_>) -> Result<Page, Status> {
     let selection = Selection::of(call)?;
     let limit = call.query.number("limit")?.filter(|limit| *limit > 0);
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    // Whoever takes any version gets all of it.
+    // A list of any version is a list of the current one.
     let limit = if call.query.get("resourceVersion") == "0" { usize::MAX } else { limit };
     let token = call.query.get("continue");
     let (at, after) = if token.is_empty() {
@@ -105,7 +105,7 @@ pub(crate) async fn select(call: &Call<'_>) -> Result<Page, Status> {
     collect(call, &selection, at, after, limit)
 }
 
-/// The version that a list is to show: `None` is the latest.
+/// Requested version of a list; `None` for the latest.
 async fn version(call: &Call<'_>, paged: bool) -> Result<Option<Revision>, Status> {
     let text = call.query.get("resourceVersion");
     let exact = match call.query.get("resourceVersionMatch") {
@@ -116,7 +116,7 @@ async fn version(call: &Call<'_>, paged: bool) -> Result<Option<Revision>, Statu
     Ok(revision.filter(|_| exact))
 }
 
-/// Waits until the state is not older than a version; refuses what is far ahead.
+/// Waits until the state is not older than a version; refuses versions that are not reached in time.
 pub(crate) async fn not_older(call: &Call<'_>, version: &str) -> Result<Option<Revision>, Status> {
     if version.is_empty() {
         return Ok(None);
@@ -126,21 +126,21 @@ pub(crate) async fn not_older(call: &Call<'_>, version: &str) -> Result<Option<R
     let ledger = call.api.ledger();
     if wanted > ledger.revision() {
         let before = Revision(wanted.0 - 1);
-        if tokio::time::timeout(PATIENCE, ledger.changed(before)).await.is_err() {
+        if tokio::time::timeout(FUTURE_VERSION_TIMEOUT, ledger.changed(before)).await.is_err() {
             let message =
                 format!("Timeout: Too large resource version: {version}, current: {}", ledger.revision().0);
-            return Err(Status::new(504, "Timeout", message)
-                .with(
-                    "causes",
-                    json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]),
-                )
-                .with("retryAfterSeconds", json!(1)));
+            let cause = Cause {
+                field: None,
+                message: "Too large resource version".to_owned(),
+                reason: "ResourceVersionTooLarge",
+            };
+            return Err(Status::new(504, "Timeout", message).with_causes([cause]).retry_after(1));
         }
     }
     Ok(Some(wanted).filter(|wanted| wanted.0 > 0))
 }
 
-/// Reads a version, which is a number.
+/// Parses a resource version.
 pub(crate) fn parse_version(text: &str) -> Result<Revision, String> {
     text.parse().map(Revision).map_err(|_| {
         format!(
@@ -159,7 +159,7 @@ fn collect(
     let kind = call.kind();
     let mut objects: Vec<(Key, Object)> = Vec::new();
     loop {
-        let wanted = if selection.is_all() { limit } else { CHUNK.max(limit - objects.len()) };
+        let wanted = if selection.is_all() { limit } else { CHUNK_OBJECTS.max(limit - objects.len()) };
         let listed = call
             .api
             .ledger()
@@ -169,7 +169,7 @@ fn collect(
         after = listed.objects.last().map(|(key, _)| key.clone()).or(after);
         let mut rest = listed.objects.into_iter();
         for (key, object) in rest.by_ref() {
-            let record = Record { revision: object.revision, bytes: &object.value };
+            let record = StoredObject { revision: object.revision, bytes: &object.value };
             if selection.matches(kind, &key, record) {
                 objects.push((key, object));
                 if objects.len() == limit {
@@ -178,7 +178,7 @@ fn collect(
             }
         }
         let full = objects.len() == limit;
-        // Whether any of them fits is found out by whoever asks for them.
+        // The next page decides whether any of them matches.
         let more = (listed.more || rest.next().is_some()) && !selection.is_single(kind);
         if full && more || !listed.more {
             let next = objects.last().filter(|_| full && more);
@@ -189,7 +189,7 @@ fn collect(
     }
 }
 
-/// The version of a page is no longer kept. The token in the refusal goes on with the latest version instead.
+/// Error for a page whose version is too old. Its token continues with the latest version.
 fn expired(after: Option<&Key>) -> Status {
     let Some(key) = after else {
         return Status::expired("The resourceVersion for the provided list is too old.");
@@ -204,7 +204,7 @@ fn expired(after: Option<&Key>) -> Status {
     status
 }
 
-/// The place after which a page begins.
+/// Continue token: version and last key of the previous page.
 struct Token {
     revision: Option<Revision>,
     namespace: String,
@@ -257,7 +257,7 @@ pub(crate) fn respond(call: &Call<'_>, format: Format, page: &Page) -> Result<Re
         let objects = page
             .objects
             .iter()
-            .map(|(_, object)| Record { revision: object.revision, bytes: &object.value }.object(kind));
+            .map(|(_, object)| StoredObject { revision: object.revision, bytes: &object.value }.object(kind));
         let value = match format.shape {
             Shape::Object => {
                 let items: Vec<Value> = objects.map(|object| as_item(kind, object)).collect();
@@ -295,7 +295,7 @@ pub(crate) fn respond(call: &Call<'_>, format: Format, page: &Page) -> Result<Re
     Ok(answer::respond(StatusCode::OK, bytes, format, &[]))
 }
 
-/// The items of a built-in list do not repeat what they are.
+/// Item of a list. Items of built-in lists have no apiVersion and kind.
 fn as_item(kind: &Kind, mut object: Value) -> Value {
     if !kind.custom
         && let Value::Object(fields) = &mut object
@@ -307,7 +307,7 @@ fn as_item(kind: &Kind, mut object: Value) -> Value {
 }
 
 impl Page {
-    /// A list of custom objects says even that there is no more.
+    /// Metadata of the list. Lists of custom objects have an empty `continue` at the end.
     fn metadata(&self, always: bool) -> Value {
         let mut metadata = json!({"resourceVersion": self.revision.0.to_string()});
         if let Some(token) = &self.continue_token {
@@ -321,7 +321,7 @@ impl Page {
         metadata
     }
 
-    /// Joins the stored objects to a list, without parsing them.
+    /// Joins stored objects to a list, without parsing them.
     fn write(&self, kind: &Kind, metadata: &Value) -> Vec<u8> {
         let size: usize = self.objects.iter().map(|(_, object)| object.value.len() + 64).sum();
         let mut out = Vec::with_capacity(size + 256);
@@ -336,7 +336,7 @@ impl Page {
             if at > 0 {
                 out.push(b',');
             }
-            let record = Record { revision: object.revision, bytes: &object.value };
+            let record = StoredObject { revision: object.revision, bytes: &object.value };
             if !record.is_current(kind) {
                 codec::encode_into(&mut out, &as_item(kind, record.object(kind)));
             } else if kind.custom {

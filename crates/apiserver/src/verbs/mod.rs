@@ -1,4 +1,4 @@
-//! The verbs: what can be done with a collection or an object. One pipeline for all kinds.
+//! Verbs on collections and objects. One pipeline for all kinds.
 
 pub(crate) mod create;
 pub(crate) mod delete;
@@ -18,7 +18,6 @@ use bytes::Bytes;
 
 use crate::{
     api::Api,
-    fields::Actor,
     http::{
         answer::{Answer, add_warnings},
         body,
@@ -29,9 +28,10 @@ use crate::{
     },
     kinds::{Kind, builtin},
     ledger::{Expected, WriteError},
-    record,
-    status::Status,
+    managed_fields::Actor,
+    status::{Details, Status},
     store::{Key, Revision},
+    stored_object,
     table::Include,
 };
 
@@ -40,13 +40,13 @@ use crate::{
 pub(crate) struct Call<'a> {
     /// The server.
     pub api: &'a Api,
-    /// What it is about.
+    /// Target of the request.
     pub target: Resource,
     /// Its options.
     pub query: Query,
     /// Its method and headers.
     pub parts: &'a Parts,
-    /// The time at which it came.
+    /// Time of the request.
     pub now: String,
 }
 
@@ -75,7 +75,7 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
     let kind = &*call.target.kind;
     let (collection, part) = (call.target.name.is_empty(), call.target.subresource.as_str());
     let allowed = kind.subresources().iter().find(|(known, _)| *known == part).map(|(_, verbs)| *verbs);
-    // All namespaces can only be read at once.
+    // Across all namespaces, objects can only be read.
     let across = kind.namespaced && call.target.namespace.is_empty();
     let method = &call.parts.method;
     let verb = match *method {
@@ -124,12 +124,11 @@ fn unknown_method(kind: &Kind, verb: &str) -> Status {
         "MethodNotAllowed",
         format!("{verb} is not supported on resources of kind {:?}", kind.qualified_plural()),
     )
-    .with("group", serde_json::json!(kind.group))
-    .with("kind", serde_json::json!(kind.plural))
+    .with_details(Details { group: kind.group.clone(), kind: kind.plural.clone(), ..Details::default() })
 }
 
 impl Call<'_> {
-    /// The same call for a part of the object.
+    /// The same call for a subresource.
     pub(crate) fn part(&self, subresource: &str) -> Self {
         let target = Resource { subresource: subresource.to_owned(), ..self.target.clone() };
         Self { api: self.api, target, query: self.query.clone(), parts: self.parts, now: self.now.clone() }
@@ -140,12 +139,12 @@ impl Call<'_> {
         &self.target.kind
     }
 
-    /// The place of the object in the store.
+    /// Key of the object.
     pub(crate) fn key(&self) -> Key {
         self.key_of(&self.target.name)
     }
 
-    /// The place of another object of the same collection.
+    /// Key of another object of the same collection.
     pub(crate) fn key_of(&self, name: &str) -> Key {
         Key::new(&self.target.kind.resource, &self.target.namespace, name)
     }
@@ -158,7 +157,7 @@ impl Call<'_> {
         negotiate_builtin(&self.parts.headers, pretty, self.target.name.is_empty())
     }
 
-    /// The time that a client gives the whole request is a duration, or nothing.
+    /// Checks that the option `timeout` is a duration.
     fn check_timeout(&self) -> Result<(), Status> {
         let timeout = self.query.get("timeout");
         self.query.number("timeoutSeconds")?;
@@ -173,7 +172,7 @@ impl Call<'_> {
         )))
     }
 
-    /// What a row of a table carries beside its cells.
+    /// Object of a table row.
     pub(crate) fn include(&self) -> Result<Include, Status> {
         match self.query.get("includeObject") {
             "" | "Metadata" => Ok(Include::Metadata),
@@ -186,12 +185,12 @@ impl Call<'_> {
         }
     }
 
-    /// An answer as a response.
+    /// Response for an answer.
     pub(crate) fn respond(&self, answer: Answer, format: Format) -> Result<Response, Status> {
         answer.respond(self.kind(), format, self.include()?, self.api.clock().seconds())
     }
 
-    /// Who owns the fields that this request writes.
+    /// Field manager of this request.
     pub(crate) fn actor<'a>(&'a self, api_version: &'a str, manager: &'a str) -> Actor<'a> {
         Actor {
             manager,
@@ -203,7 +202,7 @@ impl Call<'_> {
         }
     }
 
-    /// The name of the field manager: as given, or as the program calls itself.
+    /// Name of the field manager: the option, or else the user agent.
     pub(crate) fn manager(&self) -> String {
         let given = self.query.get("fieldManager");
         if !given.is_empty() {
@@ -216,7 +215,7 @@ impl Call<'_> {
             .and_then(|agent| agent.to_str().ok())
             .unwrap_or_default();
         let program = agent.split('/').next().unwrap_or_default();
-        // Whatever cannot be printed is left out, and the rest cut at a length that managers may have.
+        // Without control characters, and cut at the maximum length of a manager.
         program.chars().filter(|c| !c.is_control()).take(128).collect()
     }
 
@@ -231,15 +230,15 @@ impl Call<'_> {
             .unwrap_or_default()
     }
 
-    /// Writes to the store, and learns from what is written if it is a definition.
+    /// Writes to the store; a definition also updates the registry.
     pub(crate) async fn write(
         &self,
         key: Key,
         expected: Expected,
         object: Option<&serde_json::Value>,
     ) -> Result<(Revision, Bytes), WriteError> {
-        let bytes = object.map(|object| record::pack(self.kind(), object));
-        if bytes.as_ref().is_some_and(|bytes| bytes.len() > LARGEST_OBJECT) {
+        let bytes = object.map(|object| stored_object::pack(self.kind(), object));
+        if bytes.as_ref().is_some_and(|bytes| bytes.len() > MAX_OBJECT_BYTES) {
             return Err(WriteError::TooLarge);
         }
         let definition = &*key.resource == builtin::DEFINITIONS;
@@ -251,15 +250,14 @@ impl Call<'_> {
     }
 }
 
-/// The largest object that is kept, as on a real cluster.
-const LARGEST_OBJECT: usize = 1_572_864;
+/// Maximum size of an object, as on a real cluster.
+const MAX_OBJECT_BYTES: usize = 1_572_864;
 
-/// A failed write as a refusal; conflicts are for the caller to judge.
+/// Status for a failed write. Conflicts are for the caller to handle.
 pub(crate) fn failed(error: &WriteError) -> Status {
     match error {
         WriteError::Busy => {
-            Status::new(429, "TooManyRequests", "too many writes are waiting; try again later")
-                .with("retryAfterSeconds", serde_json::json!(1))
+            Status::new(429, "TooManyRequests", "too many writes are waiting; try again later").retry_after(1)
         }
         WriteError::TooLarge => Status::internal("etcdserver: request is too large"),
         WriteError::Conflict(_) => Status::new(409, "Conflict", "the object has changed"),

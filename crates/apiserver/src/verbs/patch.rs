@@ -1,4 +1,4 @@
-//! Changing a part of an object: JSON patch, merge patch and server-side apply.
+//! Patch: JSON patch, merge patch and server-side apply.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -8,16 +8,16 @@ use super::{
     update::{Change, change},
 };
 use crate::{
-    fields,
     http::{answer::Answer, query::FieldValidation},
+    managed_fields,
     objects::decode,
     patch::{self, Checks},
-    record::Record,
     status::Status,
+    stored_object::StoredObject,
 };
 
-/// How often a patch is tried anew when others are faster.
-const TRIES: usize = 32;
+/// Retries of a patch after a conflicting write.
+const MAX_ATTEMPTS: usize = 32;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -42,10 +42,10 @@ async fn modify(call: &Call<'_>, body: &[u8], json: bool) -> Result<Answer, Stat
     call.query.check_write("PatchOptions", false)?;
     let kind = call.kind();
     let manager = call.manager();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let old =
             call.api.ledger().get(&call.key()).ok_or_else(|| Status::not_found(kind, &call.target.name))?;
-        let before = Record { revision: old.revision, bytes: &old.value }.object(kind);
+        let before = StoredObject { revision: old.revision, bytes: &old.value }.object(kind);
         let validation = call.query.field_validation();
         let checks = if validation == FieldValidation::Ignore { Checks::Off } else { Checks::On };
         let patched = if json {
@@ -77,10 +77,10 @@ async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
     let actor = call.actor(&api_version, &manager);
     let reset = kind.reset_fields(&call.target.subresource);
     let force = call.query.flag("force");
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let old = call.api.ledger().get(&call.key());
         let before =
-            old.as_ref().map(|old| Record { revision: old.revision, bytes: &old.value }.object(kind));
+            old.as_ref().map(|old| StoredObject { revision: old.revision, bytes: &old.value }.object(kind));
         if let (None, Some(uid)) = (&before, wanted["metadata"]["uid"].as_str()) {
             let why = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -90,9 +90,9 @@ async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
         if before.is_none() && !call.target.subresource.is_empty() {
             return Err(Status::not_found(kind, &call.target.name));
         }
-        let mut merged = fields::apply(&kind.schema, reset, before.as_ref(), &wanted, &actor, force)
+        let mut merged = managed_fields::apply(&kind.schema, reset, before.as_ref(), &wanted, &actor, force)
             .map_err(|error| decode::fields_refused(&error))?;
-        // An object that exists has a name already; one that is made needs it from the apply.
+        // A new object gets its name from the apply.
         if old.is_none() || wanted["metadata"].get("name").is_some() {
             decode::fit_name(&wanted, &call.target.name)?;
         }
@@ -102,7 +102,7 @@ async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
                 metadata.remove("resourceVersion");
             }
             match create::store_new(call, merged, None).await {
-                // Somebody was faster: apply to what they made.
+                // A concurrent write: apply to its result.
                 Err(status) if status.reason == "AlreadyExists" => continue,
                 Err(status) => return Err(status.warn(&incoming.warnings)),
                 Ok(answer) => return Ok(answer.warn(incoming.warnings)),

@@ -1,23 +1,23 @@
-//! Which objects of a collection a list or a watch is about.
+//! Selection of the objects of a list or a watch.
 
 use serde_json::Value;
 
 use super::Call;
 use crate::{
     kinds::Kind,
-    record::Record,
     selectors::{FieldSelector, LabelSelector},
     status::Status,
     store::Key,
+    stored_object::StoredObject,
 };
 
-/// The objects of a collection that fit.
+/// Filter of a list or watch.
 #[derive(Debug)]
 pub(crate) struct Selection {
     namespace: Option<String>,
     labels: LabelSelector,
     fields: FieldSelector,
-    /// Whether an object has to be read to know.
+    /// True if the key of an object is not enough.
     by_content: bool,
 }
 
@@ -37,25 +37,25 @@ impl Selection {
         Ok(Self { namespace, labels, fields, by_content })
     }
 
-    /// The namespace, if it is one.
+    /// Namespace; none for all.
     pub(crate) fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
 
-    /// Whether everything in the namespace fits.
+    /// True if everything in the namespace matches.
     pub(crate) fn is_all(&self) -> bool {
         self.labels.is_empty() && self.fields.requirements().is_empty()
     }
 
-    /// Whether at most one object can fit.
+    /// True if at most one object can match.
     pub(crate) fn is_single(&self, kind: &Kind) -> bool {
         let named =
             self.fields.requirements().iter().any(|one| one.field == "metadata.name" && !one.is_negated);
         named && (self.namespace.is_some() || !kind.namespaced)
     }
 
-    /// Whether an object fits.
-    pub(crate) fn matches(&self, kind: &Kind, key: &Key, record: Record<'_>) -> bool {
+    /// True if an object matches.
+    pub(crate) fn matches(&self, kind: &Kind, key: &Key, record: StoredObject<'_>) -> bool {
         let in_namespace = self.namespace.as_deref().is_none_or(|namespace| namespace == &*key.namespace);
         if !in_namespace || self.is_all() {
             return in_namespace;
@@ -75,12 +75,12 @@ fn is_in_key(field: &str) -> bool {
     matches!(field, "metadata.name" | "metadata.namespace")
 }
 
-/// The text of a field; empty if it is not there.
+/// Text of a field; empty if absent.
 fn field_of(object: &Value, path: &str) -> String {
     let found = path.split('.').try_fold(object, |value, field| value.get(field));
     match found {
         Some(Value::String(text)) => text.clone(),
-        // The source of an event is the component of its source.
+        // The field `source` of an event is its component.
         Some(Value::Object(source)) => source
             .get("component")
             .or_else(|| object.get("reportingComponent"))

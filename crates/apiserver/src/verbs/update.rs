@@ -1,24 +1,24 @@
-//! Replacing an object, and the common end of all changes to one.
+//! Update, and the common end of all changes to an object.
 
 use bytes::Bytes;
+use orchestra_cel::FieldError;
 use serde_json::Value;
 
 use super::{Call, create, failed};
 use crate::{
-    field_error::FieldError,
-    fields,
     http::answer::{Answer, Content},
     kinds::Kind,
     ledger::{Expected, WriteError},
-    names::{self, NameRule},
+    managed_fields,
+    metadata::{self, NameRule},
     objects::{decode, lifecycle},
-    record::Record,
     status::Status,
     store::Object,
+    stored_object::StoredObject,
 };
 
-/// How often a change is tried anew when others are faster.
-const TRIES: usize = 32;
+/// Retries of a change after a conflicting write.
+const MAX_ATTEMPTS: usize = 32;
 
 /// Replaces an object by the body of a PUT.
 pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
@@ -29,7 +29,7 @@ pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
     decode::fit_name(&new, &call.target.name)?;
     decode::fit_namespace(kind, &mut new, &call.target.namespace)?;
     let manager = call.manager();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let Some(old) = call.api.ledger().get(&call.key()) else {
             if !kind.create_on_update {
                 return Err(Status::not_found(kind, &call.target.name));
@@ -50,7 +50,7 @@ pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
             );
             return Err(Status::invalid(&kind.group, &kind.plural, &call.target.name, &[error]));
         }
-        same_uid(call, &Record { revision: old.revision, bytes: &old.value }.stored(), &new)?;
+        same_uid(call, &StoredObject { revision: old.revision, bytes: &old.value }.stored(), &new)?;
         let changed = change(call, &old, new.clone(), Some(&manager)).await;
         match changed.map_err(|status| status.warn(&incoming.warnings))? {
             Change::Done(answer) => return Ok(answer.warn(incoming.warnings)),
@@ -61,12 +61,12 @@ pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
     Err(Status::modified(kind, &call.target.name))
 }
 
-/// What became of a change.
+/// Result of a change.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// It is made, or was none.
+    /// Done, or nothing to change.
     Done(Answer),
-    /// Somebody else changed the object meanwhile.
+    /// A concurrent write changed the object.
     Overtaken,
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn change(
     let kind = call.kind();
     let name = &call.target.name;
     let part = call.target.subresource.as_str();
-    let before = Record { revision: old.revision, bytes: &old.value }.object(kind);
+    let before = StoredObject { revision: old.revision, bytes: &old.value }.object(kind);
     let version = version_of(&new);
     if !version.is_empty() && version != before["metadata"]["resourceVersion"] {
         return Err(Status::modified(kind, name));
@@ -89,15 +89,15 @@ pub(crate) async fn change(
     if let Some(manager) = manager {
         let api_version = kind.api_version();
         let actor = call.actor(&api_version, manager);
-        new = fields::update(&kind.schema, kind.reset_fields(part), Some(&before), new, &actor);
+        new = managed_fields::update(&kind.schema, kind.reset_fields(part), Some(&before), new, &actor);
     }
     lifecycle::before_update(kind, &before, &mut new, part);
     set_version(&mut new, &before);
     let warnings = check(kind, name, &before, &new, part)?;
-    if lifecycle::is_deleting(&new) && !lifecycle::is_held(kind, &new) {
+    if lifecycle::is_deleting(&new) && !lifecycle::has_finalizers(kind, &new) {
         return remove(call, old, new, warnings).await;
     }
-    if fields::equal_but_times(&before, &new) {
+    if managed_fields::equal_but_times(&before, &new) {
         return Ok(Change::Done(Answer::ok(Content::Stored(old.revision, old.value.clone())).warn(warnings)));
     }
     if call.query.dry_run() {
@@ -112,7 +112,7 @@ pub(crate) async fn change(
     }
 }
 
-/// The last finalizer of a deleting object is gone, and so is the object. The answer shows it as it would have been.
+/// Removes a terminating object without finalizers. The response has its last state.
 async fn remove(call: &Call<'_>, old: &Object, new: Value, warnings: Vec<String>) -> Result<Change, Status> {
     let done = Change::Done(Answer::ok(Content::Object(new)).warn(warnings));
     if call.query.dry_run() {
@@ -126,12 +126,12 @@ async fn remove(call: &Call<'_>, old: &Object, new: Value, warnings: Vec<String>
 }
 
 fn check(kind: &Kind, name: &str, before: &Value, new: &Value, part: &str) -> Result<Vec<String>, Status> {
-    // The real server checks the metadata for all kinds, and then once more for this one.
+    // The real server checks the metadata twice: for all kinds, then for this kind.
     let (metadata, old) = (&new["metadata"], &before["metadata"]);
     let mut errors =
-        names::validate_object_meta(metadata, kind.namespaced, NameRule::PathSegment, "metadata");
+        metadata::validate_object_meta(metadata, kind.namespaced, NameRule::PathSegment, "metadata");
     for _ in 0..2 {
-        errors.extend(names::validate_object_meta_update(metadata, old, "metadata"));
+        errors.extend(metadata::validate_object_meta_update(metadata, old, "metadata"));
     }
     let (errors, mut warnings) = kind.validate(new, Some(before), part, errors);
     warnings.extend(create::finalizer_warnings(metadata, old));
@@ -149,18 +149,11 @@ fn same_uid(call: &Call<'_>, before: &Value, new: &Value) -> Result<(), Status> 
         return Ok(());
     }
     let Call { target, .. } = call;
-    let group = if target.kind.custom { format!("{}/", target.kind.group) } else { String::new() };
-    let namespace =
-        if target.namespace.is_empty() { String::new() } else { format!("{}/", target.namespace) };
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{group}{}/{namespace}{}, ResourceVersion: 0, \
-         AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}",
-        target.kind.plural, target.name
-    );
+    let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
     Err(Status::conflict(&target.kind, &target.name, why))
 }
 
-/// The version that a request expects; empty if it does not say.
+/// Resource version that a request expects; empty if it has none.
 pub(crate) fn version_of(object: &Value) -> &str {
     let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     if version == "0" { "" } else { version }

@@ -1,5 +1,5 @@
-//! Watches: a cursor in the one order of changes, and a filter. A slow client costs nothing: it is asked for when it
-//! has room, and if the changes it has not seen are no longer kept, it is told to list again.
+//! Watch: a cursor in the order of all changes, with a filter. A slow client needs no buffer: events are written when
+//! it reads, and if those it missed are dropped, it gets `410 Gone` and lists again.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -9,6 +9,7 @@ use axum::{
     response::Response,
 };
 use bytes::Bytes;
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
@@ -19,7 +20,6 @@ use super::{
 };
 use crate::{
     api::Api,
-    field_error::FieldError,
     http::{
         answer::reshape,
         negotiate::{Format, Shape},
@@ -28,24 +28,24 @@ use crate::{
     json as codec,
     kinds::{Kind, builtin},
     ledger::{Event, TooOld},
-    record::Record,
     status::Status,
     store::{Key, Object, Revision},
+    stored_object::StoredObject,
     table::Include,
 };
 
-/// Events that are looked at in one go.
-const BATCH: usize = 256;
-/// How often a client that wants bookmarks gets one.
-const BOOKMARKS: Duration = Duration::from_mins(1);
-/// A last bookmark comes this long before the end.
-const BEFORE_END: Duration = Duration::from_secs(2);
-/// No watch is longer: a year can be added to any instant, and no connection lives that long.
-const LONGEST: u64 = 365 * 86_400;
-/// Bytes that are told in one go.
-const CHUNK: usize = 256 * 1024;
-/// Watches without a time of their own end after this and at most twice this.
-const SHORTEST: u64 = 1800;
+/// Events that are read at a time.
+const EVENT_BATCH: usize = 256;
+/// Interval of bookmarks.
+const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
+/// Time between the last bookmark and the end.
+const LAST_BOOKMARK_LEAD: Duration = Duration::from_secs(2);
+/// Maximum timeout: a year can be added to any instant, and no connection lives that long.
+const MAX_TIMEOUT_SECONDS: u64 = 365 * 86_400;
+/// Bytes of events in a chunk.
+const MAX_CHUNK_BYTES: usize = 256 * 1024;
+/// Watches without a timeout end after this and at most twice this.
+const MIN_DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
 
 /// Watches a collection.
 pub(crate) async fn watch(call: &Call<'_>, format: Format) -> Result<Response, Status> {
@@ -82,7 +82,7 @@ fn check(call: &Call<'_>) -> Result<(), Status> {
             "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
         ));
     }
-    // Without a version, a watch begins with what is there, and is checked like one that asks for it.
+    // Without a version, a watch starts with the existing objects, and is checked like one with initial events.
     let from_start = matches!(call.query.get("resourceVersion"), "" | "0") && initial.is_none();
     if from_start && matching.is_empty() && !call.query.get("continue").is_empty() {
         errors.push(FieldError::forbidden(
@@ -101,7 +101,7 @@ fn check(call: &Call<'_>) -> Result<(), Status> {
             errors.push(FieldError::not_supported(
                 "resourceVersionMatch",
                 &json!(matching),
-                &["NotOlderThan"],
+                ["NotOlderThan"],
             ));
         }
         if !call.query.get("continue").is_empty() {
@@ -114,7 +114,7 @@ fn check(call: &Call<'_>) -> Result<(), Status> {
     query::refuse("ListOptions", &errors)
 }
 
-/// One client's place in the order of changes.
+/// State of one watch.
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts about one watch")]
 struct Watcher {
     api: Api,
@@ -122,17 +122,17 @@ struct Watcher {
     selection: Selection,
     format: Format,
     include: Include,
-    /// The last change that was looked at.
+    /// Last revision that was read.
     cursor: Revision,
-    /// What was there at the start, and is still to be told.
+    /// Initial objects that are not sent yet.
     initial: VecDeque<(Key, Object)>,
-    /// A bookmark marks the end of what was there at the start.
-    mark_initial: bool,
+    /// A bookmark marks the end of the initial objects.
+    bookmark_initial: bool,
     bookmarks: bool,
     next_bookmark: Instant,
     end: Instant,
     /// Only the first row of a table has headings.
-    headed: bool,
+    headings_sent: bool,
     ended: bool,
 }
 
@@ -147,7 +147,10 @@ impl Watcher {
         };
         let from_start = initial_events.unwrap_or(revision.is_none());
         let seconds = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
-        let seconds = seconds.filter(|seconds| *seconds > 0).unwrap_or_else(spread).min(LONGEST);
+        let seconds = seconds
+            .filter(|seconds| *seconds > 0)
+            .unwrap_or_else(random_timeout_seconds)
+            .min(MAX_TIMEOUT_SECONDS);
         let bookmarks = call.query.flag("allowWatchBookmarks");
         let now = Instant::now();
         let ledger = call.api.ledger();
@@ -167,25 +170,25 @@ impl Watcher {
             include: call.include()?,
             cursor,
             initial,
-            mark_initial: from_start && bookmarks,
+            bookmark_initial: from_start && bookmarks,
             bookmarks,
             next_bookmark: now + first_bookmark(seconds),
             end: now + Duration::from_secs(seconds),
-            headed: false,
+            headings_sent: false,
             ended: false,
         })
     }
 
-    /// The next lines; `None` at the end.
+    /// Next lines; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if self.ended || Instant::now() >= self.end || self.api.is_stopped() {
                 return None;
             }
             let mut lines = Vec::new();
-            self.tell_initial(&mut lines);
+            self.write_initial(&mut lines);
             if lines.is_empty() {
-                self.tell_events(&mut lines);
+                self.write_events(&mut lines);
             }
             if !lines.is_empty() {
                 return Some(lines.into());
@@ -199,43 +202,43 @@ impl Watcher {
         }
     }
 
-    fn tell_initial(&mut self, lines: &mut Vec<u8>) {
-        while lines.len() < CHUNK
+    fn write_initial(&mut self, lines: &mut Vec<u8>) {
+        while lines.len() < MAX_CHUNK_BYTES
             && let Some((key, object)) = self.initial.pop_front()
         {
-            let record = Record { revision: object.revision, bytes: &object.value };
+            let record = StoredObject { revision: object.revision, bytes: &object.value };
             if self.selection.matches(&self.kind, &key, record) {
-                self.tell(lines, "ADDED", record);
+                self.write_object(lines, "ADDED", record);
             }
         }
-        if self.initial.is_empty() && self.mark_initial {
-            self.mark_initial = false;
-            self.tell_bookmark(lines, true);
+        if self.initial.is_empty() && self.bookmark_initial {
+            self.bookmark_initial = false;
+            self.write_bookmark(lines, true);
         }
     }
 
-    fn tell_events(&mut self, lines: &mut Vec<u8>) {
+    fn write_events(&mut self, lines: &mut Vec<u8>) {
         if !self.initial.is_empty() {
             return;
         }
         let since = self.kind.since;
         let events = if self.cursor < since {
-            // Before that, nobody served this kind.
+            // The kind was not served before that.
             Err(TooOld { oldest: since })
         } else {
-            self.api.ledger().events(self.cursor, BATCH)
+            self.api.ledger().events(self.cursor, EVENT_BATCH)
         };
         match events {
             Ok(events) => {
                 for event in events {
-                    if lines.len() >= CHUNK || self.ended {
+                    if lines.len() >= MAX_CHUNK_BYTES || self.ended {
                         break;
                     }
                     self.cursor = event.revision;
                     if *event.key.resource == *self.kind.resource {
-                        self.tell_event(lines, &event);
+                        self.write_change(lines, &event);
                     }
-                    // The watches of a kind end when it is taught anew, or no more.
+                    // A watch ends when the definition of its kind changes or is deleted.
                     self.ended |= self.kind.custom && redefines(&event, &self.kind.resource);
                 }
             }
@@ -248,26 +251,26 @@ impl Watcher {
         }
     }
 
-    /// What a change means to this client: an object that begins to fit appears, one that no longer fits is gone.
-    fn tell_event(&mut self, lines: &mut Vec<u8>, event: &Event) {
+    /// Writes the event of a change: an object that starts to match is added, one that stops to match is deleted.
+    fn write_change(&mut self, lines: &mut Vec<u8>, event: &Event) {
         let revision = event.revision;
-        let fits = |bytes: &Option<Bytes>| {
+        let matches = |bytes: &Option<Bytes>| {
             bytes.as_ref().is_some_and(|bytes| {
-                self.selection.matches(&self.kind, &event.key, Record { revision, bytes })
+                self.selection.matches(&self.kind, &event.key, StoredObject { revision, bytes })
             })
         };
-        let (kind, bytes) = match (fits(&event.previous), fits(&event.value)) {
+        let (kind, bytes) = match (matches(&event.previous), matches(&event.value)) {
             (false, true) => ("ADDED", &event.value),
             (true, true) => ("MODIFIED", &event.value),
             (true, false) => ("DELETED", &event.previous),
             (false, false) => return,
         };
         if let Some(bytes) = bytes {
-            self.tell(lines, kind, Record { revision, bytes });
+            self.write_object(lines, kind, StoredObject { revision, bytes });
         }
     }
 
-    fn tell(&mut self, lines: &mut Vec<u8>, event: &str, record: Record<'_>) {
+    fn write_object(&mut self, lines: &mut Vec<u8>, event: &str, record: StoredObject<'_>) {
         if self.format.shape == Shape::Object && record.is_current(&self.kind) {
             let mut object = Vec::with_capacity(record.bytes.len() + 64);
             record.write_as(&self.kind, &mut object);
@@ -276,17 +279,17 @@ impl Watcher {
         }
         let object = record.object(&self.kind);
         let now = self.api.clock().seconds();
-        // A list has no shape as an event; the metadata of its objects has.
+        // Events have no list shape: each has the metadata of one object.
         let shape =
             if self.format.shape == Shape::MetadataList { Shape::Metadata } else { self.format.shape };
         let Ok(mut shaped) = reshape(&self.kind, object, shape, self.include, now) else { return };
-        if shape == Shape::Table && std::mem::replace(&mut self.headed, true) {
+        if shape == Shape::Table && std::mem::replace(&mut self.headings_sent, true) {
             shaped["columnDefinitions"] = Value::Null;
         }
         write_line(lines, event, &codec::encode(&shaped));
     }
 
-    fn tell_bookmark(&mut self, lines: &mut Vec<u8>, initial: bool) {
+    fn write_bookmark(&mut self, lines: &mut Vec<u8>, initial: bool) {
         let mut metadata = json!({"resourceVersion": self.cursor.0.to_string()});
         if initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -303,7 +306,7 @@ impl Watcher {
             let now = self.api.clock().seconds();
             let row = reshape(&self.kind, bookmark.clone(), Shape::Table, self.include, now);
             bookmark = row.unwrap_or(bookmark);
-            if std::mem::replace(&mut self.headed, true) {
+            if std::mem::replace(&mut self.headings_sent, true) {
                 bookmark["columnDefinitions"] = Value::Null;
             }
         } else if self.format.shape == Shape::Object
@@ -324,36 +327,37 @@ impl Watcher {
             () = sleep_until(self.end) => self.ended = true,
             () = api.stopped() => self.ended = true,
             () = sleep_until(self.next_bookmark), if self.bookmarks => {
-                self.tell_bookmark(lines, false);
-                let last = self.end.checked_sub(BEFORE_END).unwrap_or(self.end);
-                let next = Instant::now() + BOOKMARKS;
-                self.next_bookmark = if Instant::now() < last { next.min(last) } else { self.end + BOOKMARKS };
+                self.write_bookmark(lines, false);
+                let last = self.end.checked_sub(LAST_BOOKMARK_LEAD).unwrap_or(self.end);
+                let next = Instant::now() + BOOKMARK_INTERVAL;
+                self.next_bookmark = if Instant::now() < last { next.min(last) } else { self.end + BOOKMARK_INTERVAL };
             }
         }
     }
 }
 
-/// When the first bookmark comes: before the end, if the watch is long enough for one.
+/// Delay of the first bookmark: before the end, if the watch is long enough.
 fn first_bookmark(seconds: u64) -> Duration {
-    let before_end = Duration::from_secs(seconds).checked_sub(BEFORE_END).filter(|wait| !wait.is_zero());
-    before_end.map_or(BOOKMARKS, |wait| wait.min(BOOKMARKS))
+    let before_end =
+        Duration::from_secs(seconds).checked_sub(LAST_BOOKMARK_LEAD).filter(|wait| !wait.is_zero());
+    before_end.map_or(BOOKMARK_INTERVAL, |wait| wait.min(BOOKMARK_INTERVAL))
 }
 
-/// Whether a change makes another kind out of one, or ends it.
+/// True if an event changes or deletes the definition of a resource.
 fn redefines(event: &Event, resource: &str) -> bool {
     if *event.key.resource != *builtin::DEFINITIONS || *event.key.name != *resource {
         return false;
     }
-    let taught = |bytes: &Option<Bytes>| {
-        bytes.as_ref().map(|bytes| Record { revision: event.revision, bytes }.stored()["spec"].take())
+    let spec = |bytes: &Option<Bytes>| {
+        bytes.as_ref().map(|bytes| StoredObject { revision: event.revision, bytes }.stored()["spec"].take())
     };
-    event.previous.is_some() && taught(&event.previous) != taught(&event.value)
+    event.previous.is_some() && spec(&event.previous) != spec(&event.value)
 }
 
-/// A length of its own for each watch, so that not all come back at once.
-fn spread() -> u64 {
+/// Random timeout, so that not all clients reconnect at once.
+fn random_timeout_seconds() -> u64 {
     let random = uuid::Uuid::new_v4().as_u64_pair().1;
-    SHORTEST + random % SHORTEST
+    MIN_DEFAULT_TIMEOUT_SECONDS + random % MIN_DEFAULT_TIMEOUT_SECONDS
 }
 
 fn write_line(lines: &mut Vec<u8>, event: &str, object: &[u8]) {

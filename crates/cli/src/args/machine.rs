@@ -1,4 +1,4 @@
-//! What is said of a platform on this machine.
+//! Arguments of the commands for this machine: `up`, `down`, `serve`.
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -6,19 +6,19 @@ use clap::{ValueEnum, ValueHint};
 
 use super::{Documents, duration, name};
 
-/// Run what Score files describe on this machine, with everything they depend on
+/// Run workloads on this machine, with their dependencies
 ///
-/// Starts the platform in the background if it does not run yet, hands it the files, and
-/// shows how they fare and what they write. An edited file is applied again; one with a
-/// mistake is shown, and what ran before runs on. Ctrl-C stops what was begun here, and
-/// its data stays: the next `orchestra up` goes on with it.
+/// Starts the platform in the background if it is not running, applies the Score files, and
+/// shows status and logs. Edited files are applied again; while a file is invalid, the last
+/// version keeps running. Ctrl-C suspends the workloads and keeps their data; the next
+/// `orchestra up` or `orchestra apply` resumes them.
 ///
-///   orchestra up                                   runs ./score.yaml
-///   orchestra up examples/hello                    runs the Score file of a folder
-///   orchestra up web.yaml worker.yaml --keep       leaves them running at the end
+///   orchestra up                                   run ./score.yaml
+///   orchestra up examples/hello                    run the Score file of a folder
+///   orchestra up web.yaml worker.yaml --keep       keep them running after Ctrl-C
 ///
-/// Where there is no container engine, `image: .` stands for the folder of the Score file,
-/// and `command` is run there.
+/// Workloads run as programs, without a container engine: `image: .` is the folder of the
+/// Score file, and `command` is run there.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag that users set")]
@@ -26,186 +26,198 @@ pub(crate) struct Up {
     #[command(flatten)]
     pub(crate) documents: Documents,
 
-    /// The namespace
+    /// Namespace
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
-    /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
+    /// Data folder [default: ~/.local/share/orchestra]
     #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
     pub(crate) data_dir: Option<PathBuf>,
 
-    /// Return once everything is ready, and leave it running
+    /// Return when all workloads are ready, and keep them running
     #[arg(short, long, conflicts_with_all = ["keep", "rm"])]
     pub(crate) detach: bool,
 
-    /// How long --detach waits, such as 90s or 5m
+    /// Timeout of --detach, such as 90s or 5m
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration, requires = "detach")]
     pub(crate) timeout: Duration,
 
-    /// Leave what was begun running at the end
+    /// Keep the workloads running after Ctrl-C
     #[arg(long, conflicts_with = "rm")]
     pub(crate) keep: bool,
 
-    /// Remove everything at the end, also the data, as far as its policy allows
+    /// Delete the workloads after Ctrl-C, with their data where its policy allows
     #[arg(long)]
     pub(crate) rm: bool,
 
-    /// Open the endpoint in a browser once there is one
+    /// Open the endpoint in a browser
     #[arg(long)]
     pub(crate) open: bool,
 }
 
-/// Stop what `orchestra up` runs on this machine
+/// Stop workloads that `orchestra up` runs
 ///
-/// The data stays, and `orchestra up` goes on with it; `--rm` removes everything.
+/// Data is kept for the next `orchestra up`, unless --rm is given.
 ///
-///   orchestra down                                 all workloads of the namespace
-///   orchestra down web --rm                        one, with its data
+///   orchestra down                                 stop all workloads of the namespace
+///   orchestra down web --rm                        delete one, with its data
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Down {
-    /// The workloads; all of the namespace if none is named
+    /// Workloads [default: all of the namespace]
     #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) names: Vec<String>,
 
-    /// The namespace
+    /// Namespace
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
-    /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
+    /// Data folder [default: ~/.local/share/orchestra]
     #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
     pub(crate) data_dir: Option<PathBuf>,
 
-    /// Remove everything, also the data, as far as its policy allows
+    /// Delete the workloads, with their data where its policy allows
     #[arg(long)]
     pub(crate) rm: bool,
 }
 
-/// Serve a whole platform from this machine, without a cluster; or one for a cluster, with --cluster
+/// Run the platform on this machine, or on a cluster with --cluster
 ///
-/// A Kubernetes-style API with the kinds of the orchestrator, and the controllers that
-/// decide about Workloads. Any kubectl and any controller can use it: definitions of
-/// custom kinds, namespaces, secrets, config maps, events, leases and service accounts,
-/// with watches, server-side apply and validation as on a real cluster.
+/// Without --cluster, it serves an embedded Kubernetes-style API and runs the controllers on it.
+/// kubectl and other controllers can use that API: custom resource definitions, namespaces,
+/// secrets, config maps, events, leases and service accounts, with watches, server-side apply
+/// and validation as on a real cluster.
 ///
 ///   orchestra serve
 ///   orchestra apply score.yaml                     in another terminal
 ///   export KUBECONFIG=~/.local/share/orchestra/kubeconfig
 ///   kubectl get workloads.score.dev
 ///
-/// The first start makes a certificate authority and a kubeconfig in the data folder,
-/// readable for you alone. Every write that was answered survives a crash.
+/// The first start creates a certificate authority and a kubeconfig in the data folder,
+/// readable only by you. Acknowledged writes survive a crash.
 ///
-/// With --cluster, the API is that of a cluster: of several such processes one works, and all
-/// answer users. `orchestra install` sets them up.
+/// With --cluster, several processes share the API of a cluster: the leader runs the
+/// controllers, and all answer users. `orchestra install` sets them up.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag that users set")]
 pub(crate) struct Serve {
-    /// Where everything is kept [default: orchestra in the data folder of the user, ~/.local/share]
+    /// Data folder [default: ~/.local/share/orchestra]
     #[arg(long, value_name = "FOLDER", env = "ORCHESTRA_DATA_DIR", value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
 
-    /// The platform's document; it is written to the config map orchestrator-config in score-system
+    /// Orchestrator config, written to the config map orchestrator-config in score-system
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
-    /// Only the API: without the kinds of the orchestrator, and without its controllers
+    /// Serve only the API, without the CRDs and the controllers of the orchestrator
     #[arg(long, conflicts_with = "config")]
     pub(crate) api_only: bool,
 
-    /// What is logged on standard error: this and everything graver
-    #[arg(long, value_enum, value_name = "LEVEL", env = "ORCHESTRA_LOG", default_value_t)]
+    /// Minimum log level (logs go to stderr)
+    // The last occurrence wins: the Deployment of a cluster sets both options, and users add their own.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "ORCHESTRA_LOG",
+        default_value_t,
+        overrides_with = "log"
+    )]
     pub(crate) log: LogLevel,
 
-    /// How it is logged
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    /// Log format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, overrides_with = "log_format")]
     pub(crate) log_format: LogFormat,
 
-    /// The address to listen on; port 0 takes any free one [default: 127.0.0.1:7443, for a cluster port 8443 of all
-    /// addresses]
+    /// Address to listen on; port 0 selects a free port [default: 127.0.0.1:7443, or [::]:8443 with --cluster]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// Serve for a cluster, as one of several processes, instead of bringing an API along
+    /// Use the API of a cluster instead of the embedded one
     #[arg(long, conflicts_with_all = ["data_dir", "api_only", "trust_users", "background"])]
     pub(crate) cluster: bool,
 
-    /// How to reach the cluster [default: $KUBECONFIG, else from within]
+    /// Kubeconfig of the cluster [default: $KUBECONFIG, or the service account of the pod]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "cluster")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// The address that is published to users, in the config map orchestra-server in score-system
+    /// Address published to users, in the config map orchestra-server in score-system
     #[arg(long, value_name = "URL", requires = "cluster", value_parser = super::cluster::https)]
     pub(crate) server_url: Option<String>,
 
-    /// A certificate to show, as PEM [default: one of our own, kept in the secret orchestra-serving]
+    /// Serving certificate, PEM [default: self-issued, stored in the secret orchestra-serving]
     #[arg(long, value_name = "FILE", requires_all = ["cluster", "tls_key"], value_hint = ValueHint::FilePath)]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// The key of that certificate
+    /// Private key of the serving certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// What users have to trust for that certificate [default: what their system trusts]
+    /// Root certificate for clients, PEM [default: the root certificates of their system]
     #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     pub(crate) tls_ca: Option<PathBuf>,
 
-    /// Let everyone who may create workloads run programs on this machine, as you, also from other machines
+    /// Run programs on this machine, as you, for all users who can create workloads, even from other machines
     ///
-    /// Without it, programs of this machine are run only where the address above is reached from this machine alone.
+    /// By default, programs run only if --listen is a loopback address.
     #[arg(long)]
     pub(crate) trust_users: bool,
 
-    /// Apart from the terminal, on any free port if that of the address is taken, and to an end when nothing runs
-    /// any more: as `orchestra up` starts it
+    /// Background mode of `orchestra up`: detached from the terminal, on a free port if the one of --listen is in use,
+    /// with a shutdown when idle
     #[arg(long, hide = true)]
     pub(crate) background: bool,
 }
 
+#[cfg(feature = "embedded")]
 impl Serve {
-    /// The address to listen on, on a machine.
+    /// Address of the embedded API.
     pub(crate) fn address(&self) -> SocketAddr {
         self.listen.unwrap_or_else(|| ([127, 0, 0, 1], 7443).into())
     }
 
-    /// The data folder.
-    pub(crate) fn data_dir(&self) -> Result<PathBuf, String> {
+    pub(crate) fn data_dir(&self) -> Result<PathBuf, NoHome> {
         data_dir(self.data_dir.as_ref())
     }
 }
 
-/// The data folder that was named, else that of the user.
-pub(crate) fn data_dir(named: Option<&PathBuf>) -> Result<PathBuf, String> {
-    let chosen = named.cloned().or_else(default_data_dir);
-    chosen.ok_or_else(|| "there is no home folder to keep data in; name one with --data-dir".to_owned())
+/// No default data folder.
+#[derive(Debug, thiserror::Error)]
+#[error("no data folder: $HOME is not set; pass --data-dir")]
+pub(crate) struct NoHome;
+
+/// Data folder: the given one, or the default of the user. Absolute, because a background process has another working folder.
+pub(crate) fn data_dir(given: Option<&PathBuf>) -> Result<PathBuf, NoHome> {
+    let folder = given.cloned().or_else(default_data_dir).ok_or(NoHome)?;
+    Ok(std::path::absolute(&folder).unwrap_or(folder))
 }
 
-/// What is logged.
+/// Log level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogLevel {
-    /// What went wrong
+    /// Errors
     Error,
-    /// What somebody should look at
+    /// Warnings
     #[default]
     Warn,
-    /// What happens
+    /// Important events
     Info,
     /// Every step
     Debug,
 }
 
-/// How log lines are written.
+/// Log format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Words and fields, for people
+    /// Text with fields
     #[default]
     Text,
-    /// A JSON object for each line, for programs
+    /// One JSON object per line
     Json,
 }
 
-/// The data folder of a user who names none.
+/// Default data folder of the user.
 pub(crate) fn default_data_dir() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("XDG_DATA_HOME")

@@ -1,4 +1,4 @@
-//! What can be said on the command line. The texts here are the help, the completions and the reference.
+//! Arguments of the command line. The texts here are the help, the completions and the reference.
 
 mod cluster;
 mod machine;
@@ -11,18 +11,17 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use cluster::{Cluster, Doctor, Install, Uninstall};
-pub(crate) use machine::{Down, LogFormat, LogLevel, Serve, Up, data_dir, default_data_dir};
+pub(crate) use machine::{Down, LogFormat, LogLevel, NoHome, Serve, Up, data_dir, default_data_dir};
 #[cfg(feature = "template")]
 pub(crate) use provisioners::{Provisioners, Test as TestProvisioners};
 
 /// Run Score workloads anywhere.
 ///
-/// A developer writes one Score file; the platform validates it, resolves what it depends on, picks a runtime and
-/// runs it there.
+/// The platform validates a Score file, provisions its dependencies, selects a runtime and runs the workload there.
 #[derive(Debug, Parser)]
 #[command(name = "orchestra", version, propagate_version = false)]
 #[command(
-    after_help = "Exit codes: 0 yes, 1 the answer is no or the input is bad, 2 wrong usage, 3 the platform is unreachable."
+    after_help = "Examples:\n  orchestra init                       write a sample Score file\n  orchestra validate                   check ./score.yaml\n  orchestra up                         run ./score.yaml on this machine\n  orchestra apply --wait               deploy ./score.yaml, and wait until it is ready\n  orchestra explain web                show why a workload is not ready\n\nExit codes: 0 success, 1 failure or invalid input, 2 invalid usage, 3 the platform is unreachable."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -48,44 +47,44 @@ pub(crate) enum Command {
     Install(Install),
     Uninstall(Uninstall),
     Doctor(Doctor),
-    /// Look after the platform's own document
+    /// Check the orchestrator config
     #[command(subcommand)]
     Config(Config),
-    /// Look at who provides what workloads depend on
+    /// List, show and test provisioners
     #[cfg(feature = "template")]
     #[command(subcommand)]
     Provisioners(Provisioners),
-    /// Print the definitions of the kinds, to install them on a cluster
+    /// Print the custom resource definitions
     ///
     ///   orchestra crd | kubectl apply --server-side -f -
     #[command(verbatim_doc_comment)]
     Crd,
-    /// Print the JSON Schema of Score files, for editors
+    /// Print the JSON Schema of Score files
     ///
-    /// For editors with the YAML language server, save it and name it in the first line of a Score file:
+    /// For editors with the YAML language server, refer to it in the first line of a Score file:
     ///
     ///   orchestra schema > .score.schema.json
     ///
     ///   # yaml-language-server: $schema=.score.schema.json
     #[command(verbatim_doc_comment)]
     Schema,
-    /// Print the version of this program, what it was built from, and the Score specification it implements
+    /// Print the version, the build and the Score specification of this program
     ///
     ///   orchestra version -o json | jq -r .version
     #[command(verbatim_doc_comment)]
     Version {
-        /// How to print it
+        /// Output format
         #[arg(short, long, value_enum, default_value_t)]
         output: Output,
     },
-    /// A small web server to take first steps with
+    /// Sample web server
     ///
-    /// It listens on $PORT of this machine, and greets with $GREETING.
+    /// Listens on port $PORT of this machine, and greets with $GREETING.
     ///
     ///   PORT=8000 GREETING=Hello orchestra sample-server
     #[command(hide = true, verbatim_doc_comment)]
     SampleServer,
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     ///
     ///   bash:        source <(orchestra completion bash)
     ///   zsh:         orchestra completion zsh > "${fpath[1]}/_orchestra"
@@ -93,57 +92,56 @@ pub(crate) enum Command {
     ///   powershell:  orchestra completion powershell | Out-String | Invoke-Expression
     #[command(verbatim_doc_comment)]
     Completion {
-        /// The shell
+        /// Shell
         shell: Shell,
     },
 }
 
-/// Check Score files, and say everything that is wrong with them
+/// Validate Score files, and report all errors at once
 ///
-/// Files are checked against the Score specification (score.dev/v1b1 at 0.4.1),
-/// and for what no schema can see: placeholders that refer to nothing, containers
-/// that wait for each other, ports that clash, files and annotations that do not exist.
+/// Files are validated against the Score specification (score.dev/v1b1 at 0.4.1),
+/// and for what a schema cannot check: undefined resources in placeholders,
+/// dependency cycles, duplicate ports, missing files and unknown annotations.
 ///
-///   orchestra validate                             checks ./score.yaml
-///   orchestra validate a.yaml b.yaml               checks several files
-///   cat score.yaml | orchestra validate -          checks standard input
+///   orchestra validate                             check ./score.yaml
+///   orchestra validate a.yaml b.yaml               check several files
+///   cat score.yaml | orchestra validate -          check standard input
 ///   orchestra validate -o json | jq '.files[].errors'
 ///   orchestra validate --override-property containers.main.image=nginx
 ///
-/// Every kind of finding has a page under docs/errors/.
+/// Every error code has a page under docs/errors/.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(
-    after_help = "Exit codes: 0 all files are valid, 1 some file is not or cannot be read, 2 wrong usage."
+    after_help = "Exit codes: 0 all files are valid, 1 a file is invalid or unreadable, 2 invalid usage."
 )]
 pub(crate) struct Validate {
     #[command(flatten)]
     pub(crate) documents: Documents,
 
-    /// Say what a valid file describes: containers in their order, ports, what it depends on (for people only)
+    /// Summarize valid files: containers in start order, ports, dependencies (not with -o json)
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// How to print the findings
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
 
-/// Score files, and what is laid over them.
+/// Score files and overrides.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Documents {
     /// Score files, YAML or JSON; `-` is standard input
     #[arg(value_name = "FILE", default_value = "score.yaml", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// A file whose values are laid over the Score file; maps are merged, everything else is replaced
+    /// YAML file that overrides values of the Score file; maps are merged, other values replaced
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) overrides_file: Option<PathBuf>,
 
-    /// A single value to set, such as containers.main.image=nginx; the value is YAML, an empty one removes
+    /// Set a value, such as containers.main.image=nginx; the value is YAML, an empty one removes the key
     ///
-    /// A dot inside a key is written \., and a number is an index into a list, where -1 appends.
-    /// Can be repeated:
+    /// Write \. for a dot in a key, and a number for a list index (-1 appends). Can be repeated:
     ///
     ///   --override-property 'containers.main.variables.DEBUG="true"'
     ///   --override-property 'metadata.annotations.score\.dev/profile=batch-job'
@@ -152,11 +150,11 @@ pub(crate) struct Documents {
     #[arg(long, value_name = "PATH=VALUE", verbatim_doc_comment)]
     pub(crate) override_property: Vec<String>,
 
-    /// The image for the containers whose image is `.`
+    /// Image of the containers whose image is `.`
     #[arg(short, long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
 
-    /// Take files that containers name with `source` from outside of the Score file's folder too
+    /// Allow `source` files outside the folder of the Score file
     #[arg(long)]
     pub(crate) allow_outside: bool,
 }
@@ -167,7 +165,7 @@ pub(crate) struct Documents {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Init {
-    /// Where to write it
+    /// File to write
     #[arg(value_name = "FILE", default_value = "score.yaml", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
 
@@ -176,39 +174,38 @@ pub(crate) struct Init {
     pub(crate) force: bool,
 }
 
-/// Which platform is meant, and which part of it.
+/// Platform and namespace of a command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Target {
-    /// The namespace [default: that of the kubeconfig]
+    /// Namespace [default: that of the kubeconfig]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 
-    /// How to reach the platform [default: $KUBECONFIG, else the platform that `orchestra serve` runs here, else
-    /// ~/.kube/config]
+    /// Kubeconfig of the platform [default: $KUBECONFIG, the platform on this machine, or ~/.kube/config]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig
+    /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 
-    /// Where the platform's server is, which answers plan, explain, describe and logs [default: as the platform
-    /// publishes it]
+    /// Address of the orchestrator's server, which answers plan, explain, describe and logs [default: the published one]
     #[arg(long, value_name = "URL", env = "ORCHESTRA_SERVER", value_parser = cluster::https)]
     pub(crate) server: Option<String>,
 
-    /// Ask as the owner of this bearer token [default: as the kubeconfig says]
+    /// Bearer token [default: credentials of the kubeconfig]
     #[arg(long, value_name = "TOKEN", env = "ORCHESTRA_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
 }
 
-/// Hand Score files to the platform, which then runs what they describe
+/// Deploy workloads from Score files
 ///
-/// The files are checked first; nothing is sent if one of them has a mistake. Files that
-/// containers name with `source` are read from beside the Score file and sent along.
+/// All files are validated first; nothing is sent if one of them is invalid. Files that
+/// containers name with `source` are read from the folder of the Score file and sent along.
+/// A workload that `orchestra down` has suspended is resumed.
 ///
-///   orchestra apply                                applies ./score.yaml
-///   orchestra apply --wait                         and waits until it is ready
+///   orchestra apply                                deploy ./score.yaml
+///   orchestra apply --wait                         and wait until it is ready
 ///   orchestra apply -n shop web.yaml worker.yaml
 ///   orchestra apply --image registry.example.org/web:7
 #[derive(Debug, clap::Args)]
@@ -224,31 +221,31 @@ pub(crate) struct Apply {
     #[arg(long)]
     pub(crate) wait: bool,
 
-    /// How long to wait, such as 90s or 5m
+    /// Timeout, such as 90s or 5m
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) timeout: Duration,
 
-    /// Take over fields that someone else has set
+    /// Take over fields that another field manager owns
     #[arg(long)]
     pub(crate) force_conflicts: bool,
 
-    /// How to print the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
 }
 
-/// Show what apply would do, and do nothing
+/// Show what apply would change
 ///
-/// Asks the platform: the answer is the very decision that apply would carry out, with
-/// every difference to what is there now, and how the workload would then stand.
+/// The platform takes the same decision as for apply, without executing it, and shows every
+/// difference to the current state and the resulting status.
 ///
 ///   orchestra plan score.yaml
-///   orchestra plan web.yaml worker.yaml -o json    one list, with the name of each
+///   orchestra plan web.yaml worker.yaml -o json    print a list, with the name of each workload
 ///   orchestra plan --delete web
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(
-    after_help = "Exit codes: 0 it would be taken, 1 it is invalid or a policy forbids it, 2 wrong usage, 3 the platform is unreachable."
+    after_help = "Exit codes: 0 apply would succeed, 1 the workload is invalid or a policy forbids it, 2 invalid usage, 3 the platform is unreachable."
 )]
 pub(crate) struct Plan {
     #[command(flatten)]
@@ -257,24 +254,24 @@ pub(crate) struct Plan {
     #[command(flatten)]
     pub(crate) target: Target,
 
-    /// Show what deleting this workload would do instead
+    /// Show what deleting this workload would change instead
     #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["files", "overrides_file", "override_property", "image"])]
     pub(crate) delete: Option<String>,
 
-    /// How to print the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
 }
 
 /// List workloads, or show one
 ///
-///   orchestra get                                  those of the namespace
-///   orchestra get -A                               those of all namespaces
-///   orchestra get web -o yaml                      one, with all that is known of it
+///   orchestra get                                  list the workloads of the namespace
+///   orchestra get -A                               list the workloads of all namespaces
+///   orchestra get web -o yaml                      show one, with its status
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Get {
-    /// The workloads; all of the namespace if none is named
+    /// Workloads [default: all of the namespace]
     #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) names: Vec<String>,
 
@@ -285,18 +282,18 @@ pub(crate) struct Get {
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "names"])]
     pub(crate) all_namespaces: bool,
 
-    /// How to print them
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
 }
 
-/// Show how a workload fares: conditions, dependencies, what happened
+/// Show the status of a workload: conditions, dependencies and events
 ///
 ///   orchestra describe -n shop web
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Describe {
-    /// The workload
+    /// Workload
     #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) name: String,
 
@@ -304,44 +301,44 @@ pub(crate) struct Describe {
     pub(crate) target: Target,
 }
 
-/// Say why a workload is not ready, and what to do
+/// Show why a workload is not ready, and how to fix it
 ///
-/// The chain from the cause to the condition: what is wrong in the document, which policy
-/// forbids or fills in what, where it could run and why there, what it waits for.
+/// Shows the causes of each condition: errors in the Score file, policies that deny or set
+/// values, the placement with its reasons, and pending dependencies.
 ///
 ///   orchestra explain web
 ///   orchestra explain web -o json | jq .next
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Explain {
-    /// The workload
+    /// Workload
     #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) name: String,
 
     #[command(flatten)]
     pub(crate) target: Target,
 
-    /// How to print the answer
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
 }
 
-/// Show what a workload writes
+/// Show the logs of a workload
 ///
 ///   orchestra logs web
-///   orchestra logs web -f --since 10m              and what it writes from now on
+///   orchestra logs web -f --since 10m              from 10 minutes ago, and follow
 ///   orchestra logs web --container worker --tail 20
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Logs {
-    /// The workload
+    /// Workload
     #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) name: String,
 
     #[command(flatten)]
     pub(crate) target: Target,
 
-    /// Go on with what it writes next
+    /// Follow the logs
     #[arg(short, long)]
     pub(crate) follow: bool,
 
@@ -349,39 +346,39 @@ pub(crate) struct Logs {
     #[arg(short, long, value_name = "CONTAINER", value_parser = name)]
     pub(crate) container: Option<String>,
 
-    /// Only what was written in this time, such as 90s or 5m
+    /// Only logs newer than this, such as 90s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) since: Option<Duration>,
 
-    /// Only so many of the last lines
+    /// Number of lines from the end
     #[arg(long, value_name = "LINES")]
     pub(crate) tail: Option<usize>,
 
-    /// Write the time before each line
+    /// Show timestamps
     #[arg(long)]
     pub(crate) timestamps: bool,
 }
 
-/// Show what the dependencies of a workload give, secrets included
+/// Show the outputs of the dependencies of a workload, secrets included
 ///
-/// Needs the right to read claims and secrets, which users of a cluster usually do not have;
-/// on your own machine you do.
+/// Requires permission to read claims and secrets. You have it on your own machine; users of a
+/// cluster usually do not.
 ///
-///   orchestra outputs visits                       all outputs of all dependencies
-///   orchestra outputs visits db                    those of one
-///   psql "$(orchestra outputs visits db uri)"      one output, and nothing else
+///   orchestra outputs visits                       all outputs of all resources
+///   orchestra outputs visits db                    all outputs of one resource
+///   psql "$(orchestra outputs visits db uri)"      the value of one output
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Outputs {
-    /// The workload
+    /// Workload
     #[arg(value_name = "WORKLOAD", value_parser = name)]
     pub(crate) name: String,
 
-    /// The key of the resource; all of them if none is named
+    /// Key of the resource [default: all]
     #[arg(value_name = "RESOURCE", value_parser = name)]
     pub(crate) resource: Option<String>,
 
-    /// The output; all of them if none is named
+    /// Output [default: all]
     #[arg(value_name = "OUTPUT")]
     pub(crate) output: Option<String>,
 
@@ -389,99 +386,98 @@ pub(crate) struct Outputs {
     pub(crate) target: Target,
 }
 
-/// Wait until workloads are ready, or gone
+/// Wait until workloads are ready or deleted
 ///
-///   orchestra wait web                             until it is ready
+///   orchestra wait web                             wait until it is ready
 ///   orchestra wait web --for deleted --timeout 30s
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(
-    after_help = "Exit codes: 0 it is so, 1 it was not so in time, 2 wrong usage, 3 the platform is unreachable."
+    after_help = "Exit codes: 0 reached, 1 failed or timed out, 2 invalid usage, 3 the platform is unreachable."
 )]
 pub(crate) struct Wait {
-    /// The workloads
+    /// Workloads
     #[arg(value_name = "WORKLOAD", required = true, value_parser = name)]
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
     pub(crate) target: Target,
 
-    /// What to wait for
+    /// Goal to wait for
     #[arg(long = "for", value_enum, default_value_t)]
     pub(crate) goal: Goal,
 
-    /// How long to wait, such as 90s or 5m
+    /// Timeout, such as 90s or 5m
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
 
-/// What can be waited for.
+/// Goal of a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Goal {
-    /// It is ready, as it was last applied
+    /// The last applied version is ready
     #[default]
     Ready,
-    /// It is gone, with everything that was made for it
+    /// The workload and its dependencies are deleted
     Deleted,
 }
 
-/// Delete workloads, with everything that was made for them
+/// Delete workloads and their dependencies
 ///
-/// What they depend on goes too, unless its policy says otherwise; `orchestra plan
-/// --delete` shows it beforehand.
+/// Dependencies with a retain policy are kept. Preview with `orchestra plan --delete`.
 ///
 ///   orchestra plan --delete web && orchestra delete web
 ///   orchestra delete -n shop web worker
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Delete {
-    /// The workloads
+    /// Workloads
     #[arg(value_name = "WORKLOAD", required = true, value_parser = name)]
     pub(crate) names: Vec<String>,
 
     #[command(flatten)]
     pub(crate) target: Target,
 
-    /// Do not wait until they are gone
+    /// Do not wait until they are deleted
     #[arg(long)]
     pub(crate) no_wait: bool,
 
-    /// How long to wait, such as 90s or 5m
+    /// Timeout, such as 90s or 5m
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
-    /// Check the platform's document, and say everything that is wrong with it
+    /// Check an orchestrator config, and report all errors at once
     ///
-    /// Runtimes and engines that this program does not contain are a warning: a controller of your
-    /// own may look after them.
+    /// Runtimes and engines that are not part of this program are warnings: external controllers
+    /// may implement them.
     ///
     ///   orchestra config check platform.yaml
     ///   orchestra config check platform.yaml -o json | jq '.faults'
     #[command(verbatim_doc_comment)]
     Check {
-        /// The document; `-` is standard input
+        /// Orchestrator config; `-` is standard input
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
 
-        /// How to print the faults
+        /// Output format
         #[arg(short, long, value_enum, default_value_t)]
         output: Output,
     },
 }
 
-/// The name of a workload.
+/// Parses the name of a workload.
 fn name(text: &str) -> Result<String, String> {
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     if text.is_empty() || !text.chars().all(is_name) {
-        return Err("a name has lower-case letters, digits and dashes".to_owned());
+        return Err("expected lowercase letters, digits and dashes".to_owned());
     }
     Ok(text.to_owned())
 }
 
-/// A time such as `90s`, `5m` or `1h`.
+/// Parses a duration such as `90s`, `5m` or `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
@@ -489,29 +485,30 @@ fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1,
         "m" => 60,
         "h" => 3600,
-        _ => return Err("write a number with s, m or h, such as 90s".to_owned()),
+        _ => return Err("expected a number with s, m or h, such as 90s".to_owned()),
     };
-    let number: u64 = number.parse().map_err(|_| "write a number with s, m or h, such as 90s".to_owned())?;
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "that is too long".to_owned())
+    let number: u64 =
+        number.parse().map_err(|_| "expected a number with s, m or h, such as 90s".to_owned())?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "duration too long".to_owned())
 }
 
-/// How an answer is printed.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people
+    /// Text
     #[default]
     Human,
-    /// One JSON document, for programs
+    /// JSON
     Json,
 }
 
-/// How objects are printed.
+/// Output format of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text
     #[default]
     Human,
-    /// JSON, for programs
+    /// JSON
     Json,
     /// YAML
     Yaml,

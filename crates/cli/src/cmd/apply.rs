@@ -11,91 +11,80 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use orchestra_api::{Workload, annotation};
-use orchestra_server::Home;
+use orchestra_drivers::WorkloadOrigin;
 use serde_json::json;
 
 use super::{
     attach::attach,
-    documents::Verdict,
-    home,
-    platform::{Platform, Trouble, with_platform},
+    documents::CheckedFile,
+    platform::{Platform, with_platform},
     show,
-    wait::{self, Goals},
+    wait::{self, WaitOptions},
+    workload_origin,
 };
 use crate::{
     args::{Apply, Documents, Format, Goal},
-    exit::{Exit, after_writing},
+    error::CliError,
+    exit::{Exit, written},
     ui,
 };
 
-/// Under this name the author's fields are kept.
-pub(super) const MANAGER: &str = "orchestra";
-/// Under this name it is kept that a workload is stopped for now.
-const SUSPENDER: &str = "orchestra-suspend";
+/// Field manager of Score files.
+pub(super) const FIELD_MANAGER: &str = "orchestra";
 
-pub(crate) fn run(args: &Apply) -> Exit {
-    let described = match described(&args.documents) {
-        Ok(described) => described,
-        Err(exit) => return exit,
-    };
-    with_platform(&args.target, async |platform| apply(args, &platform, described).await)
+pub(crate) fn run(args: &Apply) -> Result<Exit, CliError> {
+    let loaded = load_workloads(&args.documents)?;
+    with_platform(&args.target, async |platform| apply(args, &platform, loaded).await)
 }
 
-/// What a file describes.
-pub(super) struct Described {
-    /// The object.
+/// Workload of a Score file.
+pub(super) struct LoadedWorkload {
     pub(super) workload: Workload,
-    /// Where it comes from, if that matters.
-    home: Option<Home>,
+    /// Origin on this machine, if the file refers to it.
+    origin: Option<WorkloadOrigin>,
 }
 
-/// What all files describe; nothing if one of them has a mistake.
-pub(super) fn described(documents: &Documents) -> Result<Vec<Described>, Exit> {
-    let verdicts = documents.verdicts()?;
-    if verdicts.iter().any(|verdict| !verdict.report.is_valid()) {
-        let screen = ui::Screen::stderr();
-        let mut out = io::stderr().lock();
-        let written = verdicts.iter().try_for_each(|verdict| screen.findings(&mut out, verdict));
-        let written = written.and_then(|()| ui::Screen::summary(&mut out, &verdicts));
-        return Err(after_writing(written, Exit::No));
+/// Workloads of all files. Prints diagnostics; fails if one of the files is invalid.
+pub(super) fn load_workloads(documents: &Documents) -> Result<Vec<LoadedWorkload>, CliError> {
+    let files = documents.check()?;
+    let is_valid = files.iter().all(|file| file.report.is_valid());
+    print_findings(&files, is_valid);
+    if !is_valid {
+        return Err(CliError::InvalidFiles);
     }
-    warn(&verdicts);
     let mut names = BTreeSet::new();
     let mut all = Vec::new();
-    for (verdict, path) in verdicts.into_iter().zip(&documents.files) {
-        all.push(describe(verdict, path, documents.allow_outside).map_err(|why| {
-            ui::complain(&why);
-            Exit::No
-        })?);
+    for (file, path) in files.into_iter().zip(&documents.files) {
+        all.push(load(file, path, documents.allow_outside)?);
     }
-    for Described { workload, .. } in &all {
+    for LoadedWorkload { workload, .. } in &all {
         if !names.insert(workload.name_any()) {
-            ui::complain(&format!("two files describe the workload {}", workload.name_any()));
-            return Err(Exit::No);
+            return Err(CliError::DuplicateWorkload(workload.name_any()));
         }
     }
     Ok(all)
 }
 
-/// Warnings do not stop anything, but are said.
-fn warn(verdicts: &[Verdict]) {
-    if verdicts.iter().any(|verdict| !verdict.report.diagnostics.is_empty()) {
-        let screen = ui::Screen::stderr();
-        let mut out = io::stderr().lock();
-        // Where standard error is closed, nobody listens.
-        let _ = verdicts.iter().try_for_each(|verdict| screen.findings(&mut out, verdict));
+/// Prints diagnostics to standard error; with a summary if a file is invalid.
+fn print_findings(files: &[CheckedFile], is_valid: bool) {
+    let screen = ui::Screen::stderr();
+    let mut out = io::stderr().lock();
+    let printed = files.iter().try_for_each(|file| screen.findings(&mut out, file));
+    if !is_valid {
+        // Standard error may be closed.
+        let _ = printed.and_then(|()| ui::Screen::summary(&mut out, files));
     }
 }
 
-fn describe(verdict: Verdict, path: &Path, allow_outside: bool) -> Result<Described, String> {
-    let Verdict { file, report } = verdict;
-    let mut document = report.workload.ok_or_else(|| format!("{file} could not be read"))?;
-    attach(&mut document, path, allow_outside).map_err(|why| format!("{file}: {why}"))?;
-    let home = home::of(&document, path).map_err(|why| format!("{file}: {why}"))?;
-    Ok(Described { workload: Workload::of_document(&document), home })
+fn load(file: CheckedFile, path: &Path, allow_outside: bool) -> Result<LoadedWorkload, CliError> {
+    let CheckedFile { file, report } = file;
+    let mut document = report.workload.ok_or(CliError::InvalidFiles)?;
+    attach(&mut document, path, allow_outside).map_err(|source| CliError::Attach { file, source })?;
+    let origin = workload_origin::of(&document, path)?;
+    Ok(LoadedWorkload { workload: Workload::of_document(&document), origin })
 }
 
-/// Whether two versions say the same, apart from what the platform writes meanwhile.
+/// True if an apply changed nothing, apart from status and bookkeeping.
 fn is_same(before: &Workload, after: &Workload) -> bool {
     before.uid() == after.uid()
         && before.metadata.generation == after.metadata.generation
@@ -103,85 +92,75 @@ fn is_same(before: &Workload, after: &Workload) -> bool {
         && before.metadata.annotations == after.metadata.annotations
 }
 
-/// Hands a workload to the platform, which then runs it. Also says what became of it, in a word.
-pub(super) async fn put(
+/// Applies a workload. Returns it with `created`, `configured` or `unchanged`.
+pub(super) async fn apply_workload(
     platform: &Platform,
-    described: &Described,
+    loaded: &LoadedWorkload,
     force: bool,
-) -> Result<(Workload, &'static str), Trouble> {
+) -> Result<(Workload, &'static str), CliError> {
     let api = platform.workloads();
-    let mut params = PatchParams::apply(MANAGER);
+    let mut params = PatchParams::apply(FIELD_MANAGER);
     params.force = force;
-    let Described { workload, home } = described;
+    let LoadedWorkload { workload, origin } = loaded;
     let name = workload.name_any();
-    let before = api.get_opt(&name).await.map_err(|error| platform.trouble(&name, error))?;
+    let before = api.get_opt(&name).await.map_err(|error| platform.api_error(&name, error))?;
     if before.as_ref().is_some_and(|before| before.metadata.deletion_timestamp.is_some()) {
-        return Err(Trouble::No(format!(
-            "{name} is being deleted; apply it again when it is gone: `orchestra wait {name} --for deleted`"
-        )));
+        return Err(CliError::BeingDeleted(name));
     }
-    if let Some(home) = home {
-        platform.note(&name, home).await?;
+    if let Some(origin) = origin {
+        platform.record_origin(&name, origin).await?;
     }
     let mut object = json!(workload);
     object["apiVersion"] = json!(orchestra_api::API_VERSION);
     object["kind"] = json!("Workload");
     let after = api.patch(&name, &params, &Patch::Apply(object)).await;
-    let mut after = after.map_err(|error| match error {
-        kube::Error::Api(status) if status.code == 404 && status.message.contains("namespaces") => {
-            platform.no_namespace()
-        }
-        error => platform.trouble(&name, error),
-    })?;
-    let asks_to = |workload: &Workload| workload.annotations().contains_key(annotation::SUSPEND);
-    if asks_to(&after) && !asks_to(workload) {
+    let mut after = after.map_err(|error| platform.api_error(&name, error))?;
+    let is_suspended = |workload: &Workload| workload.annotations().contains_key(annotation::SUSPEND);
+    if is_suspended(&after) && !is_suspended(workload) {
         after = platform.suspend(&name, false).await?;
     }
-    let what = match before {
+    let outcome = match before {
         None => "created",
         Some(before) if is_same(&before, &after) => "unchanged",
         Some(_) => "configured",
     };
-    Ok((after, what))
+    Ok((after, outcome))
 }
 
 impl Platform {
-    /// Stops a workload for now, with everything kept; or starts it again.
-    pub(super) async fn suspend(&self, name: &str, suspend: bool) -> Result<Workload, Trouble> {
+    /// Suspends a workload, which keeps its data; or resumes it.
+    pub(super) async fn suspend(&self, name: &str, suspend: bool) -> Result<Workload, CliError> {
         let annotations = if suspend { json!({annotation::SUSPEND: "true"}) } else { json!({}) };
         let object = json!({
             "apiVersion": orchestra_api::API_VERSION, "kind": "Workload",
             "metadata": {"name": name, "annotations": annotations},
         });
-        let params = PatchParams::apply(SUSPENDER).force();
+        let params = PatchParams::apply(annotation::SUSPEND_MANAGER).force();
         let patched = self.workloads().patch(name, &params, &Patch::Apply(object)).await;
-        patched.map_err(|error| self.trouble(name, error))
+        patched.map_err(|error| self.api_error(name, error))
     }
 }
 
-async fn apply(args: &Apply, platform: &Platform, described: Vec<Described>) -> Result<Exit, Trouble> {
+async fn apply(args: &Apply, platform: &Platform, loaded: Vec<LoadedWorkload>) -> Result<Exit, CliError> {
     let mut applied = Vec::new();
-    for described in described {
-        let (after, what) = put(platform, &described, args.force_conflicts).await?;
+    for loaded in loaded {
+        let (after, outcome) = apply_workload(platform, &loaded, args.force_conflicts).await?;
         let name = after.name_any();
         if args.output == Format::Human {
-            let written = writeln!(io::stdout().lock(), "workload {name} {what}");
-            if after_writing(written, Exit::Yes) != Exit::Yes {
-                return Ok(Exit::No);
-            }
+            written(writeln!(io::stdout().lock(), "workload {name} {outcome}"))?;
         }
         applied.push(after);
     }
     if args.wait {
         let names = applied.iter().map(ResourceExt::name_any).collect();
-        let goals = Goals { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
-        let exit = wait::wait(platform, goals).await?;
-        if exit != Exit::Yes {
+        let options = WaitOptions { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
+        let exit = wait::wait(platform, options).await?;
+        if exit != Exit::Success {
             return Ok(exit);
         }
     }
-    Ok(match args.output {
-        Format::Human => Exit::Yes,
+    match args.output {
+        Format::Human => Ok(Exit::Success),
         format => show::objects(&applied, format),
-    })
+    }
 }

@@ -1,5 +1,5 @@
-//! Files that a Score file names: read from beside it, and put into the document, since the platform has no folder
-//! to look into.
+//! Files that containers name with `source`: read from the folder of the Score file, and inlined into the document, since
+//! the platform cannot read that folder.
 
 use std::{
     fs,
@@ -12,8 +12,9 @@ use orchestra_score::{
     Code, Diagnostic, Document, Node, Pointer, Workload, model::FileContent, node::Entry, node::Value,
 };
 
-/// What cannot be attached to a document, so that it is told with everything else that is wrong with it. `score_file`
-/// is where the document was read from.
+use super::input;
+
+/// Diagnostics of files that cannot be attached.
 pub(super) fn check(document: &Node, score_file: &Path, allow_outside: bool) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (name, container) in document.entries("containers") {
@@ -26,7 +27,7 @@ pub(super) fn check(document: &Node, score_file: &Path, allow_outside: bool) -> 
         };
         for (at, file) in files {
             let Some((entry, source)) = file.entry("source").and_then(source) else { continue };
-            if let Err(Refused { message, hint }) = read(folder(score_file), source, allow_outside) {
+            if let Err(SourceError { message, hint }) = read(folder(score_file), source, allow_outside) {
                 let (at, span) = (at.key("source"), entry.highlight());
                 found.push(Diagnostic::error(Code::UnreadableFile, at, span, message, hint));
             }
@@ -35,14 +36,14 @@ pub(super) fn check(document: &Node, score_file: &Path, allow_outside: bool) -> 
     found
 }
 
-/// What is not even a path is refused by the language.
+/// Path of an entry; the language reports values that are no paths.
 fn source(entry: &Entry) -> Option<(&Entry, &str)> {
     entry.node.as_str().filter(|source| !source.is_empty()).map(|source| (entry, source))
 }
 
-/// The files that the containers of a Score file name with `source`, as far as it can be read.
+/// Files that the containers of a Score file name with `source`; none if it is invalid.
 pub(super) fn sources(score_file: &Path) -> Vec<PathBuf> {
-    let text = fs::read_to_string(score_file).unwrap_or_default();
+    let text = input::read_text(score_file).unwrap_or_default();
     let document = Document::parse(orchestra_score::Source::new("score.yaml", text));
     let Some(workload) = document.check().workload else { return Vec::new() };
     let files = workload.containers.values().flat_map(|container| container.files.iter().flatten());
@@ -53,16 +54,19 @@ pub(super) fn sources(score_file: &Path) -> Vec<PathBuf> {
     sources.collect()
 }
 
-/// Puts the files that containers name with `source` into the document.
-pub(super) fn attach(workload: &mut Workload, score_file: &Path, allow_outside: bool) -> Result<(), String> {
+/// Inlines the files that containers name with `source`.
+pub(super) fn attach(
+    workload: &mut Workload,
+    score_file: &Path,
+    allow_outside: bool,
+) -> Result<(), AttachError> {
     for (name, container) in &mut workload.containers {
         for (path, file) in container.files.iter_mut().flatten() {
             let FileContent::Source(source) = &file.content else { continue };
-            let bytes =
-                read(folder(score_file), source, allow_outside).map_err(|Refused { message, hint }| {
-                    let at = Pointer::of(["containers", name, "files", path, "source"]);
-                    format!("{}: {message}; {hint}", at.readable())
-                })?;
+            let bytes = read(folder(score_file), source, allow_outside).map_err(|source| {
+                let at = Pointer::of(["containers", name, "files", path, "source"]);
+                AttachError { at: at.readable(), source }
+            })?;
             file.content = match String::from_utf8(bytes) {
                 Ok(text) if !text.contains('\0') => FileContent::Content(text),
                 Ok(text) => FileContent::BinaryContent(STANDARD.encode(text)),
@@ -73,51 +77,61 @@ pub(super) fn attach(workload: &mut Workload, score_file: &Path, allow_outside: 
     Ok(())
 }
 
-/// Where files are looked for; standard input has none of its own, and so it is the current one.
+/// Folder of a Score file; the current one for standard input.
 fn folder(score_file: &Path) -> &Path {
     score_file.parent().unwrap_or(Path::new(""))
 }
 
-/// Why a file is not taken, and what to do.
-struct Refused {
+/// Error of a file, with the field that names it.
+#[derive(Debug, thiserror::Error)]
+#[error("{at}: {source}")]
+pub(crate) struct AttachError {
+    at: String,
+    source: SourceError,
+}
+
+/// Error of a file.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}; {hint}")]
+struct SourceError {
     message: String,
     hint: String,
 }
 
-fn read(folder: &Path, source: &str, allow_outside: bool) -> Result<Vec<u8>, Refused> {
-    let refuse = |message: String, hint: &str| Refused { message, hint: hint.to_owned() };
+fn read(folder: &Path, source: &str, allow_outside: bool) -> Result<Vec<u8>, SourceError> {
+    let refuse = |message: String, hint: &str| SourceError { message, hint: hint.to_owned() };
     let path = folder.join(source);
     if !allow_outside && leaves(folder, &path, Path::new(source)) {
         return Err(refuse(
-            format!("`{source}` is outside of the Score file's folder"),
-            "move it there, or allow it with --allow-outside",
+            format!("path `{source}` is outside the folder of the Score file"),
+            "move the file into that folder, or allow it with --allow-outside",
         ));
     }
     let unreadable = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => refuse(
-            format!("the file `{source}` does not exist"),
-            "check the path, which starts at the Score file's folder, or write the text as `content`",
+            format!("file not found: `{source}`"),
+            "check the path, which is relative to the Score file, or write the text as `content`",
         ),
         ErrorKind::PermissionDenied => {
-            refuse(format!("the file `{source}` may not be read"), "check its permissions")
+            refuse(format!("permission denied: `{source}`"), "check the permissions of the file")
         }
-        _ => refuse(format!("the file `{source}` cannot be read: {error}"), "check the file"),
+        _ => refuse(format!("cannot read `{source}`: {error}"), "check the file"),
     };
     let metadata = fs::metadata(&path).map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(refuse(format!("`{source}` is not a file"), "name a file, or mount a volume"));
+        return Err(refuse(format!("`{source}` is not a file"), "use the path of a file, or mount a volume"));
     }
     let size = metadata.len();
     if size > Document::MAX_BYTES as u64 {
         return Err(refuse(
-            format!("the file `{source}` has {size} bytes, and at most {} are taken", Document::MAX_BYTES),
-            "put it into the image or a volume",
+            format!("file too large: `{source}` has {size} bytes, the limit is {}", Document::MAX_BYTES),
+            "move it into the image or a volume",
         ));
     }
     fs::read(&path).map_err(unreadable)
 }
 
-/// Whether a path leads out of a folder, by its words or by a link.
+/// True if a path leads out of a folder, by `..` or by a symbolic link.
 fn leaves(folder: &Path, path: &Path, source: &Path) -> bool {
     let mut depth = 0_i32;
     for part in source.components() {
@@ -135,7 +149,7 @@ fn leaves(folder: &Path, path: &Path, source: &Path) -> bool {
         |path: &Path| fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path });
     match (real(folder), real(path)) {
         (Ok(folder), Ok(path)) => !path.starts_with(folder as PathBuf),
-        // What is not there is told when it is read.
+        // Reading reports missing files.
         _ => false,
     }
 }

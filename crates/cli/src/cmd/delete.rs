@@ -1,42 +1,41 @@
 //! `orchestra delete`
 
-use std::io::{self, Write};
-
 use kube::api::DeleteParams;
 
 use super::{
-    platform::{Platform, Trouble, with_platform},
-    wait::{self, Goals},
+    platform::{Platform, with_platform},
+    print,
+    wait::{self, WaitOptions},
 };
 use crate::{
     args::{Delete, Goal},
-    exit::{Exit, after_writing},
+    error::CliError,
+    exit::Exit,
 };
 
-pub(crate) fn run(args: &Delete) -> Exit {
+pub(crate) fn run(args: &Delete) -> Result<Exit, CliError> {
     with_platform(&args.target, async |platform| delete(args, &platform).await)
 }
 
-async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, Trouble> {
+async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, CliError> {
     let api = platform.workloads();
-    // All are looked for before the first goes.
+    // A missing workload is reported before the first one is deleted.
     for name in &args.names {
         platform.workload(name).await?;
     }
     for name in &args.names {
         let deleted = api.delete(name, &DeleteParams::background()).await;
-        deleted.map_err(|error| platform.trouble(name, error))?;
+        deleted.map_err(|error| platform.api_error(name, error))?;
     }
     if !args.no_wait {
-        let goals =
-            Goals { names: args.names.clone(), goal: Goal::Deleted, timeout: args.timeout, quiet: false };
-        let exit = wait::wait(platform, goals).await?;
-        if exit != Exit::Yes {
+        let names = args.names.clone();
+        let options = WaitOptions { names, goal: Goal::Deleted, timeout: args.timeout, quiet: false };
+        let exit = wait::wait(platform, options).await?;
+        if exit != Exit::Success {
             return Ok(exit);
         }
     }
-    let what = if args.no_wait { "is being deleted" } else { "deleted" };
-    let mut out = io::stdout().lock();
-    let written = args.names.iter().try_for_each(|name| writeln!(out, "workload {name} {what}"));
-    Ok(after_writing(written, Exit::Yes))
+    let state = if args.no_wait { "is being deleted" } else { "deleted" };
+    let lines: Vec<String> = args.names.iter().map(|name| format!("workload {name} {state}\n")).collect();
+    print(&lines.concat())
 }

@@ -1,9 +1,6 @@
 //! `orchestra describe`
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write},
-};
+use std::fmt::Write as _;
 
 use futures_util::StreamExt as _;
 use http::Method;
@@ -11,75 +8,73 @@ use kube::ResourceExt;
 use orchestra_api::{ConditionType, Reason, Workload};
 
 use super::{
-    logs::{Line, Wish},
-    platform::{Platform, Trouble, with_platform},
-    show,
+    logs::{Line, LogOptions},
+    platform::{Platform, with_platform},
+    print, show,
 };
 use crate::{
     args::{Describe, Format},
-    exit::{Exit, after_writing},
+    error::CliError,
+    exit::Exit,
     ui,
 };
 
-/// How many lines of the log are shown of what does not run well.
-const LAST: usize = 5;
+/// Log lines shown of a degraded workload: enough for an error message, and the conditions stay visible.
+const LOG_TAIL: usize = 5;
 
-pub(crate) fn run(args: &Describe) -> Exit {
+pub(crate) fn run(args: &Describe) -> Result<Exit, CliError> {
     with_platform(&args.target, async |platform| {
         let workload = platform.workload(&args.name).await?;
         let mut text = describe(&workload);
-        let events = platform.ask(Method::GET, &args.name, "events", Vec::new(), Format::Human).await;
-        // Where the server cannot be asked, the rest is still worth knowing.
+        let events = platform.query(Method::GET, &args.name, "events", Vec::new(), Format::Human).await;
+        // Without the server, the rest is still shown.
         let events = match events {
             Ok(events) => events.text,
-            Err(trouble) => {
-                ui::say(&format!("warning: the events are not known: {}", trouble.why()));
-                return Ok(after_writing(printed(&text), Exit::Yes));
+            Err(error) => {
+                ui::print_status(&format!("warning: events are not available: {error}"));
+                return print(&ui::printable_lines(&text));
             }
         };
         if show::condition(&workload, ConditionType::RuntimeReady)
             .is_some_and(|runtime| runtime.reason == Reason::RuntimeDegraded)
         {
-            text.push_str(&last_lines(&platform, &args.name).await?);
+            text.push_str(&log_tail(&platform, &args.name).await?);
         }
         let _ = writeln!(text, "Events:");
         for line in events.lines() {
             let _ = writeln!(text, "  {line}");
         }
-        Ok(after_writing(printed(&text), Exit::Yes))
+        print(&ui::printable_lines(&text))
     })
 }
 
-fn printed(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(ui::printable_lines(text).as_bytes())
-}
-
-/// What a workload wrote last, if anything is known of it.
-async fn last_lines(platform: &Platform, name: &str) -> Result<String, Trouble> {
-    let mut lines = platform.logs(name, &Wish { tail: Some(LAST), ..Wish::default() }).await?;
+/// Last lines of the log.
+async fn log_tail(platform: &Platform, name: &str) -> Result<String, CliError> {
+    let options = LogOptions { tail: Some(LOG_TAIL), ..LogOptions::default() };
+    let mut lines = platform.logs(name, &options).await?;
     let mut text = String::new();
     while let Some(line) = lines.next().await {
         let Line { container, text: line, .. } = line?;
-        let title = if text.is_empty() { "Last lines of its log:\n" } else { "" };
+        let title = if text.is_empty() { "Last log lines:\n" } else { "" };
         let _ = writeln!(text, "{title}  {container} | {line}");
     }
     Ok(text)
 }
 
-/// How a workload fares.
+/// Status of a workload.
 fn describe(workload: &Workload) -> String {
     let status = workload.status.clone().unwrap_or_default();
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(text, "Name:       {}", workload.name_any());
     let _ = writeln!(text, "Namespace:  {}", workload.namespace().unwrap_or_default());
-    let _ = writeln!(text, "Endpoint:   {}", status.endpoint.as_deref().unwrap_or("not known"));
+    let _ = writeln!(text, "Endpoint:   {}", status.endpoint.as_deref().unwrap_or("<none>"));
     if workload.metadata.deletion_timestamp.is_some() {
-        let _ = writeln!(text, "Deleted:    it is on its way out");
+        let _ = writeln!(text, "Deleted:    in progress");
     }
     let _ = writeln!(text, "Conditions:");
     if status.conditions.is_empty() {
-        let _ = writeln!(text, "  the platform has not looked at it yet");
+        let _ = writeln!(text, "  waiting for the first status");
     }
     for condition in &status.conditions {
         let (type_, status) = (condition.type_.to_string(), condition.status.to_string());

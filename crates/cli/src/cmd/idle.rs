@@ -1,5 +1,5 @@
-//! The end of a platform that was started in the background, once nobody needs it any more: nothing runs on it, and
-//! nobody has asked it anything for a while; or nothing runs on it, and its user says so.
+//! Shutdown of an idle background platform: it runs nothing, and there were no requests for a while or its user requests the
+//! shutdown.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -18,58 +18,58 @@ use kube::{Api, Client, ResourceExt, api::ListParams};
 use orchestra_api::{Workload, annotation};
 use tokio::{sync::Notify, time::sleep};
 
-/// After how long nobody needs it any more.
-const UNASKED: Duration = Duration::from_mins(5);
-/// How often it is looked.
-const LOOK: Duration = Duration::from_secs(30);
+/// Time without requests after which an idle platform shuts down: longer than a break between two commands.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
+/// Interval of idle checks; each one lists the Workloads.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Whether a platform is needed.
+/// Shutdown signal of an idle platform.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Idle {
-    end: Arc<Notify>,
+pub(super) struct IdleShutdown {
+    notify: Arc<Notify>,
 }
 
-/// Whether anything runs, whatever is said of it.
+/// True while any program runs, even one that no Workload declares.
 pub(super) type IsBusy = Arc<dyn Fn() -> bool + Send + Sync>;
 
 #[derive(Clone)]
-struct Watched {
-    idle: Idle,
+struct IdleMonitor {
+    shutdown: IdleShutdown,
     client: Client,
     is_busy: IsBusy,
-    asked: Arc<Mutex<Instant>>,
+    last_request: Arc<Mutex<Instant>>,
 }
 
-impl Idle {
-    /// Resolves when the platform is needed no longer.
-    pub(super) async fn ended(&self) {
-        self.end.notified().await;
+impl IdleShutdown {
+    /// Resolves when the platform is to shut down.
+    pub(super) async fn requested(&self) {
+        self.notify.notified().await;
     }
 
-    /// A platform that ends when it is needed no longer.
-    pub(super) fn watch(&self, client: Client, is_busy: IsBusy, platform: Router) -> Router {
-        let asked = Arc::new(Mutex::new(Instant::now()));
-        let watched = Watched { idle: self.clone(), client, is_busy, asked };
-        tokio::spawn(watched.clone().look());
+    /// Monitors a platform: its requests, and what it runs.
+    pub(super) fn monitor(&self, client: Client, is_busy: IsBusy, platform: Router) -> Router {
+        let last_request = Arc::new(Mutex::new(Instant::now()));
+        let monitor = IdleMonitor { shutdown: self.clone(), client, is_busy, last_request };
+        tokio::spawn(monitor.clone().run());
         platform
-            .route("/orchestra/v1/end", post(end).with_state(watched.clone()))
-            .layer(from_fn_with_state(watched, note))
+            .route("/orchestra/v1/end", post(shut_down).with_state(monitor.clone()))
+            .layer(from_fn_with_state(monitor, record_request))
     }
 }
 
-impl Watched {
-    async fn look(self) {
+impl IdleMonitor {
+    async fn run(self) {
         loop {
-            sleep(LOOK).await;
-            let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            if asked.elapsed() >= UNASKED && self.runs_nothing().await {
-                self.idle.end.notify_one();
+            sleep(IDLE_CHECK_INTERVAL).await;
+            let last_request = *self.last_request.lock().unwrap_or_else(PoisonError::into_inner);
+            if last_request.elapsed() >= IDLE_TIMEOUT && self.is_idle().await {
+                self.shutdown.notify.notify_one();
             }
         }
     }
 
-    /// Whether nothing runs, and nothing is on its way out.
-    async fn runs_nothing(&self) -> bool {
+    /// True if all Workloads are suspended, none is being deleted, and no program runs.
+    async fn is_idle(&self) -> bool {
         let workloads: Api<Workload> = Api::all(self.client.clone());
         let is_stopped = |workload: &Workload| {
             workload.metadata.deletion_timestamp.is_none() && annotation::suspends(workload.annotations())
@@ -79,30 +79,29 @@ impl Watched {
     }
 }
 
-/// Every question counts.
-async fn note(State(watched): State<Watched>, request: Request, next: Next) -> Response {
-    *watched.asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+async fn record_request(State(monitor): State<IdleMonitor>, request: Request, next: Next) -> Response {
+    *monitor.last_request.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     next.run(request).await
 }
 
-/// Ends the platform if it runs nothing.
-async fn end(State(watched): State<Watched>, request: Request) -> StatusCode {
-    // Whom the API knows is its user.
+/// Shuts the platform down if it is idle.
+async fn shut_down(State(monitor): State<IdleMonitor>, request: Request) -> StatusCode {
+    // Any authenticated caller may.
     if request.extensions().get::<orchestra_apiserver::Caller>().is_none() {
         return StatusCode::UNAUTHORIZED;
     }
-    if watched.runs_nothing().await {
-        watched.idle.end.notify_one();
+    if monitor.is_idle().await {
+        monitor.shutdown.notify.notify_one();
         StatusCode::ACCEPTED
     } else {
         StatusCode::CONFLICT
     }
 }
 
-/// Leaves the terminal of whoever started the platform: its signals are not meant for it.
-pub(super) fn leave_terminal() {
+/// Detaches from the terminal, whose signals are for the foreground command.
+pub(super) fn detach_from_terminal() {
     #[cfg(unix)]
     if let Err(error) = rustix::process::setsid() {
-        tracing::warn!("the terminal cannot be left: {error}");
+        tracing::warn!("failed to detach from the terminal: {error}");
     }
 }

@@ -5,14 +5,14 @@ use std::{
     io::{self, Write},
 };
 
-use crate::{args::Init, exit::Exit, ui};
+use crate::{args::Init, error::CliError, exit::Exit, ui};
 
-/// The sample. A test validates it.
+/// Sample Score file. A test validates it.
 const SAMPLE: &str = include_str!("sample.score.yaml");
 
-pub(crate) fn run(args: &Init) -> Exit {
+pub(crate) fn run(args: &Init) -> Result<Exit, CliError> {
     let file = args.file.display().to_string();
-    let file = ui::printable(&file);
+    let file = ui::printable(&file).into_owned();
     let mut options = OpenOptions::new();
     options.write(true);
     if args.force {
@@ -23,16 +23,10 @@ pub(crate) fn run(args: &Init) -> Exit {
     let written = options.open(&args.file).and_then(|mut out| out.write_all(SAMPLE.as_bytes()));
     match written {
         Ok(()) => {
-            ui::say(&format!("wrote {file}; check it with `orchestra validate --explain {file}`"));
-            Exit::Yes
+            ui::print_status(&format!("Wrote {file}; check it with `orchestra validate --explain {file}`."));
+            Ok(Exit::Success)
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            ui::complain(&format!("{file} exists; name another file, or overwrite it with --force"));
-            Exit::No
-        }
-        Err(error) => {
-            ui::complain(&format!("failed to write {file}: {error}"));
-            Exit::No
-        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CliError::FileExists(file)),
+        Err(source) => Err(CliError::Write { file, source }),
     }
 }

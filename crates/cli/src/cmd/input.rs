@@ -1,4 +1,4 @@
-//! Reading files that people name: everything that can be wrong with them gets a finding like any other.
+//! Input files: read errors become diagnostics.
 
 use std::{
     fs,
@@ -24,20 +24,29 @@ pub(super) fn read(path: &Path) -> Result<Source, Box<Diagnostic>> {
     let bytes = bytes.map_err(|error| Box::new(unreadable(path, &name, &error)))?;
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(Source::new(name, text)),
-        Ok(_) => Err(Box::new(not_text(&name, "it holds zero bytes"))),
+        Ok(_) => Err(Box::new(not_text(&name, "it contains NUL bytes, and is probably a binary file"))),
         Err(error) => {
             let bytes = error.as_bytes();
             let why = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-                "it is UTF-16".to_owned()
+                "it is UTF-16 encoded".to_owned()
             } else {
-                format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1)
+                format!("invalid byte at position {}", error.utf8_error().valid_up_to() + 1)
             };
             Err(Box::new(not_text(&name, &why)))
         }
     }
 }
 
-/// What to call a file in messages.
+/// Reads a text file of at most the size of a Score file.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = fs::File::open(path).and_then(bounded)?;
+    if bytes.len() > limits::BYTES {
+        return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// File name for messages.
 pub(super) fn name(path: &Path) -> String {
     match path.to_str() {
         Some("-") => "<stdin>".to_owned(),
@@ -45,13 +54,12 @@ pub(super) fn name(path: &Path) -> String {
     }
 }
 
-/// One byte more than is taken, so that a file which is too long is seen to be so, and no more, so that one
-/// without an end does no harm.
+/// Reads at most one byte more than the limit: a longer file is detected, and an endless one does no harm.
 fn bounded(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(limits::BYTES as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > limits::BYTES {
-        // The cut may fall into a character; the length alone is what counts from here.
+        // The cut may split a character; only the length matters from here.
         bytes.truncate(limits::BYTES + 1);
         bytes.fill(b' ');
     }
@@ -61,18 +69,18 @@ fn bounded(reader: impl Read) -> io::Result<Vec<u8>> {
 fn unreadable(path: &Path, name: &str, error: &io::Error) -> Diagnostic {
     let (why, hint) = match error.kind() {
         io::ErrorKind::NotFound if path == Path::new("score.yaml") => (
-            "there is no score.yaml here".to_owned(),
-            "name a Score file, or write a sample with `orchestra init`".to_owned(),
+            "file not found: score.yaml (in the current directory)".to_owned(),
+            "pass the path of a Score file, or create a sample with `orchestra init`".to_owned(),
         ),
-        io::ErrorKind::NotFound => (format!("{name} does not exist"), "check the path".to_owned()),
+        io::ErrorKind::NotFound => (format!("file not found: {name}"), "check the path".to_owned()),
         io::ErrorKind::IsADirectory => (
             format!("{name} is a directory"),
-            format!("name the file in it, such as {}", path.join("score.yaml").display()),
+            format!("pass the file in it, such as {}", path.join("score.yaml").display()),
         ),
         io::ErrorKind::PermissionDenied => {
-            (format!("{name} may not be read"), "check its permissions".to_owned())
+            (format!("permission denied: {name}"), "check the permissions of the file".to_owned())
         }
-        _ => (format!("{name} cannot be read: {error}"), "check the file".to_owned()),
+        _ => (format!("cannot read {name}: {error}"), "check the file".to_owned()),
     };
     Diagnostic::error(Code::UnreadableFile, Pointer::root(), None, why, hint)
 }
@@ -82,7 +90,7 @@ fn not_text(name: &str, why: &str) -> Diagnostic {
         Code::NotText,
         Pointer::root(),
         None,
-        format!("{name} is not text: {why}"),
-        "a Score file is YAML or JSON, saved as UTF-8",
+        format!("{name} is not valid UTF-8: {why}"),
+        "save the file as UTF-8; a Score file is YAML or JSON",
     )
 }

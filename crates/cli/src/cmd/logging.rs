@@ -1,4 +1,4 @@
-//! Log lines of what runs for long, on standard error.
+//! Logging of `orchestra serve` to standard error.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tracing_subscriber::{
 
 use crate::args::{LogFormat, LogLevel};
 
-/// Starts to log. Of the libraries only what somebody should look at is told.
+/// Starts logging. Libraries log warnings and errors at most.
 pub(super) fn start(level: LogLevel, format: LogFormat) {
     let level = match level {
         LogLevel::Error => LevelFilter::ERROR,
@@ -16,10 +16,10 @@ pub(super) fn start(level: LogLevel, format: LogFormat) {
         LogLevel::Info => LevelFilter::INFO,
         LogLevel::Debug => LevelFilter::DEBUG,
     };
-    let wanted = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("orchestra", level);
-    let registry = tracing_subscriber::registry().with(wanted);
+    let filter = Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("orchestra", level);
+    let registry = tracing_subscriber::registry().with(filter);
     let lines = fmt::layer().with_writer(io::stderr).with_ansi(false);
-    // It fails if somebody else logs already, and then they do.
+    // It fails if a subscriber is installed already, which then stays.
     let _ = match format {
         LogFormat::Text => registry.with(lines).try_init(),
         LogFormat::Json => registry.with(lines.json()).try_init(),

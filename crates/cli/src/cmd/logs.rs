@@ -1,4 +1,4 @@
-//! `orchestra logs`: what a workload writes.
+//! `orchestra logs`
 
 use std::io::{self, Write};
 
@@ -8,14 +8,15 @@ use http_body_util::BodyExt as _;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use super::platform::{Platform, Trouble, with_platform};
+use super::platform::{Platform, with_platform};
 use crate::{
     args::Logs,
-    exit::{Exit, after_writing},
+    error::CliError,
+    exit::{Exit, written},
     ui,
 };
 
-/// A line that a container wrote.
+/// Log line of a container.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Line {
     pub(super) container: String,
@@ -23,70 +24,65 @@ pub(super) struct Line {
     pub(super) text: String,
 }
 
-/// Which lines are wanted.
+/// Selection of log lines.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wish<'a> {
+pub(super) struct LogOptions<'a> {
     pub(super) container: Option<&'a str>,
     pub(super) since: Option<Timestamp>,
     pub(super) tail: Option<usize>,
     pub(super) follow: bool,
 }
 
-pub(crate) fn run(args: &Logs) -> Exit {
+pub(crate) fn run(args: &Logs) -> Result<Exit, CliError> {
     with_platform(&args.target, async |platform| {
         let workload = platform.workload(&args.name).await?;
         let containers = workload.spec.0.get("containers").and_then(|all| all.as_object());
         let is_one = args.container.is_some() || containers.is_none_or(|all| all.len() == 1);
         let ago = args.since.and_then(|ago| SignedDuration::try_from(ago).ok());
-        let wish = Wish {
+        let options = LogOptions {
             container: args.container.as_deref(),
             since: ago.and_then(|ago| Timestamp::now().checked_sub(ago).ok()),
             tail: args.tail,
             follow: args.follow,
         };
-        let mut lines = platform.logs(&args.name, &wish).await?;
+        let mut lines = platform.logs(&args.name, &options).await?;
         while let Some(line) = lines.next().await {
             let Line { container, time, text } = line?;
             let from = if is_one { String::new() } else { format!("{container} | ") };
             let at = if args.timestamps { format!("{time:.3} ") } else { String::new() };
-            let written = writeln!(io::stdout().lock(), "{at}{from}{}", ui::printable(&text));
-            if after_writing(written, Exit::Yes) != Exit::Yes {
-                return Ok(Exit::No);
-            }
+            written(writeln!(io::stdout().lock(), "{at}{from}{}", ui::printable(&text)))?;
         }
-        Ok(Exit::Yes)
+        Ok(Exit::Success)
     })
 }
 
 impl Platform {
-    /// What a workload writes.
+    /// Log stream of a workload.
     pub(super) async fn logs(
         &self,
         workload: &str,
-        wish: &Wish<'_>,
-    ) -> Result<BoxStream<'static, Result<Line, Trouble>>, Trouble> {
-        let Wish { container, since, tail, follow } = wish;
-        let mut question = format!("logs?follow={follow}");
+        options: &LogOptions<'_>,
+    ) -> Result<BoxStream<'static, Result<Line, CliError>>, CliError> {
+        let LogOptions { container, since, tail, follow } = options;
+        let mut path = format!("logs?follow={follow}");
         for (name, value) in [
             ("container", container.map(ToOwned::to_owned)),
             ("since", since.map(|since| since.to_string())),
             ("tail", tail.map(|tail| tail.to_string())),
         ] {
-            question.extend(value.map(|value| format!("&{name}={value}")));
+            path.extend(value.map(|value| format!("&{name}={value}")));
         }
-        let answer = self.send(Method::GET, workload, &question, "application/json", Vec::new()).await?;
-        let status = answer.status();
+        let response = self.send(Method::GET, workload, &path, "application/json", Vec::new()).await?;
+        let status = response.status();
         if !status.is_success() {
-            let text = self.text(workload, answer).await?;
-            return Err(self.no(workload, status, &text).await);
+            let text = self.read_body(workload, response).await?;
+            return Err(self.response_error(workload, status, &text).await);
         }
-        let lines = answer.into_body().into_data_stream().map_err(io::Error::other).into_async_read().lines();
-        let broken = |error: &dyn std::fmt::Display| {
-            Trouble::Unreachable(format!("what the workload writes can be read no longer: {error}"))
-        };
-        let parsed = lines.map(move |line| match line {
-            Ok(line) => serde_json::from_str(&line).map_err(|error| broken(&error)),
-            Err(error) => Err(broken(&error)),
+        let lines =
+            response.into_body().into_data_stream().map_err(io::Error::other).into_async_read().lines();
+        let parsed = lines.map(|line| {
+            let parsed = line.and_then(|line| serde_json::from_str(&line).map_err(io::Error::from));
+            parsed.map_err(CliError::LogStream)
         });
         Ok(parsed.boxed())
     }

@@ -1,7 +1,6 @@
-//! One module for each command that is more than a print.
+//! Commands, one module each.
 
 mod apply;
-mod ask;
 mod attach;
 mod cluster;
 mod config;
@@ -13,7 +12,7 @@ pub(crate) mod documents;
 mod down;
 mod explain;
 mod get;
-mod home;
+#[cfg(feature = "embedded")]
 mod idle;
 mod init;
 mod input;
@@ -25,9 +24,9 @@ mod plan;
 mod platform;
 #[cfg(feature = "template")]
 mod provisioners;
-mod questions;
 mod sample;
 mod serve;
+mod server_client;
 mod show;
 mod summary;
 mod uninstall;
@@ -35,16 +34,23 @@ mod up;
 mod validate;
 mod version;
 mod wait;
+mod workload_origin;
 
-use std::io::{self, Write};
+pub(crate) use attach::AttachError;
+pub(crate) use cluster::IN_CLUSTER_URL;
+pub(crate) use install::manifests::ManifestError;
+pub(crate) use serve::ServeError;
+pub(crate) use wait::WaitError;
 
 use crate::{
     args::{Args, Command, Output},
-    exit::{Exit, after_writing},
+    error::CliError,
+    exit::Exit,
+    ui,
 };
 
 /// Runs a command.
-pub(crate) fn run(args: Args) -> Exit {
+pub(crate) fn run(args: Args) -> Result<Exit, CliError> {
     match args.command {
         Command::Validate(validate) => validate::run(&validate),
         Command::Init(init) => init::run(&init),
@@ -66,7 +72,7 @@ pub(crate) fn run(args: Args) -> Exit {
         Command::Config(config) => config::run(&config),
         #[cfg(feature = "template")]
         Command::Provisioners(provisioners) => provisioners::run(&provisioners),
-        Command::Crd => definitions(),
+        Command::Crd => print(&crds()?),
         Command::Schema => print(&format!("{:#}\n", orchestra_score::json_schema())),
         Command::Version { output } => version::version(output),
         Command::SampleServer => sample::run(),
@@ -78,17 +84,12 @@ pub(crate) fn run(args: Args) -> Exit {
     }
 }
 
-fn definitions() -> Exit {
+fn crds() -> Result<String, CliError> {
     let texts: Result<Vec<_>, _> = orchestra_api::crd::all().iter().map(orchestra_api::crd::yaml).collect();
-    match texts {
-        Ok(texts) => print(&texts.join("---\n")),
-        Err(error) => {
-            crate::ui::complain(&format!("failed to write the definitions: {error}"));
-            Exit::No
-        }
-    }
+    texts.map(|texts| texts.join("---\n")).map_err(|error| CliError::Encode(error.into()))
 }
 
-fn print(text: &str) -> Exit {
-    after_writing(io::stdout().lock().write_all(text.as_bytes()), Exit::Yes)
+/// Prints the output of a successful command.
+fn print(text: &str) -> Result<Exit, CliError> {
+    ui::print(text).map(|()| Exit::Success)
 }

@@ -5,44 +5,43 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::{
-    apply::{Described, described},
-    platform::{Platform, Trouble, with_platform},
+    apply::{LoadedWorkload, load_workloads},
+    platform::{Platform, with_platform},
     show,
 };
 use crate::{
     args::{Format, Plan},
+    error::CliError,
     exit::Exit,
 };
 
-pub(crate) fn run(args: &Plan) -> Exit {
+pub(crate) fn run(args: &Plan) -> Result<Exit, CliError> {
     if let Some(name) = &args.delete {
         return with_platform(&args.target, async |platform| {
-            let answer =
-                platform.ask(Method::POST, name, "plan?delete=true", Vec::new(), args.output).await?;
-            Ok(show::answer(&answer.text, args.output))
+            let response =
+                platform.query(Method::POST, name, "plan?delete=true", Vec::new(), args.output).await?;
+            show::response(&response.text, args.output)
         });
     }
-    match described(&args.documents) {
-        Ok(described) => with_platform(&args.target, async |platform| plan(args, &platform, described).await),
-        Err(exit) => exit,
-    }
+    let loaded = load_workloads(&args.documents)?;
+    with_platform(&args.target, async |platform| plan(args, &platform, loaded).await)
 }
 
-async fn plan(args: &Plan, platform: &Platform, described: Vec<Described>) -> Result<Exit, Trouble> {
+async fn plan(args: &Plan, platform: &Platform, loaded: Vec<LoadedWorkload>) -> Result<Exit, CliError> {
     let mut is_refused = false;
-    let mut answers = Vec::new();
-    for Described { workload, .. } in described {
+    let mut plans = Vec::new();
+    for LoadedWorkload { workload, .. } in loaded {
         let name = workload.name_any();
         let mut object = json!(workload);
         object["apiVersion"] = json!(orchestra_api::API_VERSION);
         object["kind"] = json!("Workload");
         let body = object.to_string().into_bytes();
-        let answer = platform.ask(Method::POST, &name, "plan", body, args.output).await?;
-        is_refused |= answer.is_refused;
-        answers.push((name, answer.text));
+        let response = platform.query(Method::POST, &name, "plan", body, args.output).await?;
+        is_refused |= response.is_refused;
+        plans.push((name, response.text));
     }
-    // One document, however many files.
-    let text = match (&answers[..], args.output) {
+    // One document for any number of files.
+    let text = match (&plans[..], args.output) {
         ([(_, only)], _) => only.clone(),
         (several, Format::Human) => {
             let titled = several.iter().map(|(name, text)| format!("Workload {name}:\n{text}"));
@@ -53,8 +52,6 @@ async fn plan(args: &Plan, platform: &Platform, described: Vec<Described>) -> Re
             format!("[{}]", texts.join(","))
         }
     };
-    Ok(match show::answer(&text, args.output) {
-        Exit::Yes if is_refused => Exit::No,
-        exit => exit,
-    })
+    let exit = show::response(&text, args.output)?;
+    Ok(if is_refused { Exit::Failure } else { exit })
 }

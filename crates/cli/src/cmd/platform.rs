@@ -12,147 +12,114 @@ use kube::{
     config::{AuthInfo, KubeConfigOptions, Kubeconfig},
 };
 use orchestra_api::Workload;
+use orchestra_core::denial::NotFound;
 
-use super::{connect, questions::Questions};
+use super::{connect, server_client::ServerClient};
 use crate::{
     args::{Cluster, Target, default_data_dir},
+    error::{CliError, ConnectError},
     exit::Exit,
-    ui,
 };
 
-/// A platform, and the namespace that is meant.
+/// Connection to a platform, with a namespace.
 #[derive(Clone)]
 pub(super) struct Platform {
     pub(super) client: Client,
     pub(super) namespace: String,
-    /// Where questions go that the API does not answer.
-    pub(super) questions: Arc<Questions>,
-    /// What to call it in messages.
-    name: String,
+    pub(super) server: Arc<ServerClient>,
+    /// Address of the API, for messages.
+    url: String,
 }
 
-/// Why a command cannot go on.
-pub(super) enum Trouble {
-    /// The platform cannot be reached.
-    Unreachable(String),
-    /// The answer is no.
-    No(String),
-}
-
-impl Trouble {
-    /// What it is.
-    pub(super) fn why(&self) -> &str {
-        match self {
-            Self::Unreachable(why) | Self::No(why) => why,
-        }
-    }
-
-    /// Says it, and ends.
-    pub(super) fn tell(self) -> Exit {
-        match self {
-            Self::Unreachable(why) => {
-                ui::complain(&why);
-                Exit::Unreachable
-            }
-            Self::No(why) => {
-                ui::complain(&why);
-                Exit::No
-            }
-        }
-    }
-}
-
-/// Runs a command that talks to a platform.
-pub(super) fn with_platform<F>(target: &Target, command: impl FnOnce(Platform) -> F) -> Exit
+/// Connects to the platform, and runs a command on it.
+pub(super) fn with_platform<F>(target: &Target, command: impl FnOnce(Platform) -> F) -> Result<Exit, CliError>
 where
-    F: Future<Output = Result<Exit, Trouble>>,
+    F: Future<Output = Result<Exit, CliError>>,
 {
-    run(async {
-        let platform = Platform::reach(target).await?;
-        command(platform).await
-    })
+    block_on(async { command(Platform::connect(target).await?).await })
 }
 
-/// Runs a command that waits for others.
-pub(super) fn run(command: impl Future<Output = Result<Exit, Trouble>>) -> Exit {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => return Trouble::No(format!("failed to start: {error}")).tell(),
-    };
-    runtime.block_on(command).unwrap_or_else(Trouble::tell)
+/// Runs an async command.
+pub(super) fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(CliError::Runtime)?.block_on(command)
 }
 
 impl Platform {
-    async fn reach(target: &Target) -> Result<Self, Trouble> {
-        let unreachable = |why: String| {
-            let remedy =
-                "start one with `orchestra up` or `orchestra serve`, or name a kubeconfig with --kubeconfig";
-            Trouble::Unreachable(format!("there is no platform to talk to: {why}; {remedy}"))
-        };
-        let (file, kubeconfig) = kubeconfig(target).map_err(unreachable)?;
-        let config = read(kubeconfig, target.context.clone()).await;
-        let mut config = config.map_err(|why| unreachable(format!("{file}: {why}")))?;
+    async fn connect(target: &Target) -> Result<Self, CliError> {
+        let (file, kubeconfig) = kubeconfig(target).map_err(CliError::NoPlatform)?;
+        let config = load(file, kubeconfig, target.context.clone()).await;
+        let mut config = config.map_err(CliError::NoPlatform)?;
         if let Some(token) = &target.token {
             config.auth_info = AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() };
         }
-        let reached = Self::of(config, target.namespace.as_deref(), target.server.clone());
-        reached.map_err(|why| unreachable(format!("{file}: {why}")))
+        let platform = Self::new(config, target.namespace.as_deref(), target.server.clone());
+        platform.map_err(CliError::NoPlatform)
     }
 
-    /// A cluster, whatever runs on this machine.
-    pub(super) async fn cluster(cluster: &Cluster) -> Result<Self, Trouble> {
-        let unreachable = |why: String| {
-            let remedy = "name its kubeconfig with --kubeconfig, or in $KUBECONFIG";
-            Trouble::Unreachable(format!("there is no cluster to talk to: {why}; {remedy}"))
+    /// A cluster, even if a platform runs on this machine.
+    pub(super) async fn cluster(cluster: &Cluster) -> Result<Self, CliError> {
+        let connected = async {
+            let (file, kubeconfig) = match &cluster.kubeconfig {
+                Some(path) => (path.display().to_string(), Kubeconfig::read_from(path)),
+                None => ("kubeconfig".to_owned(), Kubeconfig::read()),
+            };
+            let kubeconfig = kubeconfig.map_err(ConnectError::ReadKubeconfig)?;
+            Self::new(load(file, kubeconfig, cluster.context.clone()).await?, None, None)
         };
-        let kubeconfig = match &cluster.kubeconfig {
-            Some(path) => Kubeconfig::read_from(path),
-            None => Kubeconfig::read(),
-        };
-        let kubeconfig = kubeconfig.map_err(|error| unreachable(error.to_string()))?;
-        let config = read(kubeconfig, cluster.context.clone()).await.map_err(unreachable)?;
-        Self::of(config, None, None).map_err(unreachable)
+        connected.await.map_err(CliError::NoCluster)
     }
 
-    /// The platform of this machine whose data is in a folder, whether it runs or not.
-    pub(super) async fn at(data: &Path, namespace: Option<&str>) -> Result<Self, String> {
-        let kubeconfig = Kubeconfig::read_from(data.join("kubeconfig")).map_err(|error| error.to_string())?;
-        Self::of(read(kubeconfig, None).await?, namespace, None)
+    /// The platform of a data folder, running or not.
+    pub(super) async fn of_data_dir(data: &Path, namespace: Option<&str>) -> Result<Self, ConnectError> {
+        let (file, kubeconfig) = read(&data.join("kubeconfig"))?;
+        Self::new(load(file, kubeconfig, None).await?, namespace, None)
     }
 
-    fn of(mut config: Config, namespace: Option<&str>, server: Option<String>) -> Result<Self, String> {
+    fn new(
+        mut config: Config,
+        namespace: Option<&str>,
+        server_url: Option<String>,
+    ) -> Result<Self, ConnectError> {
         if let Some(namespace) = namespace {
             namespace.clone_into(&mut config.default_namespace);
         }
-        let name = config.cluster_url.to_string();
+        let url = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
-        let questions = Arc::new(Questions::new(config.clone(), server));
-        let client = connect::client(config).map_err(|error| error.to_string())?;
-        Ok(Self { client, namespace, questions, name })
+        let server = Arc::new(ServerClient::new(config.clone(), server_url));
+        let client = connect::client(config).map_err(ConnectError::Client)?;
+        Ok(Self { client, namespace, server, url })
     }
 
-    /// The workloads of the namespace.
+    /// Platform behind a client, for tests.
+    #[cfg(test)]
+    pub(super) fn with_client(config: Config, client: Client) -> Self {
+        let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+        Self { client, namespace, server: Arc::new(ServerClient::new(config, None)), url }
+    }
+
+    /// Workloads of the namespace.
     pub(super) fn workloads(&self) -> Api<Workload> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
     /// A workload of the namespace.
-    pub(super) async fn workload(&self, name: &str) -> Result<Workload, Trouble> {
+    pub(super) async fn workload(&self, name: &str) -> Result<Workload, CliError> {
         match self.workloads().get_opt(name).await {
             Ok(Some(workload)) => Ok(workload),
-            Ok(None) => Err(self.absent(name).await),
-            Err(error) => Err(self.trouble(name, error)),
+            Ok(None) => Err(self.workload_not_found(name).await),
+            Err(error) => Err(self.api_error(name, error)),
         }
     }
 
-    /// Whether the namespace exists. To those who may not look, it does.
+    /// True if the namespace exists, or if the caller may not read it.
     pub(super) async fn has_namespace(&self) -> bool {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         !matches!(namespaces.get_opt(&self.namespace).await, Ok(None))
     }
 
-    /// Makes the namespace, unless it exists.
-    pub(super) async fn make_namespace(&self) -> Result<(), Trouble> {
+    /// Creates the namespace if it does not exist.
+    pub(super) async fn ensure_namespace(&self) -> Result<(), CliError> {
         if self.has_namespace().await {
             return Ok(());
         }
@@ -160,98 +127,123 @@ impl Platform {
         let namespace = serde_json::json!({
             "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace},
         });
-        let apply = PatchParams::apply(super::apply::MANAGER);
-        let made = namespaces.patch(&self.namespace, &apply, &Patch::Apply(namespace)).await;
-        made.map(drop).map_err(|error| self.trouble(&self.namespace, error))
+        let apply = PatchParams::apply(super::apply::FIELD_MANAGER);
+        let created = namespaces.patch(&self.namespace, &apply, &Patch::Apply(namespace)).await;
+        created.map(drop).map_err(|error| self.api_error(&self.namespace, error))
     }
 
-    /// There is no such workload, perhaps since there is no such namespace.
-    pub(super) async fn absent(&self, name: &str) -> Trouble {
+    /// Error for a missing workload or namespace.
+    pub(super) async fn workload_not_found(&self, name: &str) -> CliError {
         if !self.has_namespace().await {
-            return self.no_namespace();
+            return self.namespace_not_found();
         }
-        Trouble::No(format!(
-            "there is no workload {name:?} in the namespace {:?}; `orchestra get -A` lists those that there are",
-            self.namespace
-        ))
+        CliError::WorkloadNotFound { name: name.to_owned(), namespace: self.namespace.clone() }
     }
 
-    pub(super) fn no_namespace(&self) -> Trouble {
-        Trouble::No(format!(
-            "there is no namespace {0:?}; make it with `kubectl create namespace {0}`, or name another with --namespace",
-            self.namespace
-        ))
+    pub(super) fn namespace_not_found(&self) -> CliError {
+        CliError::NamespaceNotFound(self.namespace.clone())
     }
 
-    /// What an error of the platform means to the user. `what` is what was asked for.
-    pub(super) fn trouble(&self, what: &str, error: kube::Error) -> Trouble {
-        match error {
-            kube::Error::Api(status) => match status.code {
-                404 if status.message.contains("page not found") || status.details.is_none() => {
-                    Trouble::No(format!(
-                        "{what}: the platform at {} does not know the kinds of the orchestrator; `orchestra crd` prints them",
-                        self.name
-                    ))
-                }
-                404 => Trouble::No(format!(
-                    "{what}: there is no such workload in the namespace {:?}; `orchestra get -A` lists all",
-                    self.namespace
-                )),
-                401 | 403 => Trouble::No(format!("{what}: you may not do that: {}", status.message)),
-                409 => Trouble::No(format!(
-                    "{what}: {}; take the fields over with --force-conflicts",
-                    status.message
-                )),
-                _ => Trouble::No(format!("{what}: {}", status.message)),
-            },
-            error => Trouble::Unreachable(format!(
-                "the platform at {} cannot be reached: {}; is it running? `orchestra up` and `orchestra serve` start one",
-                self.name,
-                root_cause(&error)
-            )),
+    /// Error of a request about `what`.
+    pub(super) fn api_error(&self, what: &str, error: kube::Error) -> CliError {
+        let (what, url) = (what.to_owned(), self.url.clone());
+        let status = match error {
+            kube::Error::Api(status) => status,
+            kube::Error::SerdeError(source) => return CliError::InvalidResponse(source),
+            source if is_connection_error(&source) => return CliError::Unreachable { url, source },
+            source => return CliError::RequestFailed { what, source },
+        };
+        match (NotFound::of(&status), status.code) {
+            (Some(NotFound::Kind), _) => CliError::NoCrds { what, url },
+            (Some(NotFound::Namespace), _) => self.namespace_not_found(),
+            (Some(NotFound::Object), _) => {
+                CliError::WorkloadNotFound { name: what, namespace: self.namespace.clone() }
+            }
+            (None, 401 | 403) => CliError::Forbidden { what, status },
+            (None, 409) => CliError::Conflict { what, status },
+            (None, _) => CliError::Api { what, status },
         }
     }
 }
 
-/// How a kubeconfig says that a platform is reached.
-async fn read(kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config, String> {
+/// True if a request got no complete response: no connection, TLS or login, or the connection was lost.
+fn is_connection_error(error: &kube::Error) -> bool {
+    use kube::Error::{Auth, HyperError, ReadEvents, RustlsTls, Service};
+    matches!(error, Service(_) | HyperError(_) | ReadEvents(_) | RustlsTls(_) | Auth(_))
+}
+
+/// Connection that a kubeconfig describes.
+async fn load(file: String, kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config, ConnectError> {
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| error.to_string())
+    Config::from_custom_kubeconfig(kubeconfig, &options)
+        .await
+        .map_err(|source| ConnectError::Kubeconfig { file, source })
 }
 
-/// The innermost reason: the others only say that something failed.
-pub(super) fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    cause.to_string()
+fn read(path: &Path) -> Result<(String, Kubeconfig), ConnectError> {
+    let kubeconfig = Kubeconfig::read_from(path).map_err(ConnectError::ReadKubeconfig)?;
+    Ok((path.display().to_string(), kubeconfig))
 }
 
-/// The kubeconfig that is meant: the one named, that of the environment, that of the platform which runs here, or
-/// that of the user.
-fn kubeconfig(target: &Target) -> Result<(String, Kubeconfig), String> {
-    let read = |path: PathBuf| {
-        let file = path.display().to_string();
-        Kubeconfig::read_from(path)
-            .map(|config| (file.clone(), config))
-            .map_err(|error| format!("{file}: {error}"))
-    };
+/// Kubeconfig and its name, from the first of: `--kubeconfig`, `$KUBECONFIG`, the platform of this machine, `~/.kube/config`.
+fn kubeconfig(target: &Target) -> Result<(String, Kubeconfig), ConnectError> {
     if let Some(path) = &target.kubeconfig {
-        return read(path.clone());
+        return read(path);
     }
     if std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty()) {
-        return Kubeconfig::read()
-            .map(|config| ("$KUBECONFIG".to_owned(), config))
-            .map_err(|error| error.to_string());
+        let kubeconfig = Kubeconfig::read().map_err(ConnectError::ReadKubeconfig)?;
+        return Ok(("$KUBECONFIG".to_owned(), kubeconfig));
     }
     let data = std::env::var_os("ORCHESTRA_DATA_DIR").map(PathBuf::from).or_else(default_data_dir);
     if let Some(path) = data.map(|data| data.join("kubeconfig")).filter(|path| path.exists()) {
-        return read(path);
+        return read(&path);
     }
     let home = std::env::var_os("HOME").map(PathBuf::from);
     match home.map(|home| home.join(".kube/config")).filter(|path| path.exists()) {
-        Some(path) => read(path),
-        None => Err("there is no kubeconfig".to_owned()),
+        Some(path) => read(&path),
+        None => Err(ConnectError::NoKubeconfig),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn platform() -> Platform {
+        let service = tower::service_fn(async |_: http::Request<kube::client::Body>| {
+            http::Response::builder().status(500).body(kube::client::Body::empty())
+        });
+        let config = Config::new("https://localhost".parse().unwrap());
+        Platform::with_client(config, Client::new(service, "default"))
+    }
+
+    #[tokio::test]
+    async fn only_a_connection_error_means_that_the_platform_is_unreachable() {
+        let platform = platform();
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let lost = platform.api_error("web", kube::Error::Service(Box::new(refused)));
+        assert_eq!(lost.exit(), Exit::Unreachable);
+        let garbled = serde_json::from_str::<Workload>("{").unwrap_err();
+        let error = platform.api_error("web", kube::Error::SerdeError(garbled));
+        assert!(matches!(error, CliError::InvalidResponse(_)), "{error}");
+        assert_eq!(error.exit(), Exit::Failure);
+        let error = platform.api_error("web", kube::Error::TlsRequired);
+        assert_eq!(error.exit(), Exit::Failure, "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_missing_namespace_differs_from_a_missing_workload_and_missing_crds() {
+        let error = |message: &str, details: serde_json::Value| {
+            let status = json!({"status": "Failure", "code": 404, "reason": "NotFound", "message": message, "details": details});
+            platform().api_error("web", kube::Error::Api(Box::new(serde_json::from_value(status).unwrap())))
+        };
+        let namespace = error("namespaces \"shop\" not found", json!({"kind": "namespaces", "name": "shop"}));
+        assert!(matches!(namespace, CliError::NamespaceNotFound(_)), "{namespace}");
+        let object = error("workloads \"web\" not found", json!({"kind": "workloads", "name": "web"}));
+        assert!(matches!(object, CliError::WorkloadNotFound { .. }), "{object}");
+        let kind = error("the server could not find the requested resource", json!({}));
+        assert!(matches!(kind, CliError::NoCrds { .. }), "{kind}");
     }
 }

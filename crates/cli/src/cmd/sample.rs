@@ -1,4 +1,4 @@
-//! `sample-server`: a web server that needs nothing but this program, so that the first example runs on a bare machine.
+//! `sample-server`: web server for the first example, which then needs no other program.
 
 use std::{
     env,
@@ -8,41 +8,30 @@ use std::{
     time::Duration,
 };
 
-use crate::{exit::Exit, ui};
+use crate::{error::CliError, exit::Exit};
 
-/// How long a request may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of reading a request; a client that sends nothing must not keep its thread.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) fn run() -> Exit {
-    match serve() {
-        Ok(()) => Exit::Yes,
-        Err(why) => {
-            ui::complain(&why);
-            Exit::No
-        }
-    }
-}
-
-fn serve() -> Result<(), String> {
+pub(crate) fn run() -> Result<Exit, CliError> {
     let port = env::var("PORT").unwrap_or_else(|_| "8080".to_owned());
-    let port: u16 =
-        port.parse().map_err(|_| format!("PORT is {port:?}, which is not the number of a port"))?;
+    let port: u16 = port.parse().map_err(|_| CliError::InvalidPort(port))?;
     let greeting = env::var("GREETING").unwrap_or_else(|_| "Hello!".to_owned());
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .map_err(|error| format!("failed to listen on port {port}: {error}"))?;
-    say(&format!("listening on port {port}"));
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|source| CliError::Listen { port, source })?;
+    log(&format!("listening on port {port}"));
     for connection in listener.incoming().flatten() {
         let greeting = greeting.clone();
         thread::spawn(move || {
-            // Whoever went away needs no answer.
+            // The client may have gone.
             let _ = answer(&connection, &greeting);
         });
     }
-    Ok(())
+    Ok(Exit::Success)
 }
 
 fn answer(mut connection: &TcpStream, greeting: &str) -> io::Result<()> {
-    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_read_timeout(Some(REQUEST_TIMEOUT))?;
     let mut lines = BufReader::new(connection).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     if request.is_empty() {
@@ -53,7 +42,7 @@ fn answer(mut connection: &TcpStream, greeting: &str) -> io::Result<()> {
             break;
         }
     }
-    say(&request);
+    log(&request);
     let shown = greeting.replace('&', "&amp;").replace('<', "&lt;");
     let page =
         format!("<!doctype html>\n<meta charset=\"utf-8\">\n<title>{shown}</title>\n<h1>{shown}</h1>\n");
@@ -64,7 +53,7 @@ fn answer(mut connection: &TcpStream, greeting: &str) -> io::Result<()> {
     )
 }
 
-fn say(text: &str) {
-    // Where nobody reads the output, it still serves.
+fn log(text: &str) {
+    // The output may be closed.
     let _ = writeln!(io::stdout().lock(), "{text}");
 }

@@ -1,48 +1,37 @@
-//! Workloads, as they are printed.
+//! Output of workloads and server responses.
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write},
-};
+use std::fmt::Write as _;
 
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use orchestra_api::{Condition, ConditionType, Workload};
 use serde_json::{Value as Json, json};
 
-use crate::{
-    args::Format,
-    exit::{Exit, after_writing},
-    ui,
-};
+use super::print;
+use crate::{args::Format, error::CliError, exit::Exit, ui};
 
-/// Objects for programs: one as it is, several as a list.
-pub(super) fn objects(workloads: &[Workload], format: Format) -> Exit {
+/// Prints workloads for programs: one as an object, several as a list.
+pub(super) fn objects(workloads: &[Workload], format: Format) -> Result<Exit, CliError> {
     match workloads {
-        [one] => data(&object(one), format),
+        [one] => value(&object(one), format),
         _ => list(workloads, format),
     }
 }
 
-/// A list for programs, however long.
-pub(super) fn list(workloads: &[Workload], format: Format) -> Exit {
+/// Prints a list for programs.
+pub(super) fn list(workloads: &[Workload], format: Format) -> Result<Exit, CliError> {
     let items: Vec<Json> = workloads.iter().map(object).collect();
-    data(&json!({"apiVersion": "v1", "kind": "List", "items": items}), format)
+    value(&json!({"apiVersion": "v1", "kind": "List", "items": items}), format)
 }
 
-/// A value for programs.
-pub(super) fn data(value: &Json, format: Format) -> Exit {
-    let text = match format {
-        Format::Yaml => match orchestra_score::yaml::to_yaml(value) {
-            Ok(text) => text,
-            Err(error) => {
-                ui::complain(&format!("failed to write the answer as YAML: {error}"));
-                return Exit::No;
-            }
-        },
+/// Prints a value for programs.
+pub(super) fn value(value: &Json, format: Format) -> Result<Exit, CliError> {
+    print(&match format {
+        Format::Yaml => {
+            orchestra_score::yaml::to_yaml(value).map_err(|error| CliError::Encode(error.into()))?
+        }
         Format::Human | Format::Json => format!("{value:#}\n"),
-    };
-    after_writing(io::stdout().lock().write_all(text.as_bytes()), Exit::Yes)
+    })
 }
 
 fn object(workload: &Workload) -> Json {
@@ -54,7 +43,7 @@ fn object(workload: &Workload) -> Json {
     object
 }
 
-/// A line for each, under titles.
+/// Table of workloads.
 pub(super) fn table(workloads: &[Workload], with_namespace: bool, now: Timestamp) -> String {
     let mut rows = vec![["NAMESPACE", "NAME", "READY", "REASON", "ENDPOINT", "AGE"].map(ToOwned::to_owned)];
     for workload in workloads {
@@ -84,7 +73,7 @@ pub(super) fn table(workloads: &[Workload], with_namespace: bool, now: Timestamp
     text
 }
 
-/// A condition of a workload.
+/// Condition of a workload.
 pub(super) fn condition(workload: &Workload, type_: ConditionType) -> Option<&Condition> {
     workload.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == type_)
 }
@@ -100,19 +89,10 @@ fn age(workload: &Workload, now: Timestamp) -> String {
     }
 }
 
-/// An answer of the server: text as it is, JSON as wanted.
-pub(super) fn answer(text: &str, format: Format) -> Exit {
+/// Prints a response of the server: text for people, JSON in the given format.
+pub(super) fn response(text: &str, format: Format) -> Result<Exit, CliError> {
     match format {
-        Format::Human => {
-            let text = ui::printable_lines(text);
-            after_writing(io::stdout().lock().write_all(text.as_bytes()), Exit::Yes)
-        }
-        _ => match serde_json::from_str(text) {
-            Ok(value) => data(&value, format),
-            Err(error) => {
-                ui::complain(&format!("the platform's answer cannot be read: {error}"));
-                Exit::No
-            }
-        },
+        Format::Human => print(&ui::printable_lines(text)),
+        _ => value(&serde_json::from_str(text).map_err(CliError::InvalidResponse)?, format),
     }
 }

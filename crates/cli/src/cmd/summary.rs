@@ -1,16 +1,16 @@
-//! What a valid Score file describes, in a few lines.
+//! Summary of a valid Score file, for `validate --explain`.
 
 use std::{collections::BTreeMap, fmt::Write};
 
 use crate::ui::printable;
 use orchestra_score::{
     Workload,
-    before::start_order,
     model::{Protocol, Ready},
     resource,
+    start_order::start_order,
 };
 
-/// The workload in words. Everything here was decided by the language, nothing by a platform.
+/// Summary of the workload: containers in start order, ports, dependencies.
 pub(super) fn summarise(workload: &Workload) -> String {
     let mut sections = vec![("containers", containers(workload))];
     if let Some(ports) = workload.service.as_ref().and_then(|service| service.ports.as_ref()) {
@@ -40,7 +40,7 @@ pub(super) fn summarise(workload: &Workload) -> String {
     text
 }
 
-/// Containers in the order in which they start, with what they wait for.
+/// Containers in start order, with their conditions.
 fn containers(workload: &Workload) -> Vec<String> {
     let declarations = workload.containers.iter().map(|(name, c)| (name.clone(), c.into())).collect();
     let order = start_order(&declarations).unwrap_or_default();
@@ -71,10 +71,10 @@ fn containers(workload: &Workload) -> Vec<String> {
         .collect()
 }
 
-/// Resources in an order in which they can be provided.
+/// Resources in provisioning order.
 fn resources(workload: &Workload) -> Vec<String> {
-    let nothing = BTreeMap::new();
-    let declared = workload.resources.as_ref().unwrap_or(&nothing);
+    let empty = BTreeMap::new();
+    let declared = workload.resources.as_ref().unwrap_or(&empty);
     let name = workload.metadata.name.as_str();
     let Ok(resolved) = resource::resolve(&BTreeMap::from([(name, declared)])) else { return Vec::new() };
     let names: BTreeMap<_, Vec<_>> = declared.iter().fold(BTreeMap::new(), |mut names, (key, resource)| {

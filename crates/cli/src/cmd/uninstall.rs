@@ -1,4 +1,4 @@
-//! `orchestra uninstall`: takes the orchestrator off a cluster, and nothing that somebody still needs.
+//! `orchestra uninstall`: removes the orchestrator from a cluster, but nothing that is still in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,25 @@ use orchestra_api::{
 use serde_json::{Value as Json, json};
 
 use super::{
-    cluster::{LEASE, PUBLISHED, SERVING},
+    cluster::{LEASE, SERVER_CONFIG_MAP, SERVING_SECRET},
     install::{
         ORCHESTRA, api,
         manifests::{self, Settings},
         name,
-        ready::until,
+        ready::poll_until,
         title,
     },
-    platform::{self, Platform, Trouble},
+    platform::{self, Platform},
 };
-use crate::{args::Uninstall, exit::Exit, ui};
+use crate::{
+    args::Uninstall,
+    error::{CliError, root_cause},
+    exit::Exit,
+    ui,
+};
 
-/// What somebody may have put beside the orchestrator, and what of it comes with every namespace.
-const BESIDE: &[(&str, &str, &[&str])] = &[
+/// Kinds of foreign objects in the system namespace, with the names that do not count.
+const FOREIGN_KINDS: &[(&str, &str, &[&str])] = &[
     ("apps/v1", "Deployment", &[]),
     ("apps/v1", "StatefulSet", &[]),
     ("apps/v1", "DaemonSet", &[]),
@@ -42,87 +47,83 @@ const BESIDE: &[(&str, &str, &[&str])] = &[
     ("v1", "ConfigMap", &["kube-root-ca.crt", CONFIG_MAP, IN_FORCE_MAP]),
 ];
 
-/// Runs the command.
-pub(crate) fn run(args: &Uninstall) -> Exit {
-    platform::run(async {
+pub(crate) fn run(args: &Uninstall) -> Result<Exit, CliError> {
+    platform::block_on(async {
         let cluster = Platform::cluster(&args.cluster).await?;
         uninstall(args, &cluster).await
     })
 }
 
-async fn uninstall(args: &Uninstall, cluster: &Platform) -> Result<Exit, Trouble> {
+async fn uninstall(args: &Uninstall, cluster: &Platform) -> Result<Exit, CliError> {
     let client = &cluster.client;
-    let trouble = |error| cluster.trouble("the orchestrator", error);
-    let workloads = workloads(client).await.map_err(trouble)?;
+    let api_error = |error| cluster.api_error("the orchestrator", error);
+    let workloads = workloads(client).await.map_err(api_error)?;
     if !workloads.is_empty() {
         if !args.delete_workloads {
-            return Err(Trouble::No(format!(
-                "there {}, which nobody would look after any more; delete them first, or with --delete-workloads",
-                counted(&workloads)
-            )));
+            return Err(CliError::WorkloadsExist(count(&workloads)));
         }
         delete_workloads(args, cluster, &workloads).await?;
     }
     if !args.keep_crds {
-        nothing_is_held(client).await.map_err(trouble)??;
+        check_finalizers(client).await.map_err(api_error)??;
     }
-    // First who works, so that nobody makes anew what is removed after it.
-    let mut was_there = end(args, cluster).await?;
-    let mut objects = manifests::objects(&Settings::default()).map_err(Trouble::No)?;
-    objects.extend(of_processes());
+    // First the controllers, which would recreate the rest.
+    let mut was_installed = stop_orchestrator(args, cluster).await?;
+    let mut objects = manifests::objects(&Settings::default())?;
+    objects.extend(runtime_objects());
     objects.reverse();
-    // Others may have something in the namespace; it goes last, and only if it holds nothing of theirs.
-    let (stays, goes): (Vec<Json>, Vec<Json>) = objects.into_iter().partition(|object| {
+    // The namespace is deleted last, and only without foreign objects.
+    let (kept, removed): (Vec<Json>, Vec<Json>) = objects.into_iter().partition(|object| {
         let kind = object["kind"].as_str().unwrap_or_default();
         kind == "Namespace" || (kind == "CustomResourceDefinition" && args.keep_crds)
     });
-    for object in goes {
+    for object in removed {
         match api(client, &object).delete(name(&object), &DeleteParams::background()).await {
             Ok(_) => {
-                ui::say(&format!("removed {}", title(&object)));
-                was_there = true;
+                ui::print_status(&format!("removed {}", title(&object)));
+                was_installed = true;
             }
             Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => return Err(cluster.trouble(&title(&object), error)),
+            Err(error) => return Err(cluster.api_error(&title(&object), error)),
         }
     }
     if args.keep_crds {
-        let kept: Vec<String> = stays.iter().map(title).collect();
-        ui::say(&format!("kept {}", kept.join(", ")));
-        return Ok(Exit::Yes);
+        let kept: Vec<String> = kept.iter().map(title).collect();
+        ui::print_status(&format!("kept {}", kept.join(", ")));
+        return Ok(Exit::Success);
     }
-    was_there |= remove_namespace(args, cluster).await?;
-    if !was_there {
-        ui::say("nothing to remove: the orchestrator is not installed on this cluster");
+    was_installed |= remove_namespace(args, cluster).await?;
+    if !was_installed {
+        ui::print_status("nothing to remove: the orchestrator is not installed on this cluster");
     }
-    Ok(Exit::Yes)
+    Ok(Exit::Success)
 }
 
-/// Ends the processes of the orchestrator. Answers whether there were any.
-async fn end(args: &Uninstall, cluster: &Platform) -> Result<bool, Trouble> {
+/// Deletes the Deployment, and waits until its pods are gone. Returns false if there was none.
+async fn stop_orchestrator(args: &Uninstall, cluster: &Platform) -> Result<bool, CliError> {
     let client = &cluster.client;
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let was_there = match deployments.delete(ORCHESTRA, &DeleteParams::background()).await {
+    let was_installed = match deployments.delete(ORCHESTRA, &DeleteParams::background()).await {
         Ok(_) => {
-            ui::say(&format!("removed Deployment {SYSTEM_NAMESPACE}/{ORCHESTRA}"));
+            ui::print_status(&format!("removed Deployment {SYSTEM_NAMESPACE}/{ORCHESTRA}"));
             true
         }
         Err(kube::Error::Api(status)) if status.code == 404 => false,
-        Err(error) => return Err(cluster.trouble(ORCHESTRA, error)),
+        Err(error) => return Err(cluster.api_error(ORCHESTRA, error)),
     };
     let pods: Api<Pod> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let ours = ListParams::default().labels("app.kubernetes.io/name=orchestra");
-    until(args.timeout, async || match pods.list_metadata(&ours).await {
+    poll_until(args.timeout, async || match pods.list_metadata(&ours).await {
         Ok(left) if left.items.is_empty() => None,
-        Ok(_) => Some("the orchestrator to end".to_owned()),
-        Err(error) => Some(format!("an answer about the orchestrator ({error})")),
+        Ok(_) => Some("the orchestrator to terminate".to_owned()),
+        Err(error) => Some(format!("the orchestrator to terminate ({})", root_cause(&error))),
     })
     .await?;
-    Ok(was_there)
+    Ok(was_installed)
 }
 
-/// What the processes make for themselves.
-fn of_processes() -> Vec<Json> {
+/// Objects that the orchestrator creates for itself.
+fn runtime_objects() -> Vec<Json> {
     let object = |api_version: &str, kind: &str, name: &str| {
         json!({
             "apiVersion": api_version, "kind": kind,
@@ -130,13 +131,13 @@ fn of_processes() -> Vec<Json> {
         })
     };
     vec![
-        object("v1", "Secret", SERVING),
-        object("v1", "ConfigMap", PUBLISHED),
+        object("v1", "Secret", SERVING_SECRET),
+        object("v1", "ConfigMap", SERVER_CONFIG_MAP),
         object("coordination.k8s.io/v1", "Lease", LEASE),
     ]
 }
 
-/// All workloads, by namespace; none if the cluster does not know what that is.
+/// Names of all workloads, by namespace; empty if the CRD is not installed.
 async fn workloads(client: &Client) -> kube::Result<BTreeMap<String, BTreeSet<String>>> {
     let api: Api<Workload> = Api::all(client.clone());
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -153,31 +154,29 @@ async fn workloads(client: &Client) -> kube::Result<BTreeMap<String, BTreeSet<St
     }
 }
 
-/// How many there are, and where.
-fn counted(workloads: &BTreeMap<String, BTreeSet<String>>) -> String {
+/// Number of workloads, in all and by namespace.
+fn count(workloads: &BTreeMap<String, BTreeSet<String>>) -> String {
     let all: usize = workloads.values().map(BTreeSet::len).sum();
-    let places: Vec<String> =
+    let namespaces: Vec<String> =
         workloads.iter().map(|(namespace, names)| format!("{namespace} ({})", names.len())).collect();
-    let (are, places) = (if all == 1 { "is 1 workload" } else { "are" }, places.join(", "));
-    let number = if all == 1 { String::new() } else { format!(" {all} workloads") };
-    format!("{are}{number}, in {places}")
+    let noun = if all == 1 { "workload" } else { "workloads" };
+    format!("{all} {noun} in {}", namespaces.join(", "))
 }
 
-/// Deletes all workloads, and waits until everything that was made for them is gone.
+/// Deletes all workloads, and waits until they are gone with their dependencies.
 async fn delete_workloads(
     args: &Uninstall,
     cluster: &Platform,
     found: &BTreeMap<String, BTreeSet<String>>,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let client = &cluster.client;
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let orchestrator = deployments.get_opt(ORCHESTRA).await.ok().flatten();
+    let what = format!("deployment {ORCHESTRA}");
+    let orchestrator =
+        deployments.get_opt(ORCHESTRA).await.map_err(|error| cluster.api_error(&what, error))?;
     let ready = orchestrator.and_then(|it| it.status).and_then(|status| status.available_replicas);
     if ready.unwrap_or(0) == 0 {
-        return Err(Trouble::No(format!(
-            "there {}, and the orchestrator that would stop them does not run; bring it back with `orchestra install` first",
-            counted(found)
-        )));
+        return Err(CliError::OrchestratorDown(count(found)));
     }
     for (namespace, names) in found {
         let api: Api<Workload> = Api::namespaced(client.clone(), namespace);
@@ -185,39 +184,36 @@ async fn delete_workloads(
             match api.delete(name, &DeleteParams::background()).await {
                 Ok(_) => {}
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
-                Err(error) => return Err(cluster.trouble(name, error)),
+                Err(error) => return Err(cluster.api_error(name, error)),
             }
         }
     }
-    until(args.timeout, async || match workloads(client).await {
+    poll_until(args.timeout, async || match workloads(client).await {
         Ok(left) if left.is_empty() => None,
-        Ok(left) => Some(format!("what there still is: there {}", counted(&left))),
-        Err(error) => Some(format!("an answer about workloads ({error})")),
+        Ok(left) => Some(format!("the deletion of {}", count(&left))),
+        Err(error) => Some(format!("the deletion of workloads ({})", root_cause(&error))),
     })
     .await
 }
 
-/// Whether nothing is left that only the orchestrator can let go: its definition would never go away.
-async fn nothing_is_held(client: &Client) -> kube::Result<Result<(), Trouble>> {
+/// Fails if objects have finalizers that only the orchestrator removes: their CRDs could not be deleted.
+async fn check_finalizers(client: &Client) -> kube::Result<Result<(), CliError>> {
     for kind in ["WorkloadPlan", "ResourceClaim"] {
         let object = json!({"apiVersion": API_VERSION, "kind": kind});
-        let listed = or_none(api(client, &object).list(&ListParams::default()).await)?;
+        let listed = none_if_not_found(api(client, &object).list(&ListParams::default()).await)?;
         let held: Vec<String> = listed
             .iter()
             .filter(|object| !object.finalizers().is_empty())
             .map(|object| format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any()))
             .collect();
         if !held.is_empty() {
-            return Ok(Err(Trouble::No(format!(
-                "something is not taken down yet: {kind} {}; wait until it is gone, or keep the kinds with --keep-crds",
-                held.join(", ")
-            ))));
+            return Ok(Err(CliError::Finalizers { kind, names: held.join(", ") }));
         }
     }
     Ok(Ok(()))
 }
 
-fn or_none(listed: kube::Result<ObjectList<DynamicObject>>) -> kube::Result<Vec<DynamicObject>> {
+fn none_if_not_found(listed: kube::Result<ObjectList<DynamicObject>>) -> kube::Result<Vec<DynamicObject>> {
     match listed {
         Ok(listed) => Ok(listed.items),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
@@ -225,27 +221,26 @@ fn or_none(listed: kube::Result<ObjectList<DynamicObject>>) -> kube::Result<Vec<
     }
 }
 
-/// Removes the orchestrator's own namespace, unless others have something there. Answers whether there was one.
-async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<bool, Trouble> {
+/// Deletes the system namespace, unless it has foreign objects. Returns false if there was none.
+async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<bool, CliError> {
     let client = &cluster.client;
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let ours: BTreeSet<String> = manifests::objects(&Settings::default())
-        .map_err(Trouble::No)?
+    let ours: BTreeSet<String> = manifests::objects(&Settings::default())?
         .into_iter()
-        .chain(of_processes())
+        .chain(runtime_objects())
         .map(|object| title(&object))
         .collect();
-    for (api_version, kind, usual) in BESIDE {
+    for (api_version, kind, ignored) in FOREIGN_KINDS {
         let metadata = json!({"namespace": SYSTEM_NAMESPACE});
         let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
-        let listed = or_none(api(client, &object).list(&ListParams::default()).await);
-        let listed = listed.map_err(|error| cluster.trouble(kind, error))?;
+        let listed = none_if_not_found(api(client, &object).list(&ListParams::default()).await);
+        let listed = listed.map_err(|error| cluster.api_error(kind, error))?;
         let foreign = listed.iter().map(ResourceExt::name_any).find(|name| {
-            !usual.contains(&name.as_str()) && !ours.contains(&format!("{kind} {SYSTEM_NAMESPACE}/{name}"))
+            !ignored.contains(&name.as_str()) && !ours.contains(&format!("{kind} {SYSTEM_NAMESPACE}/{name}"))
         });
         if let Some(foreign) = foreign {
-            ui::say(&format!(
-                "kept Namespace {SYSTEM_NAMESPACE}, which holds {kind} {foreign} of somebody else"
+            ui::print_status(&format!(
+                "kept Namespace {SYSTEM_NAMESPACE}: it contains {kind} {foreign}, which orchestra does not manage"
             ));
             return Ok(true);
         }
@@ -253,15 +248,17 @@ async fn remove_namespace(args: &Uninstall, cluster: &Platform) -> Result<bool, 
     match namespaces.delete(SYSTEM_NAMESPACE, &DeleteParams::background()).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
-        Err(error) => return Err(cluster.trouble(SYSTEM_NAMESPACE, error)),
+        Err(error) => return Err(cluster.api_error(SYSTEM_NAMESPACE, error)),
     }
-    until(args.timeout, async || match namespaces.get_opt(SYSTEM_NAMESPACE).await {
+    poll_until(args.timeout, async || match namespaces.get_opt(SYSTEM_NAMESPACE).await {
         Ok(None) => None,
-        Ok(Some(_)) => Some(format!("the namespace {SYSTEM_NAMESPACE} to go")),
-        Err(error) => Some(format!("an answer about the namespace {SYSTEM_NAMESPACE} ({error})")),
+        Ok(Some(_)) => Some(format!("the deletion of the namespace {SYSTEM_NAMESPACE}")),
+        Err(error) => {
+            Some(format!("the deletion of the namespace {SYSTEM_NAMESPACE} ({})", root_cause(&error)))
+        }
     })
     .await?;
-    ui::say(&format!("removed Namespace {SYSTEM_NAMESPACE}"));
+    ui::print_status(&format!("removed Namespace {SYSTEM_NAMESPACE}"));
     Ok(true)
 }
 
@@ -270,11 +267,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workloads_are_counted_where_they_are() {
+    fn workloads_are_counted_by_namespace() {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let one = BTreeMap::from([("shop".to_owned(), set(&["web"]))]);
-        assert_eq!(counted(&one), "is 1 workload, in shop (1)");
+        assert_eq!(count(&one), "1 workload in shop (1)");
         let more = BTreeMap::from([("a".to_owned(), set(&["x", "y"])), ("b".to_owned(), set(&["z"]))]);
-        assert_eq!(counted(&more), "are 3 workloads, in a (2), b (1)");
+        assert_eq!(count(&more), "3 workloads in a (2), b (1)");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Output, print};
-use crate::exit::Exit;
+use crate::{error::CliError, exit::Exit};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const SCORE: &str = "score.dev/v1b1";
@@ -25,7 +25,7 @@ const BUILD: Build = Build {
     rustc: env!("ORCHESTRA_BUILD_RUSTC"),
 };
 
-pub(super) fn version(output: Output) -> Exit {
+pub(super) fn version(output: Output) -> Result<Exit, CliError> {
     let spec = orchestra_score::SpecVersion::NEWEST.to_string();
     print(&match output {
         Output::Human => human(BUILD, &spec),
@@ -67,9 +67,10 @@ impl Build {
     }
 }
 
-/// Cargo features of this build: the runtimes and engines that it contains.
+/// Cargo features of this build: the API, the runtimes and the engines that it contains.
 fn features() -> Vec<&'static str> {
     [
+        ("embedded", cfg!(feature = "embedded")),
         ("kubernetes", cfg!(feature = "kubernetes")),
         ("process", cfg!(feature = "process")),
         ("template", cfg!(feature = "template")),

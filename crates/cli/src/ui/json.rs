@@ -1,14 +1,14 @@
-//! Findings for programs.
+//! Diagnostics as JSON.
 
 use std::io::{self, Write};
 
 use orchestra_score::{Diagnostic, Report};
 use serde::Serialize;
 
-use crate::cmd::documents::Verdict;
+use crate::cmd::documents::CheckedFile;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Output<'a> {
     files: Vec<Checked<'a>>,
 }
 
@@ -30,16 +30,16 @@ struct Finding<'a> {
     line: Option<usize>,
     column: Option<usize>,
     hint: &'a str,
-    /// The text that line and column refer to, where it is not the file itself but an override.
+    /// Override that line and column refer to, if not to the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a str>,
 }
 
-/// Writes one JSON document about all files.
-pub(crate) fn write(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()> {
-    let files = verdicts
+/// Writes one JSON document for all files.
+pub(crate) fn write(out: &mut impl Write, files: &[CheckedFile]) -> io::Result<()> {
+    let files = files
         .iter()
-        .map(|Verdict { file, report }| Checked {
+        .map(|CheckedFile { file, report }| Checked {
             file,
             valid: report.is_valid(),
             spec_version: report.spec_version.map(|version| version.to_string()),
@@ -48,7 +48,7 @@ pub(crate) fn write(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()
         })
         .collect();
     let mut out = io::BufWriter::new(out);
-    serde_json::to_writer_pretty(&mut out, &Answer { files })?;
+    serde_json::to_writer_pretty(&mut out, &Output { files })?;
     writeln!(out)?;
     out.flush()
 }
@@ -56,7 +56,7 @@ pub(crate) fn write(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()
 fn finding<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Finding<'a> {
     let source = report.source_of(diagnostic);
     let location = report.location(diagnostic);
-    let elsewhere = diagnostic.span.is_some_and(|span| span.source.0 != 0);
+    let is_override = diagnostic.span.is_some_and(|span| span.source.0 != 0);
     Finding {
         path: diagnostic.pointer.as_str(),
         message: &diagnostic.message,
@@ -64,6 +64,6 @@ fn finding<'a>(report: &'a Report, diagnostic: &'a Diagnostic) -> Finding<'a> {
         line: location.map(|location| location.line),
         column: location.map(|location| location.column),
         hint: &diagnostic.hint,
-        source: source.filter(|_| elsewhere).map(|source| source.name.as_str()),
+        source: source.filter(|_| is_override).map(|source| source.name.as_str()),
     }
 }

@@ -1,4 +1,4 @@
-//! What people and programs see.
+//! Output for people and programs.
 
 pub(crate) mod json;
 mod screen;
@@ -7,19 +7,21 @@ pub(crate) use screen::Screen;
 
 use std::io::{self, Write};
 
-/// A text without anything that would steer a terminal or turn the direction of reading.
+use crate::error::CliError;
+
+/// Text with terminal control characters escaped.
 pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
-    if !text.chars().any(steers) {
+    if !text.chars().any(is_control) {
         return text.into();
     }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if steers(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_control(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown.into()
 }
 
-/// A text of several lines, each of them [`printable`].
+/// Text of several lines, each of them [`printable`].
 pub(crate) fn printable_lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for line in text.lines() {
@@ -29,18 +31,25 @@ pub(crate) fn printable_lines(text: &str) -> String {
     shown
 }
 
-/// Control characters, separators of lines and marks of direction.
-pub(crate) fn steers(c: char) -> bool {
+/// True for control characters, line separators and bidirectional formatting characters.
+pub(crate) fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Says something about the work itself, beside the answer.
-pub(crate) fn say(text: &str) {
-    // Where standard error is closed, nobody listens.
+/// Prints to standard output. A broken pipe is fine.
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    crate::exit::written(io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Prints a line of progress to standard error.
+pub(crate) fn print_status(text: &str) {
+    // Standard error may be closed.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Says that a command cannot do its work.
-pub(crate) fn complain(text: &str) {
-    say(&format!("error: {text}"));
+/// Prints an error to standard error, unless its diagnostics are printed already.
+pub(crate) fn print_error(error: &CliError) {
+    if !matches!(error, CliError::InvalidFiles) {
+        print_status(&format!("error: {error}"));
+    }
 }

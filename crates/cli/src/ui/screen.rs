@@ -1,4 +1,4 @@
-//! Findings for people: the lines they are about, with carets, codes and hints.
+//! Diagnostics for people: source lines with carets, codes and hints.
 
 use std::{
     borrow::Cow,
@@ -8,29 +8,28 @@ use std::{
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use orchestra_score::{Diagnostic, Report, Severity, Source, Span};
 
-use super::{printable, steers};
-use crate::cmd::documents::Verdict;
+use super::{is_control, printable};
+use crate::cmd::documents::CheckedFile;
 
-/// More findings than this in one file are counted, not shown: nobody reads them, and the first ones often
-/// explain the rest.
-const SHOWN: usize = 50;
-/// The longest line that is handed over whole, to be cut to the screen; of minified JSON only a part is.
-const LONGEST: usize = 4096;
-/// How much of a longer one is shown.
-const PART: usize = 120;
+/// Findings shown of one file; the first ones often explain the rest.
+const MAX_SHOWN: usize = 50;
+/// Longest line, in bytes, that is passed to the renderer; minified JSON has longer ones.
+const MAX_LINE: usize = 4096;
+/// Bytes shown of a longer line: about the width of a terminal.
+const EXCERPT: usize = 120;
 
-/// Where and how to show things.
+/// Output stream with or without colour.
 pub(crate) struct Screen {
     renderer: Renderer,
 }
 
 impl Screen {
-    /// Standard output, in colour if it is a terminal and nobody minds.
+    /// Standard output, in colour if it is a terminal, unless `NO_COLOR` or `TERM=dumb` is set.
     pub(crate) fn stdout() -> Self {
         Self::on(io::stdout().is_terminal())
     }
 
-    /// Standard error, likewise.
+    /// Standard error, in the same way.
     pub(crate) fn stderr() -> Self {
         Self::on(io::stderr().is_terminal())
     }
@@ -42,19 +41,15 @@ impl Screen {
         Self { renderer: if colour { Renderer::styled() } else { Renderer::plain() } }
     }
 
-    /// Everything about one file.
-    pub(crate) fn findings(&self, out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
-        let findings = &verdict.report.diagnostics;
+    /// Findings of one file.
+    pub(crate) fn findings(&self, out: &mut impl Write, file: &CheckedFile) -> io::Result<()> {
+        let findings = &file.report.diagnostics;
         for finding in shown(findings) {
-            writeln!(out, "{}\n", self.finding(&verdict.report, finding))?;
+            writeln!(out, "{}\n", self.finding(&file.report, finding))?;
         }
-        if findings.len() > SHOWN {
-            let more = findings.len() - SHOWN;
-            writeln!(
-                out,
-                "… and {more} more in {}; `-o json` lists more of them\n",
-                printable(&verdict.file)
-            )?;
+        if findings.len() > MAX_SHOWN {
+            let more = findings.len() - MAX_SHOWN;
+            writeln!(out, "… and {more} more in {}; `-o json` lists more\n", printable(&file.file))?;
         }
         Ok(())
     }
@@ -70,15 +65,16 @@ impl Screen {
             Some((source, span)) => {
                 let window = Window::around(source, span);
                 let annotation = AnnotationKind::Primary.span(window.span.clone());
-                let snippet =
-                    Snippet::source(harmless(window.text)).line_start(window.line).annotation(annotation);
+                let snippet = Snippet::source(without_controls(window.text))
+                    .line_start(window.line)
+                    .annotation(annotation);
                 let name = printable(&source.name);
                 if window.is_whole {
                     title.element(snippet.path(name)).element(help)
                 } else {
-                    // Columns of a part of a line would mislead.
-                    let place = source.location(span.start as usize);
-                    let origin = Origin::path(name).line(place.line).char_column(place.column);
+                    // The renderer would count columns from the start of the excerpt.
+                    let at = source.location(span.start as usize);
+                    let origin = Origin::path(name).line(at.line).char_column(at.column);
                     title.element(origin).element(snippet).element(help)
                 }
             }
@@ -90,26 +86,26 @@ impl Screen {
         self.renderer.render(&[group])
     }
 
-    /// One line about each valid file, and one about all of them.
-    pub(crate) fn summary(out: &mut impl Write, verdicts: &[Verdict]) -> io::Result<()> {
+    /// One line for each file, and a total for several.
+    pub(crate) fn summary(out: &mut impl Write, files: &[CheckedFile]) -> io::Result<()> {
         let count = |report: &Report| (report.errors().count(), report.warnings().count());
-        if let [Verdict { file, report }] = verdicts {
+        if let [CheckedFile { file, report }] = files {
             return writeln!(out, "{}: {}", printable(file), outcome(report, count(report)));
         }
-        for Verdict { file, report } in verdicts {
+        for CheckedFile { file, report } in files {
             writeln!(out, "{}: {}", printable(file), outcome(report, count(report)))?;
         }
-        let valid = verdicts.iter().filter(|verdict| verdict.report.is_valid()).count();
-        writeln!(out, "{} files: {valid} valid, {} invalid", verdicts.len(), verdicts.len() - valid)
+        let valid = files.iter().filter(|file| file.report.is_valid()).count();
+        writeln!(out, "{} files: {valid} valid, {} invalid", files.len(), files.len() - valid)
     }
 }
 
-/// The findings to show, in the order of the text: errors before warnings, where there are too many.
+/// Findings to show, in the order of the text. If there are too many, errors take precedence over warnings.
 fn shown(findings: &[Diagnostic]) -> Vec<&Diagnostic> {
     let mut by_weight: Vec<(usize, &Diagnostic)> = findings.iter().enumerate().collect();
     by_weight.sort_by_key(|(_, finding)| finding.severity);
-    by_weight.truncate(SHOWN);
-    by_weight.sort_by_key(|(place, _)| *place);
+    by_weight.truncate(MAX_SHOWN);
+    by_weight.sort_by_key(|(index, _)| *index);
     by_weight.into_iter().map(|(_, finding)| finding).collect()
 }
 
@@ -120,10 +116,10 @@ fn outcome(report: &Report, (errors, warnings): (usize, usize)) -> String {
     };
     let mut parts = Vec::new();
     if errors == 0 {
-        parts.push("valid".to_owned());
-        if let Some(version) = report.spec_version {
-            parts.push(format!("needs Score {version}"));
-        }
+        parts.push(match report.spec_version {
+            Some(version) => format!("valid (Score spec {version} or later)"),
+            None => "valid".to_owned(),
+        });
     } else {
         parts.push(format!("invalid, {}", plural(errors, "error")));
     }
@@ -133,7 +129,7 @@ fn outcome(report: &Report, (errors, warnings): (usize, usize)) -> String {
     parts.join(", ")
 }
 
-/// The line of a span, or what can be shown of it.
+/// Line of a span, or an excerpt of it.
 struct Window<'s> {
     text: &'s str,
     line: usize,
@@ -142,7 +138,7 @@ struct Window<'s> {
 }
 
 impl<'s> Window<'s> {
-    /// A span over several lines is shown by its first, a long line by the part around the span.
+    /// First line of the span; of a long line, the excerpt around it.
     fn around(source: &'s Source, span: Span) -> Self {
         let text = source.text.as_str();
         let start = floor(text, span.start as usize);
@@ -150,11 +146,11 @@ impl<'s> Window<'s> {
         let line_end = text[start..].find('\n').map_or(text.len(), |length| start + length);
         let line_end =
             line_start.max(start) + text[line_start.max(start)..line_end].trim_end_matches('\r').len();
-        let (from, to) = if line_end - line_start <= LONGEST {
+        let (from, to) = if line_end - line_start <= MAX_LINE {
             (line_start, line_end)
         } else {
-            let from = floor(text, start.saturating_sub(PART / 4).max(line_start));
-            (from, floor(text, (from + PART).min(line_end)))
+            let from = floor(text, start.saturating_sub(EXCERPT / 4).max(line_start));
+            (from, floor(text, (from + EXCERPT).min(line_end)))
         };
         let end = floor(text, span.end as usize).clamp(start, to.max(start));
         Self {
@@ -166,23 +162,23 @@ impl<'s> Window<'s> {
     }
 }
 
-/// A line of a file without anything that would steer a terminal, of the same length in bytes. (The renderer
-/// replaces ASCII control characters itself.)
-fn harmless(line: &str) -> Cow<'_, str> {
-    if !line.chars().any(|c| steers(c) && !c.is_ascii()) {
+/// Line with terminal control characters replaced by others of the same length in bytes, which keeps spans valid. (The
+/// renderer replaces ASCII control characters itself.)
+fn without_controls(line: &str) -> Cow<'_, str> {
+    if !line.chars().any(|c| is_control(c) && !c.is_ascii()) {
         return line.into();
     }
     line.chars()
         .map(|c| match c.len_utf8() {
-            2 if steers(c) => '\u{b7}',
-            3 if steers(c) => '\u{2426}',
+            2 if is_control(c) => '\u{b7}',
+            3 if is_control(c) => '\u{2426}',
             _ => c,
         })
         .collect::<String>()
         .into()
 }
 
-/// The start of the character at an offset.
+/// Start of the character at an offset.
 fn floor(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
@@ -217,27 +213,27 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_however_many_warnings_stand_before_them() {
+    fn errors_are_shown_even_after_many_warnings() {
         let pointer = orchestra_score::Pointer::root;
         let code = orchestra_score::Code::ResourceHigh;
         let mut findings: Vec<_> =
-            (0..2 * SHOWN).map(|_| Diagnostic::warning(code, pointer(), None, "w", "h")).collect();
+            (0..2 * MAX_SHOWN).map(|_| Diagnostic::warning(code, pointer(), None, "w", "h")).collect();
         findings.push(Diagnostic::error(code, pointer(), None, "e", "h"));
         let shown = shown(&findings);
-        assert_eq!(shown.len(), SHOWN);
+        assert_eq!(shown.len(), MAX_SHOWN);
         assert!(shown.last().unwrap().is_error());
     }
 
     #[test]
-    fn a_line_ends_before_its_line_end() {
+    fn a_line_excludes_its_line_ending() {
         assert_eq!(window("a: b\r\nc\r\n", 3, 4), ("a: b".to_owned(), 1, "b".to_owned()));
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_place() {
+    fn a_long_line_is_cut_around_the_span() {
         let text = format!("{}NEEDLE{}", "é".repeat(5000), "x".repeat(5000));
         let (shown, line, marked) = window(&text, 10_000, 10_006);
-        assert!(shown.len() <= PART, "{}", shown.len());
+        assert!(shown.len() <= EXCERPT, "{}", shown.len());
         assert_eq!((line, marked.as_str()), (1, "NEEDLE"));
     }
 }

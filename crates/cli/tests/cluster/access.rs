@@ -1,4 +1,4 @@
-//! A cluster, and who acts on it.
+//! Test fixture: a cluster, and its users.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -18,12 +18,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::process::Process;
 
-/// How long something is waited for before that counts as a failure.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of expected events: generous, for loaded clusters.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Cluster {
     pub(crate) client: Client,
-    /// The administrator's kubeconfig.
+    /// Kubeconfig of the administrator.
     pub(crate) admin: PathBuf,
     kubeconfig: Kubeconfig,
     home: TempDir,
@@ -43,7 +43,7 @@ impl Cluster {
         Client::try_from(config).unwrap()
     }
 
-    /// A process that serves, with the rights of the orchestrator's own account and no other.
+    /// Starts `orchestra serve --cluster` with the orchestrator's service account.
     pub(crate) async fn serve(&self, identity: &str) -> Process {
         let kubeconfig = self.kubeconfig_of("score-orchestrator", "score-system").await;
         Process::serve(&kubeconfig, identity)
@@ -53,7 +53,7 @@ impl Cluster {
         self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;
     }
 
-    /// The kubeconfig of an account of a namespace that has a role there, or none.
+    /// Kubeconfig of a service account, with a role in its namespace or none.
     pub(crate) async fn account(&self, name: &str, namespace: &str, role: &str) -> PathBuf {
         let metadata = json!({"name": name, "namespace": namespace});
         self.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})).await;
@@ -100,16 +100,16 @@ impl Cluster {
         api.patch(&text(&object["metadata"]["name"]), &params, &Patch::Apply(object)).await.unwrap();
     }
 
-    /// Looks again and again until it is so.
-    pub(crate) async fn until(&self, what: &str, mut is_so: impl AsyncFnMut(&Self) -> bool) {
-        let end = Instant::now() + PATIENCE;
-        while !is_so(self).await {
-            assert!(Instant::now() < end, "{what}: not in time");
+    /// Polls until a condition is true.
+    pub(crate) async fn until(&self, what: &str, mut condition: impl AsyncFnMut(&Self) -> bool) {
+        let end = Instant::now() + TIMEOUT;
+        while !condition(self).await {
+            assert!(Instant::now() < end, "timed out: {what}");
             sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// Removes what the test made.
+    /// Deletes the namespace of the test.
     pub(crate) async fn clear(&self) {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         namespaces.delete("shop", &DeleteParams::default()).await.unwrap();

@@ -1,5 +1,5 @@
-//! The orchestrator on a real API server, with real tokens: what is installed, what its account may do, and what users
-//! are told. Takes any cluster through `KUBECONFIG` on which nothing else of the orchestrator runs; no node is needed.
+//! The orchestrator on a real API server, with real tokens: installation, permissions of its account, and messages to users.
+//! Uses the cluster of `KUBECONFIG`, which must not run an orchestrator; it needs no node.
 
 #![cfg(unix)]
 
@@ -16,30 +16,30 @@ use k8s_openapi::api::{
 };
 use kube::{Api, api::ListParams};
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadPlan};
-use process::{orchestra, said};
+use process::{orchestra, stderr};
 use serde_json::json;
 
 const SCORE: &str = "apiVersion: score.dev/v1b1\nmetadata: {name: web}\ncontainers: {app: {image: nginx}}\n";
 
-/// One test, since there is one cluster and one orchestrator on it.
+/// One test, because the cluster has one orchestrator.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs KUBECONFIG"]
-async fn the_orchestrator_lives_on_a_cluster() {
+async fn the_orchestrator_runs_on_a_cluster() {
     let cluster = Cluster::from_environment().await;
     orchestra(&cluster.admin, &["uninstall"]).unwrap_or_default();
 
-    installing_twice_changes_nothing_and_forgets_nothing(&cluster).await;
-    the_document_is_never_overwritten(&cluster).await;
+    install_is_idempotent_and_keeps_options(&cluster).await;
+    the_orchestrator_config_is_kept(&cluster).await;
     let mut first = cluster.serve("first").await;
     let mut second = cluster.serve("second").await;
-    users_are_answered_and_see_nothing_else(&cluster, &second.url).await;
-    another_takes_over(&cluster, &mut first).await;
-    uninstalling_is_refused_while_there_are_workloads(&cluster).await;
+    users_have_access_to_the_server_only(&cluster, &second.url).await;
+    another_process_takes_over(&cluster, &mut first).await;
+    uninstall_fails_while_workloads_exist(&cluster).await;
     second.terminate();
-    everything_goes(&cluster).await;
+    uninstall_removes_everything(&cluster).await;
 }
 
-async fn installing_twice_changes_nothing_and_forgets_nothing(cluster: &Cluster) {
+async fn install_is_idempotent_and_keeps_options(cluster: &Cluster) {
     let image = "registry.example.org/orchestra:7";
     let settings = ["install", "--no-wait", "--image", image, "--replicas", "3"];
     orchestra(&cluster.admin, &settings).unwrap();
@@ -57,17 +57,17 @@ async fn installing_twice_changes_nothing_and_forgets_nothing(cluster: &Cluster)
     let arguments = spec["template"]["spec"]["containers"][0]["args"].to_string();
     assert!(arguments.contains("--server-url=https://o.example.org"), "{arguments}");
 
-    let (_, foreseen) = said(&cluster.admin, &["install", "--dry-run"]);
-    assert!(foreseen.lines().count() > 30, "{foreseen}");
-    for line in foreseen.lines() {
-        assert!(line.starts_with("would keep "), "{line}");
+    let (_, preview) = stderr(&cluster.admin, &["install", "--dry-run"]);
+    assert!(preview.lines().count() > 30, "{preview}");
+    for line in preview.lines() {
+        assert!(line.starts_with("unchanged "), "{line}");
     }
-    let (_, foreseen) = said(&cluster.admin, &["install", "--dry-run", "--replicas", "4"]);
-    let changed: Vec<&str> = foreseen.lines().filter(|line| !line.starts_with("would keep ")).collect();
+    let (_, preview) = stderr(&cluster.admin, &["install", "--dry-run", "--replicas", "4"]);
+    let changed: Vec<&str> = preview.lines().filter(|line| !line.starts_with("unchanged ")).collect();
     assert_eq!(changed, ["would change Deployment score-system/orchestra"]);
 }
 
-async fn the_document_is_never_overwritten(cluster: &Cluster) {
+async fn the_orchestrator_config_is_kept(cluster: &Cluster) {
     let document = "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\nspec: {}\n# ours\n";
     cluster.apply(&json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -80,7 +80,7 @@ async fn the_document_is_never_overwritten(cluster: &Cluster) {
     assert_eq!(map.data.unwrap()["config.yaml"], document);
 }
 
-async fn users_are_answered_and_see_nothing_else(cluster: &Cluster, server: &str) {
+async fn users_have_access_to_the_server_only(cluster: &Cluster, server: &str) {
     cluster.namespace("shop").await;
     let developer = cluster.account("developer", "shop", "score-user").await;
     let stranger = cluster.account("stranger", "shop", "").await;
@@ -91,19 +91,20 @@ async fn users_are_answered_and_see_nothing_else(cluster: &Cluster, server: &str
 
     orchestra(&developer, &["apply", score]).unwrap();
     cluster
-        .until("the workload is looked at", async |cluster| {
+        .until("the workload has conditions", async |cluster| {
             let workloads: Api<Workload> = Api::namespaced(cluster.client.clone(), "shop");
             workloads.get("web").await.unwrap().status.is_some_and(|status| !status.conditions.is_empty())
         })
         .await;
-    for question in [&["plan", score][..], &["explain", "web"], &["logs", "web"], &["describe", "web"]] {
-        let asked: Vec<&str> = question.iter().copied().chain(["--server", server]).collect();
-        orchestra(&developer, &asked).unwrap_or_else(|said| panic!("{question:?}: {said}"));
-        let (code, told) = said(&stranger, &asked);
-        assert_eq!(code, 1, "{question:?}: {told}");
-        assert!(told.contains("may not") || told.contains("forbidden"), "{told}");
+    for command in [&["plan", score][..], &["explain", "web"], &["logs", "web"], &["describe", "web"]] {
+        let args: Vec<&str> = command.iter().copied().chain(["--server", server]).collect();
+        orchestra(&developer, &args).unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let (code, error) = stderr(&stranger, &args);
+        assert_eq!(code, 1, "{command:?}: {error}");
+        let refusal = error.to_lowercase();
+        assert!(refusal.contains("forbidden") || refusal.contains("permission denied"), "{error}");
     }
-    // Nothing of what the server reads for them is theirs to read.
+    // They cannot read the objects that the server reads for them.
     let client = Cluster::client_of(&developer).await;
     let list = ListParams::default();
     let forbidden = [
@@ -116,45 +117,45 @@ async fn users_are_answered_and_see_nothing_else(cluster: &Cluster, server: &str
     for answer in forbidden {
         assert!(matches!(&answer, Err(kube::Error::Api(status)) if status.code == 403), "{answer:?}");
     }
-    // The address is published to everybody who can log in.
+    // Every authenticated user can read the address.
     let maps: Api<ConfigMap> = Api::namespaced(Cluster::client_of(&stranger).await, "score-system");
     let published = maps.get("orchestra-server").await.unwrap().data.unwrap();
     assert!(published["url"].starts_with("https://") && published["ca.crt"].contains("CERTIFICATE"));
 
-    let (code, told) = said(&developer, &["explain", "web", "--server", server, "--token", "nonsense"]);
+    let (code, error) = stderr(&developer, &["explain", "web", "--server", server, "--token", "nonsense"]);
     assert_eq!(code, 1);
-    assert!(!told.contains("nonsense"), "a token is never told: {told}");
+    assert!(!error.contains("nonsense"), "the token is printed: {error}");
 }
 
-async fn another_takes_over(cluster: &Cluster, first: &mut process::Process) {
+async fn another_process_takes_over(cluster: &Cluster, first: &mut process::Process) {
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "score-system");
     let holder =
         async || leases.get("orchestra").await.unwrap().spec.unwrap().holder_identity.unwrap_or_default();
-    cluster.until("the first works", async |_| holder().await == "first").await;
+    cluster.until("the first leads", async |_| holder().await == "first").await;
     let died = Instant::now();
     first.kill();
-    cluster.until("the second works", async |_| holder().await == "second").await;
+    cluster.until("the second leads", async |_| holder().await == "second").await;
     println!("failover after a kill: {} ms", died.elapsed().as_millis());
     assert!(died.elapsed() < Duration::from_secs(30));
 }
 
-async fn uninstalling_is_refused_while_there_are_workloads(cluster: &Cluster) {
-    let (code, told) = said(&cluster.admin, &["uninstall"]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told.contains("is 1 workload, in shop (1)"), "{told}");
+async fn uninstall_fails_while_workloads_exist(cluster: &Cluster) {
+    let (code, error) = stderr(&cluster.admin, &["uninstall"]);
+    assert_eq!(code, 1, "{error}");
+    assert!(error.contains("1 workload in shop (1)"), "{error}");
     let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "score-system");
     assert!(deployments.get_opt("orchestra").await.unwrap().is_some(), "nothing is removed");
     orchestra(&cluster.admin, &["delete", "-n", "shop", "web"]).unwrap();
 }
 
-async fn everything_goes(cluster: &Cluster) {
+async fn uninstall_removes_everything(cluster: &Cluster) {
     orchestra(&cluster.admin, &["uninstall", "--keep-crds"]).unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(cluster.client.clone(), "score-system");
-    assert!(maps.get_opt("orchestrator-config").await.unwrap().is_some(), "the document stays");
+    assert!(maps.get_opt("orchestrator-config").await.unwrap().is_some(), "the orchestrator config is kept");
     Api::<Workload>::all(cluster.client.clone()).list(&ListParams::default()).await.unwrap();
     orchestra(&cluster.admin, &["uninstall"]).unwrap();
-    let (code, told) = said(&cluster.admin, &["uninstall"]);
-    assert_eq!((code, told.contains("is not installed")), (0, true), "{told}");
+    let (code, error) = stderr(&cluster.admin, &["uninstall"]);
+    assert_eq!((code, error.contains("is not installed")), (0, true), "{error}");
     let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(cluster.client.clone());
     assert!(namespaces.get_opt("score-system").await.unwrap().is_none());
     cluster.clear().await;

@@ -1,4 +1,4 @@
-//! The program, as a process.
+//! Commands and servers as processes.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A command with a kubeconfig, and nothing of the user's own environment that could lead elsewhere.
+/// Command with a kubeconfig, without variables that lead to another platform.
 fn command(kubeconfig: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_orchestra"));
     command.args(arguments).env("KUBECONFIG", kubeconfig);
@@ -16,13 +16,13 @@ fn command(kubeconfig: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The exit code of a command, and what it says on standard error.
-pub(crate) fn said(kubeconfig: &Path, arguments: &[&str]) -> (i32, String) {
+/// Exit code and standard error of a command.
+pub(crate) fn stderr(kubeconfig: &Path, arguments: &[&str]) -> (i32, String) {
     let output = command(kubeconfig, arguments).output().unwrap();
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// What a command answers; what it says if the answer is no.
+/// Standard output of a command, or standard error if it fails.
 pub(crate) fn orchestra(kubeconfig: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = command(kubeconfig, arguments).output().unwrap();
     if output.status.success() {
@@ -32,7 +32,7 @@ pub(crate) fn orchestra(kubeconfig: &Path, arguments: &[&str]) -> Result<String,
     }
 }
 
-/// A process that serves for a cluster.
+/// Running `orchestra serve --cluster`.
 pub(crate) struct Process {
     child: Child,
     pub(crate) url: String,
@@ -45,17 +45,17 @@ impl Process {
         let mut child = command.env("POD_NAME", identity).stdout(Stdio::piped()).spawn().unwrap();
         let mut greeting = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut greeting).unwrap();
-        let (_, url) = greeting.trim().rsplit_once(' ').expect("it says where it serves");
+        let (_, url) = greeting.trim().rsplit_once(' ').expect("the greeting has the address");
         Self { child, url: url.trim_end_matches('.').to_owned() }
     }
 
-    /// Ends it without a word.
+    /// Sends SIGKILL.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Sends SIGTERM, and waits for the end.
     pub(crate) fn terminate(&mut self) {
         let id = i32::try_from(self.child.id()).unwrap();
         let process = rustix::process::Pid::from_raw(id).unwrap();
@@ -66,7 +66,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended is no trouble.
+        // It may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,6 @@
-//! The examples of the REST contract, on a machine without a container engine: what is refused is exactly what the committed
-//! list says.
+//! Examples of the REST contract on a machine without a container engine: the errors match the committed list.
 //!
-//! `CONTRACT_EXAMPLES` is their folder; `UPDATE_REFUSALS=1` writes the list anew.
+//! `CONTRACT_EXAMPLES` is their folder; `UPDATE_REFUSALS=1` updates the list.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
@@ -11,24 +10,24 @@ use crate::laptop::session::{Laptop, eventually};
 
 const LIST: &str = "tests/laptop/refusals.txt";
 
-/// The platform provides everything as it exists elsewhere: what is left to refuse is the runtime's.
-fn everything(text: &str, types: &BTreeSet<String>) -> String {
+/// Orchestrator config with static provisioners for all types, so that only the runtime reports errors.
+fn static_config(text: &str, types: &BTreeSet<String>) -> String {
     let referred = text.split("${resources.").skip(1).filter_map(|rest| rest.split('}').next());
     let outputs: BTreeSet<_> =
         referred.filter_map(|reference| reference.split_once('.')).map(|(_, name)| name).collect();
     let outputs: Vec<_> = outputs.iter().map(|name| format!("{name}: {{value: any}}")).collect();
     let outputs = outputs.join(", ");
-    let mut document =
+    let mut config =
         "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\nspec:\n  provisioners:\n".to_owned();
     for type_ in types {
-        let _ = writeln!(document, "    - {{type: {type_}, engine: static, outputs: {{{outputs}}}}}");
+        let _ = writeln!(config, "    - {{type: {type_}, engine: static, outputs: {{{outputs}}}}}");
     }
-    document
+    config
 }
 
 #[test]
 #[ignore = "needs the examples of the contract"]
-fn the_examples_of_the_contract_are_refused_as_the_list_says() {
+fn errors_of_the_contract_examples_match_the_list() {
     let examples = std::env::var("CONTRACT_EXAMPLES").expect("CONTRACT_EXAMPLES is not set");
     let mut files: Vec<_> = fs::read_dir(examples).unwrap().flatten().map(|entry| entry.path()).collect();
     files.sort();
@@ -48,14 +47,14 @@ fn the_examples_of_the_contract_are_refused_as_the_list_says() {
 fn refusals(file: &Path, list: &mut String) {
     let laptop = Laptop::new();
     let text = fs::read_to_string(file).unwrap();
-    // Files that the examples name are not part of the contract.
+    // The contract does not include the files that the examples refer to.
     for line in text.lines().filter_map(|line| line.trim().strip_prefix("source: ./")) {
         laptop.file(line, "of the author");
     }
     laptop.file("score.yaml", &text);
     let up = laptop.up(&["up"]);
     let name = text.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap();
-    // First what the machine cannot provide.
+    // First, errors of the provisioners.
     let claims = || {
         let got = laptop.run(&["get", name, "-o", "json"]);
         let workload: Json = serde_json::from_str(&got.out).ok()?;
@@ -84,15 +83,15 @@ fn refusals(file: &Path, list: &mut String) {
     }
     up.interrupt();
     laptop.must(&["down", "--rm"]);
-    // Then, were everything provided, what it cannot run.
-    laptop.file("platform.yaml", &everything(&text, &types));
+    // Then, with all resources provided, errors of the runtime.
+    laptop.file("platform.yaml", &static_config(&text, &types));
     let mut server =
         laptop.command(&["serve", "--listen", "127.0.0.1:0", "--config", "platform.yaml"]).spawn().unwrap();
     let applied = eventually(|| (laptop.run(&["apply"]).code == 0).then_some(()));
     assert!(applied.is_some());
     let described = laptop.until(name, "cannot run this");
-    let said = described.lines().find(|line| line.contains("cannot run this")).unwrap();
-    for sentence in said.split_once("cannot run this: ").unwrap().1.split(". ") {
+    let message = described.lines().find(|line| line.contains("cannot run this")).unwrap();
+    for sentence in message.split_once("cannot run this: ").unwrap().1.split(". ") {
         let _ = writeln!(list, "  {}", sentence.trim_end_matches('.'));
     }
     laptop.must(&["delete", name]);

@@ -1,4 +1,4 @@
-//! What workloads depend on, from the machine itself.
+//! Dependencies that this machine provides.
 
 use std::fs;
 
@@ -34,11 +34,11 @@ resources: {data: {type: volume}}
     assert_eq!(seen(), 3);
     laptop.must(&["delete", "keeper"]);
     run("1");
-    assert_eq!(seen(), 1, "what is deleted under the policy Delete is gone");
+    assert_eq!(seen(), 1, "the policy Delete removes the data");
 }
 
 #[test]
-fn variables_of_the_shell_and_of_the_env_file_reach_the_program_and_nothing_else() {
+fn variables_of_the_shell_and_the_env_file_reach_only_the_program() {
     let laptop = Laptop::new();
     laptop.file(
         "score.yaml",
@@ -67,8 +67,8 @@ resources: {env: {type: environment}}
     seen("canary-file canary-other");
     // The values are in Secrets only.
     for args in [["get", "shell", "-o", "yaml"].as_slice(), &["describe", "shell"], &["explain", "shell"]] {
-        let said = laptop.must(args).out;
-        assert!(!said.contains("canary"), "{said}");
+        let printed = laptop.must(args).out;
+        assert!(!printed.contains("canary"), "{printed}");
     }
     assert!(!laptop.serve_log().contains("canary"));
 }
@@ -100,7 +100,7 @@ resources: {key: {type: secret, params: {keys: [token]}}}
 }
 
 #[test]
-fn a_secret_in_a_file_is_for_the_program_alone() {
+fn a_file_with_a_secret_is_readable_only_by_the_program() {
     let laptop = Laptop::new();
     laptop.file(
         "score.yaml",
@@ -123,11 +123,11 @@ resources: {key: {type: secret, params: {keys: [token]}}}
         .arg(laptop.data())
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "it is in the store of secrets only");
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "only the object store has it");
 }
 
 #[test]
-fn a_service_that_is_not_there_is_waited_for_and_named() {
+fn a_missing_service_is_named_and_awaited() {
     let laptop = Laptop::new();
     laptop.file(
         "front.yaml",
@@ -148,7 +148,7 @@ containers: {main: {image: nginx}}
 service: {ports: {web: {port: 39999}}}
 ",
     );
-    // It need not run: that it declares the port is enough.
+    // It need not run; the declared port is enough.
     laptop.must(&["apply", "back.yaml"]);
     laptop.must(&["wait", "front"]);
     up.interrupt();

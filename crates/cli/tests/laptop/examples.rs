@@ -1,16 +1,16 @@
-//! The examples, as their pages say; only on ports that nobody uses.
+//! The examples, on free ports.
 
 use std::path::Path;
 
 use crate::laptop::session::{Laptop, eventually, free_port, get, get_as};
 
-/// Where an example is.
+/// Path of an example.
 fn example(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("examples").join(name).canonicalize().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Runs an example on ports of its own: its service port, and the one that it listens on.
+/// Runs an example on the given service and container ports.
 fn up(laptop: &Laptop, name: &str, port: u16, target: u16) {
     let set = |path: &str, value: u16| format!("{path}={value}");
     laptop.must(&[
@@ -54,7 +54,7 @@ fn neighbours_find_each_other_and_have_an_address() {
         &route,
     ]);
     assert!(get(front).unwrap().contains(&format!("The backend is at http://localhost:{back}.")));
-    // A way to it may be laid after it is ready.
+    // The route may follow after the workload is ready.
     let endpoint = eventually(|| {
         let got = laptop.must(&["get", "frontend", "-o", "json"]).out;
         let workload: serde_json::Value = serde_json::from_str(&got).unwrap();
@@ -125,7 +125,7 @@ fn visits_are_counted_over_restarts_and_until_the_database_is_removed() {
         .args([address.trim(), "-Atc", "select count(*) from visits"])
         .output();
     assert_eq!(String::from_utf8(asked.unwrap().stdout).unwrap(), "2\n");
-    // The platform dies and comes back, also without anything that it ran.
+    // The platform is killed and restarted.
     laptop.kill_platform();
     run();
     assert_eq!(visit(), "visits: 3");
@@ -137,7 +137,7 @@ fn visits_are_counted_over_restarts_and_until_the_database_is_removed() {
     );
     run();
     assert_eq!(visit(), "visits: 4");
-    // The database dies: what depends on it says so, and it comes back with its data.
+    // The database server is killed, and restarts with its data.
     let server = laptop.processes().into_iter().find(|process| process.contains("postgres -D")).unwrap();
     let id = server.split(' ').next().unwrap().to_owned();
     assert!(std::process::Command::new("kill").args(["-9", &id]).status().unwrap().success());

@@ -1,7 +1,7 @@
-//! The platform is killed at random moments, over and over, while it starts, changes and removes what runs. Afterwards
-//! exactly the declared programs run.
+//! Kills of the platform at random moments, while it starts, changes and removes programs. Afterwards exactly the declared
+//! programs run.
 //!
-//! `ORCHESTRA_TEST_KILLS` says how often it is killed, `ORCHESTRA_TEST_SEED` repeats a run.
+//! `ORCHESTRA_TEST_KILLS` is the number of kills, `ORCHESTRA_TEST_SEED` repeats a run.
 
 use std::{
     collections::BTreeMap,
@@ -13,15 +13,15 @@ use std::{
 
 use crate::laptop::session::{Laptop, eventually, free_port, get};
 
-/// How often the platform is killed, if nobody says.
+/// Default number of kills.
 const KILLS: usize = 10;
-/// The longest time that the platform has before it is killed.
-const MOMENT: u64 = 400;
+/// Longest time before a kill, in milliseconds.
+const MAX_MILLIS_TO_KILL: u64 = 400;
 
-/// A generator that is good enough for choices, and repeats itself from its seed.
-struct Chance(u64);
+/// Random numbers (xorshift), repeatable from a seed.
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -30,18 +30,18 @@ impl Chance {
     }
 }
 
-/// What is declared: for each name its port, and what it greets with if it is to run.
+/// Declared workloads: port, and greeting if it is to run.
 type Declared = BTreeMap<&'static str, (u16, Option<String>)>;
 
 #[test]
-#[allow(clippy::print_stdout, reason = "the seed and the number of kills are told")]
+#[allow(clippy::print_stdout, reason = "it prints the seed and the number of kills")]
 fn whenever_the_platform_is_killed_exactly_the_declared_programs_run_afterwards() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let kills = number("ORCHESTRA_TEST_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = number("ORCHESTRA_TEST_SEED").unwrap_or(u64::from(now.subsec_nanos())) | 1;
     println!("seed {seed}");
-    let mut chance = Chance(seed);
+    let mut random = Random(seed);
     let laptop = Laptop::new();
     let mut declared: Declared = ["one", "two", "three"].map(|name| (name, (free_port(), None))).into();
     let (mut killed, mut ready) = (0, Vec::new());
@@ -50,9 +50,9 @@ fn whenever_the_platform_is_killed_exactly_the_declared_programs_run_afterwards(
             break;
         }
         let names: Vec<_> = declared.keys().copied().collect();
-        let name = names[usize::try_from(chance.below(3)).unwrap()];
+        let name = names[usize::try_from(random.below(3)).unwrap()];
         let port = declared[name].0;
-        let greeting = (chance.below(3) > 0).then(|| format!("greeting {round}"));
+        let greeting = (random.below(3) > 0).then(|| format!("greeting {round}"));
         if let Some(greeting) = &greeting {
             laptop.file(&format!("{name}.yaml"), &score(name, port, greeting));
         }
@@ -60,21 +60,21 @@ fn whenever_the_platform_is_killed_exactly_the_declared_programs_run_afterwards(
         let file = format!("{name}.yaml");
         let args =
             if greeting.is_some() { vec!["up", "--detach", &file] } else { vec!["down", name, "--rm"] };
-        let mut doing = laptop.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        thread::sleep(Duration::from_millis(chance.below(MOMENT)));
+        let mut command = laptop.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_millis(random.below(MAX_MILLIS_TO_KILL)));
         if let Some(platform) = laptop.platform() {
             killed += usize::from(Command::new("kill").args(["-9", &platform]).status().unwrap().success());
         }
-        doing.wait().unwrap();
-        // Once more, to the end: what was asked for may or may not have been heard.
+        command.wait().unwrap();
+        // The killed command may or may not have taken effect: run it again, to the end.
         let again = laptop.run(&args);
-        let was_gone = again.err.contains("there is no workload") || again.err.contains("no workloads");
+        let was_gone = again.err.contains("not found");
         assert!(again.code == 0 || was_gone, "round {round}: {args:?}: {again:?}");
         check(&laptop, &declared, &format!("seed {seed}, round {round}"));
         ready.extend(greeting);
     }
     println!("killed {killed} times");
-    // What was ever ready has left its trace in its volume, which was kept over every removal.
+    // Every ready workload has written to its volume, which its policy retains.
     let kept = kept(&laptop);
     for greeting in &ready {
         assert!(kept.contains(greeting), "{greeting} is missing in {kept:?}");
@@ -97,22 +97,22 @@ service: {{ports: {{web: {{port: {port}}}}}}}
     )
 }
 
-/// The lines of all volumes.
+/// Lines of all volumes.
 fn kept(laptop: &Laptop) -> Vec<String> {
     let instances = fs::read_dir(laptop.data().join("instances/default")).unwrap().flatten();
     let files = instances.filter_map(|instance| fs::read_to_string(instance.path().join("data/kept")).ok());
     files.flat_map(|text| text.lines().map(ToOwned::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Exactly the declared programs run, as they were last declared.
+/// Checks that exactly the declared programs run, in their last version.
 fn check(laptop: &Laptop, declared: &Declared, title: &str) {
-    let wrong = || {
+    let difference = || {
         let processes = laptop.processes();
         let programs = processes.iter().filter(|process| process.ends_with("sample-server")).count();
         let shims = processes.iter().filter(|process| process.contains("__shim")).count();
-        let wanted = declared.values().filter(|(_, greeting)| greeting.is_some()).count();
-        if (programs, shims) != (wanted, wanted) {
-            return Some(format!("{wanted} are declared, and there are {processes:#?}"));
+        let expected = declared.values().filter(|(_, greeting)| greeting.is_some()).count();
+        if (programs, shims) != (expected, expected) {
+            return Some(format!("{expected} are declared, but these run: {processes:#?}"));
         }
         declared.iter().find_map(|(name, (port, greeting))| {
             let page = get(*port);
@@ -122,7 +122,7 @@ fn check(laptop: &Laptop, declared: &Declared, title: &str) {
     };
     let mut last = None;
     let settled = eventually(|| {
-        last = wrong();
+        last = difference();
         last.is_none().then_some(())
     });
     assert!(settled.is_some(), "{title}: {}\n{}", last.unwrap_or_default(), laptop.serve_log());

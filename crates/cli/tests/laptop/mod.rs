@@ -1,4 +1,4 @@
-//! A whole platform on a laptop: what `orchestra up` runs are real programs of this machine.
+//! `orchestra up` with real programs on this machine.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! What runs, and how it is shown.
+//! Running workloads, and the output of `up`.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ service: {{ports: {{web: {{port: {port}, targetPort: {target}}}}}}}
 }
 
 #[test]
-fn one_command_leads_to_a_page_an_edit_is_served_and_ctrl_c_ends_it_all() {
+fn up_serves_a_page_applies_edits_and_stops_at_ctrl_c() {
     let laptop = Laptop::new();
     let (port, target) = (free_port(), free_port());
     let file = laptop.file("score.yaml", &hello(port, target, "one"));
@@ -35,25 +35,25 @@ fn one_command_leads_to_a_page_an_edit_is_served_and_ctrl_c_ends_it_all() {
     up.until("| GET / HTTP/1.1");
 
     fs::write(&file, hello(port, target, "two")).unwrap();
-    up.until("A file was edited");
+    up.until("File changed");
     assert!(eventually(|| get(port).filter(|page| page.contains("<h1>two</h1>"))).is_some());
-    // A mistake is shown, and what ran before runs on.
+    // An invalid file is reported, and the last version keeps running.
     fs::write(&file, hello(port, target, "three").replace("image", "imag")).unwrap();
     up.until("UNKNOWN_FIELD");
-    up.until("What ran before runs on");
+    up.until("The last version keeps running");
     assert!(get(port).unwrap().contains("<h1>two</h1>"));
 
     up.interrupt();
     assert_eq!(get(port), None);
     assert!(eventually(|| laptop.processes().is_empty().then_some(())).is_some(), "{:?}", laptop.processes());
-    // It goes on where it was.
+    // It resumes.
     fs::write(&file, hello(port, target, "four")).unwrap();
     laptop.must(&["up", "--detach"]);
     assert!(get(port).unwrap().contains("<h1>four</h1>"));
 }
 
 #[test]
-fn a_signal_ends_the_wait_for_what_does_not_get_ready() {
+fn a_signal_ends_the_wait_for_a_workload_that_is_not_ready() {
     let laptop = Laptop::new();
     let score = hello(free_port(), free_port(), "late")
         .replace("    variables", "    readinessProbe: {exec: {command: ['false']}}\n    variables");
@@ -61,20 +61,20 @@ fn a_signal_ends_the_wait_for_what_does_not_get_ready() {
     let mut waiting = laptop.command(&["up", "--detach"]).spawn().unwrap();
     laptop.until("hello", "RuntimeProvisioning");
     let id = waiting.id().to_string();
-    // Not that of Ctrl-C: whoever runs tests in the background may have it ignored.
+    // Not SIGINT: shells ignore it in background jobs, and children inherit that.
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     let status = waiting.wait().unwrap();
     assert_eq!(status.signal(), Some(15), "{status}");
-    // What was begun goes on.
+    // The platform keeps running.
     assert!(laptop.platform().is_some());
 }
 
 #[test]
-fn the_page_is_opened_where_that_is_asked_for_whoever_waits_for_it() {
+fn open_opens_the_endpoint_with_and_without_detach() {
     let laptop = Laptop::new();
     let port = free_port();
     laptop.file("web.score.yaml", &hello(port, port, "open"));
-    // Ready as well, and with nothing to open.
+    // It becomes ready without an endpoint.
     laptop.file(
         "a.score.yaml",
         "apiVersion: score.dev/v1b1
@@ -98,7 +98,7 @@ containers: {main: {image: ., command: [sleep, '1000']}}
     fs::remove_file(&opened).unwrap();
 
     laptop.must(&["up", "--detach", "."]);
-    assert_eq!(seen(), None, "nobody has asked for it");
+    assert_eq!(seen(), None, "without --open");
     let mut watched = laptop.command(&["up", "--open", "--keep", "."]);
     let watched = Up::follow(watched.env("PATH", &path));
     assert_eq!(eventually(seen).unwrap(), page);
@@ -106,7 +106,7 @@ containers: {main: {image: ., command: [sleep, '1000']}}
 }
 
 #[test]
-fn logs_are_kept_over_restarts_and_chosen_by_container_and_number() {
+fn logs_are_kept_over_restarts_and_selected_by_container_and_tail() {
     let laptop = Laptop::new();
     laptop.file(
         "score.yaml",
@@ -128,7 +128,7 @@ containers:
     assert_eq!(lines(&["logs", "pair", "--container", "two"]), ["from two"]);
     assert_eq!(lines(&["logs", "pair", "-c", "one", "--tail", "1"]), ["more"]);
     let refused = laptop.run(&["logs", "pair", "-c", "three"]);
-    assert!(refused.code == 1 && refused.err.contains("there is `one`, `two`"), "{refused:?}");
+    assert!(refused.code == 1 && refused.err.contains("the containers are `one`, `two`"), "{refused:?}");
     laptop.must(&["down"]);
     laptop.must(&["up", "--detach"]);
     assert!(eventually(|| (lines(&["logs", "pair", "-c", "two"]).len() == 2).then_some(())).is_some());
@@ -147,7 +147,7 @@ containers:
     );
     laptop.must(&["up", "--detach"]);
     assert_eq!(fs::read_to_string(laptop.path().join("result")).unwrap(), "done\n");
-    laptop.until("once", "It has run to its end.");
+    laptop.until("once", "Completed.");
 }
 
 #[test]
@@ -196,7 +196,7 @@ containers:
 }
 
 #[test]
-fn a_limit_of_memory_is_held_or_said_not_to_be() {
+fn a_memory_limit_is_enforced_or_reported_as_not_enforced() {
     let laptop = Laptop::new();
     laptop.file(
         "score.yaml",
@@ -210,11 +210,13 @@ containers:
 ",
     );
     let up = laptop.up(&["up"]);
-    let told =
-        ["it needs more memory than `resources.limits.memory` allows", "are not enforced on this machine"];
+    let messages = [
+        "out of memory: it needs more than `resources.limits.memory` allows",
+        "are not enforced on this machine",
+    ];
     let described = || {
         let described = laptop.run(&["describe", "greedy"]).out;
-        told.iter().any(|told| described.contains(told)).then_some(())
+        messages.iter().any(|message| described.contains(message)).then_some(())
     };
     assert!(eventually(described).is_some(), "{}", laptop.run(&["describe", "greedy"]).out);
     up.interrupt();

@@ -1,4 +1,4 @@
-//! A folder with a platform in it, which is all that a laptop is.
+//! Test fixture: a temporary folder with Score files and the data of a platform.
 
 use std::{
     fs,
@@ -11,18 +11,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long something may take that must happen.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of expected events: generous, for loaded machines.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What a command answered.
+/// Output of a command.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// A laptop; what runs on it ends with it.
+/// A machine with its own data folder. Dropping it stops everything.
 pub(crate) struct Laptop {
     folder: tempfile::TempDir,
 }
@@ -73,9 +73,9 @@ impl Laptop {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Answer {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         let output = self.command(args).output().unwrap();
-        Answer {
+        CommandOutput {
             code: output.status.code().unwrap(),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
@@ -83,34 +83,33 @@ impl Laptop {
     }
 
     /// Runs a command that must succeed.
-    pub(crate) fn must(&self, args: &[&str]) -> Answer {
-        let answer = self.run(args);
-        assert_eq!(answer.code, 0, "{args:?}: {answer:?}");
-        answer
+    pub(crate) fn must(&self, args: &[&str]) -> CommandOutput {
+        let output = self.run(args);
+        assert_eq!(output.code, 0, "{args:?}: {output:?}");
+        output
     }
 
-    /// `orchestra up`, which goes on until it is told to end.
+    /// Starts `orchestra up`.
     pub(crate) fn up(&self, args: &[&str]) -> Up {
         Up::follow(&mut self.command(args))
     }
 
-    /// Waits until the message or reason of a workload's condition contains a text. Gives the description.
+    /// Waits until the description of a workload contains a text, and returns it.
     pub(crate) fn until(&self, workload: &str, text: &str) -> String {
         let mut last = String::new();
         eventually(|| {
             last = self.run(&["describe", workload]).out;
             last.contains(text).then(|| last.clone())
         })
-        .unwrap_or_else(|| panic!("waited in vain for {text:?}:\n{last}\n{}", self.serve_log()))
+        .unwrap_or_else(|| panic!("timed out waiting for {text:?}:\n{last}\n{}", self.serve_log()))
     }
 
-    /// What the platform in the background said.
+    /// Log of the background platform.
     pub(crate) fn serve_log(&self) -> String {
         fs::read_to_string(self.data().join("serve.log")).unwrap_or_default()
     }
 
-    /// The processes that belong to this laptop, with their commands: those that name its folder, and those that run in
-    /// it.
+    /// Processes with the folder in their command line or as their working directory.
     pub(crate) fn processes(&self) -> Vec<String> {
         let folder = self.folder.path().to_str().unwrap();
         let mut found = Vec::new();
@@ -129,22 +128,22 @@ impl Laptop {
         found
     }
 
-    /// The number of the process of the platform.
+    /// Process id of the platform.
     pub(crate) fn platform(&self) -> Option<String> {
         let all = self.processes();
         let platform = all.iter().find(|process| process.contains(" serve --background"))?;
         platform.split(' ').next().map(ToOwned::to_owned)
     }
 
-    /// Kills the platform as a power cut would.
+    /// Kills the platform with SIGKILL.
     pub(crate) fn kill_platform(&self) {
         let id = self.platform().expect("a platform");
         assert!(Command::new("kill").args(["-9", &id]).status().unwrap().success());
-        eventually(|| (self.platform() != Some(id.clone())).then_some(())).expect("it is gone");
+        eventually(|| (self.platform() != Some(id.clone())).then_some(())).expect("the platform to be gone");
     }
 }
 
-/// An `orchestra up` that runs.
+/// Running `orchestra up`.
 pub(crate) struct Up {
     child: Child,
     lines: mpsc::Receiver<String>,
@@ -159,7 +158,7 @@ impl Drop for Up {
 }
 
 impl Up {
-    /// Runs a command, and hears what it says.
+    /// Starts a command and collects its output.
     pub(crate) fn follow(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = mpsc::channel();
@@ -175,23 +174,23 @@ impl Up {
         Self { child, lines, seen: Vec::new() }
     }
 
-    /// Waits for a line that contains a text, and was not waited for before.
+    /// Waits for a line that contains a text. Each line is returned once.
     pub(crate) fn until(&mut self, text: &str) -> String {
         if let Some(at) = self.seen.iter().position(|line| line.contains(text)) {
             return self.seen.remove(at);
         }
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let rest = end.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(rest) {
                 Ok(line) if line.contains(text) => return line,
                 Ok(line) => self.seen.push(line),
-                Err(error) => panic!("waited in vain for {text:?} ({error}): {:#?}", self.seen),
+                Err(error) => panic!("timed out waiting for {text:?} ({error}): {:#?}", self.seen),
             }
         }
     }
 
-    /// Presses Ctrl-C, and waits for the end.
+    /// Sends SIGINT, and waits for the end.
     pub(crate) fn interrupt(mut self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
@@ -205,11 +204,11 @@ impl Up {
     }
 }
 
-/// Asks until there is an answer, for a while.
-pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let end = Instant::now() + PATIENCE;
+/// Polls until there is a value, or the timeout passes.
+pub(crate) fn eventually<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + TIMEOUT;
     while Instant::now() < end {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return Some(found);
         }
         thread::sleep(Duration::from_millis(20));
@@ -217,22 +216,22 @@ pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     None
 }
 
-/// A port that nobody uses.
+/// Free port.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// What a server on this machine answers, if it does.
+/// Response of a server on this machine, if any.
 pub(crate) fn get(port: u16) -> Option<String> {
     get_as("localhost", port)
 }
 
-/// What a server on this machine answers to whoever asks for a host, if it does.
+/// Response of a server on this machine to a request for a host, if any.
 pub(crate) fn get_as(host: &str, port: u16) -> Option<String> {
     let mut connection = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let request = format!("GET / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).ok()?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).ok()?;
-    (!answer.is_empty()).then_some(answer)
+    let mut response = String::new();
+    connection.read_to_string(&mut response).ok()?;
+    (!response.is_empty()).then_some(response)
 }

@@ -1,4 +1,4 @@
-//! What happens when something dies.
+//! Crashes of programs and of the platform.
 
 use std::process::Command;
 
@@ -25,7 +25,7 @@ fn program_of(laptop: &Laptop, words: &str) -> Option<String> {
 }
 
 #[test]
-fn programs_survive_the_platform_and_are_found_again() {
+fn programs_survive_the_platform_and_are_adopted() {
     let laptop = Laptop::new();
     let (port, carried) = (free_port(), free_port());
     let ports = format!("port: {carried}, targetPort: {port}");
@@ -36,12 +36,8 @@ fn programs_survive_the_platform_and_are_found_again() {
     laptop.kill_platform();
     assert!(get(port).unwrap().contains("hello"), "it serves without the platform");
     laptop.must(&["up", "--detach"]);
-    assert_eq!(
-        program_of(&laptop, "sample-server"),
-        Some(program),
-        "it was neither stopped nor started twice"
-    );
-    assert!(eventually(|| get(carried)).is_some(), "its port is offered again");
+    assert_eq!(program_of(&laptop, "sample-server"), Some(program), "it was not restarted");
+    assert!(eventually(|| get(carried)).is_some(), "its port is forwarded again");
     let count = laptop.processes().iter().filter(|process| process.contains("__shim")).count();
     assert_eq!(count, 1);
     let logs = laptop.must(&["logs", "web"]).out;
@@ -49,7 +45,7 @@ fn programs_survive_the_platform_and_are_found_again() {
 }
 
 #[test]
-fn a_program_that_ended_while_the_platform_was_away_is_started_again() {
+fn a_program_that_ended_without_the_platform_is_restarted() {
     let laptop = Laptop::new();
     let port = free_port();
     laptop.file("score.yaml", &server(port, ""));
@@ -64,7 +60,7 @@ fn a_program_that_ended_while_the_platform_was_away_is_started_again() {
 }
 
 #[test]
-fn a_program_that_is_killed_is_started_again_and_the_status_says_so_meanwhile() {
+fn a_killed_program_is_restarted_and_the_status_shows_it() {
     let laptop = Laptop::new();
     let port = free_port();
     laptop.file("score.yaml", &server(port, ""));
@@ -72,8 +68,8 @@ fn a_program_that_is_killed_is_started_again_and_the_status_says_so_meanwhile() 
     up.until("web: ready at");
     let program = program_of(&laptop, "sample-server").unwrap();
     assert!(Command::new("kill").args(["-9", &program]).status().unwrap().success());
-    let said = up.until("web: not ready: `web` is not running: it was ended by signal 9.");
-    assert!(said.contains("It is started again; see its log."), "{said}");
+    let line = up.until("web: not ready: `web` is not running: killed by signal 9.");
+    assert!(line.contains("Restarting; see its log."), "{line}");
     up.until("web: ready at");
     assert!(get(port).is_some());
     up.interrupt();
@@ -90,10 +86,10 @@ containers: {main: {image: ., command: [sh, -c, 'echo the config is missing; exi
 ",
     );
     let up = laptop.up(&["up"]);
-    // The condition, not an event: while it is started once more, it is being provisioned.
+    // Match the condition, not an event: during a restart the condition is `RuntimeProvisioning`.
     let described = laptop.until(
         "broken",
-        "RuntimeDegraded      `main` is not running: it ended with code 3. It is started again and again",
+        "RuntimeDegraded      `main` is in a crash loop: exit code 3. Restarting with backoff",
     );
     assert!(described.contains("RuntimeReady  False    RuntimeDegraded"), "{described}");
     assert!(described.contains("main | the config is missing"), "{described}");
@@ -101,15 +97,15 @@ containers: {main: {image: ., command: [sh, -c, 'echo the config is missing; exi
 }
 
 #[test]
-fn an_update_that_does_not_become_ready_goes_back_to_the_last_good_version_and_says_so() {
+fn a_failed_update_rolls_back_to_the_last_good_version() {
     let laptop = Laptop::new();
     let port = free_port();
     laptop.file("score.yaml", &server(port, ""));
     laptop.must(&["up", "--detach"]);
     laptop.file("score.yaml", &server(port, "").replace("[orchestra, sample-server]", "[sh, -c, 'exit 1']"));
     laptop.must(&["apply"]);
-    let described = laptop.until("web", "the last good one runs again");
-    assert!(described.contains("it ended with code 1"), "{described}");
+    let described = laptop.until("web", "the last good version is running again");
+    assert!(described.contains("exit code 1"), "{described}");
     assert!(eventually(|| get(port)).unwrap().contains("hello"));
     // Corrected, it is ready again.
     laptop.file("score.yaml", &server(port, "").replace("GREETING: hello", "GREETING: corrected"));
@@ -118,7 +114,7 @@ fn an_update_that_does_not_become_ready_goes_back_to_the_last_good_version_and_s
 }
 
 #[test]
-fn a_failed_check_of_life_restarts_the_program() {
+fn a_failed_liveness_probe_restarts_the_program() {
     let laptop = Laptop::new();
     laptop.file(
         "score.yaml",
@@ -138,7 +134,7 @@ containers:
 }
 
 #[test]
-fn what_runs_is_stopped_although_its_next_version_cannot_be_run_here() {
+fn a_running_workload_is_stopped_even_if_its_next_version_cannot_run() {
     let laptop = Laptop::new();
     let port = free_port();
     laptop.file("score.yaml", &server(port, ""));
@@ -146,21 +142,21 @@ fn what_runs_is_stopped_although_its_next_version_cannot_be_run_here() {
     up.until("web: ready at");
     laptop.file("score.yaml", &server(port, "").replace("image: .", "image: nginx"));
     up.until("must be `.`");
-    assert!(get(port).is_some(), "what ran before runs on");
+    assert!(get(port).is_some(), "the last version keeps running");
     up.interrupt();
     assert_eq!(get(port), None);
     assert!(eventually(|| laptop.processes().is_empty().then_some(())).is_some(), "{:?}", laptop.processes());
 }
 
 #[test]
-fn a_platform_that_is_killed_while_somebody_looks_is_started_again() {
+fn up_restarts_a_killed_platform() {
     let laptop = Laptop::new();
     let port = free_port();
     let file = laptop.file("score.yaml", &server(port, ""));
     let mut up = laptop.up(&["up"]);
     up.until("web: ready at");
     laptop.kill_platform();
-    up.until("The platform does not answer any more");
+    up.until("The platform no longer answers");
     std::fs::write(&file, server(port, "").replace("GREETING: hello", "GREETING: again")).unwrap();
     assert!(eventually(|| get(port).filter(|page| page.contains("again"))).is_some());
     up.interrupt();

@@ -1,4 +1,4 @@
-//! A user who made a mistake is told what is wrong and what to do, and scripts see it in the exit code.
+//! Errors of users: message, remedy and exit code.
 
 use kube::Api;
 use orchestra_api::PlatformPolicy;
@@ -11,7 +11,7 @@ fn with(what: &str) -> String {
 }
 
 #[test]
-fn a_plan_that_would_be_refused_ends_with_one_and_still_shows_what_was_found() {
+fn a_refused_plan_exits_with_1_and_shows_the_reason() {
     let session = Session::start();
     let policy = json!({
         "apiVersion": "score.dev/v1b1", "kind": "PlatformPolicy", "metadata": {"name": "ours"},
@@ -26,22 +26,22 @@ fn a_plan_that_would_be_refused_ends_with_one_and_still_shows_what_was_found() {
     session.file("invalid.yaml", &(allowed + retained));
 
     assert_eq!(session.run(&["plan", "allowed.yaml"]).code, 0);
-    for (file, said) in [("forbidden.yaml", "PolicyViolation"), ("invalid.yaml", "SpecInvalid")] {
+    for (file, reason) in [("forbidden.yaml", "PolicyViolation"), ("invalid.yaml", "SpecInvalid")] {
         let planned = session.run(&["plan", file]);
         assert_eq!(planned.code, 1, "{planned:?}");
-        assert!(planned.out.contains(said), "{planned:?}");
+        assert!(planned.out.contains(reason), "{planned:?}");
         let planned = session.run(&["plan", file, "-o", "yaml"]);
         assert_eq!(planned.code, 1, "{planned:?}");
-        assert!(planned.out.contains(said), "{planned:?}");
+        assert!(planned.out.contains(reason), "{planned:?}");
     }
     assert!(
         session.run(&["plan", "invalid.yaml"]).out.contains("annotations/\"score.dev/deprovision\""),
-        "keys are shown as people write them"
+        "keys are not escaped"
     );
 }
 
 #[test]
-fn plans_of_several_files_are_one_document_that_names_each() {
+fn plans_of_several_files_are_one_document_with_their_names() {
     let session = Session::start();
     session.file("a.yaml", HELLO);
     session.file("b.yaml", &HELLO.replace("hello-web", "other"));
@@ -58,11 +58,11 @@ fn plans_of_several_files_are_one_document_that_names_each() {
 }
 
 #[test]
-fn a_namespace_that_does_not_exist_is_named_with_the_remedy() {
+fn a_missing_namespace_is_named_with_the_remedy() {
     let session = Session::start();
     session.file("score.yaml", HELLO);
-    let expected = "error: there is no namespace \"nope\"; make it with `kubectl create namespace nope`, or name another with --namespace\n";
-    let questions: &[&[&str]] = &[
+    let expected = "error: namespace \"nope\" not found; create it with `kubectl create namespace nope`, or pass another one with --namespace\n";
+    let commands: &[&[&str]] = &[
         &["get"],
         &["get", "-o", "json"],
         &["get", "web"],
@@ -76,41 +76,44 @@ fn a_namespace_that_does_not_exist_is_named_with_the_remedy() {
         &["wait", "web"],
         &["delete", "web"],
     ];
-    for question in questions {
-        let asked: Vec<&str> = question.iter().copied().chain(["-n", "nope"]).collect();
-        let answer = session.run(&asked);
-        assert_eq!((answer.code, answer.err.as_str()), (1, expected), "{asked:?}: {answer:?}");
+    for command in commands {
+        let args: Vec<&str> = command.iter().copied().chain(["-n", "nope"]).collect();
+        let output = session.run(&args);
+        assert_eq!((output.code, output.err.as_str()), (1, expected), "{args:?}: {output:?}");
     }
 }
 
 #[test]
-fn a_workload_that_does_not_exist_is_named_with_the_remedy() {
+fn a_missing_workload_is_named_with_the_remedy() {
     let session = Session::start();
-    let expected = "error: there is no workload \"nope\" in the namespace \"default\"; `orchestra get -A` lists those that there are\n";
-    let questions: &[&[&str]] =
+    let expected = "error: workload \"nope\" not found in namespace \"default\"; list all workloads with `orchestra get -A`\n";
+    let commands: &[&[&str]] =
         &[&["get"], &["describe"], &["explain"], &["plan", "--delete"], &["wait"], &["delete"]];
-    for question in questions {
-        let asked: Vec<&str> = question.iter().copied().chain(["nope"]).collect();
-        let answer = session.run(&asked);
-        assert_eq!((answer.code, answer.err.as_str()), (1, expected), "{asked:?}: {answer:?}");
+    for command in commands {
+        let args: Vec<&str> = command.iter().copied().chain(["nope"]).collect();
+        let output = session.run(&args);
+        assert_eq!((output.code, output.err.as_str()), (1, expected), "{args:?}: {output:?}");
     }
 }
 
 #[test]
-fn validate_refuses_the_files_that_apply_refuses_and_in_the_same_words() {
+fn validate_and_apply_report_the_same_errors_of_files() {
     let session = Session::start();
     session.file("elsewhere.txt", "of another project");
     session.file("app/folder/page.html", "<h1>hello</h1>");
-    for (source, said) in [
-        ("missing.html", "the file `missing.html` does not exist"),
-        ("../elsewhere.txt", "`../elsewhere.txt` is outside of the Score file's folder"),
-        ("/etc/hostname", "outside of the Score file's folder"),
+    for (source, message) in [
+        ("missing.html", "file not found: `missing.html`"),
+        ("../elsewhere.txt", "`../elsewhere.txt` is outside the folder of the Score file"),
+        ("/etc/hostname", "outside the folder of the Score file"),
         ("folder", "`folder` is not a file"),
     ] {
         session.file("app/score.yaml", &with(&format!("files: {{/page: {{source: {source}}}}}")));
         let validated = session.run(&["validate", "app/score.yaml"]);
         assert_eq!(validated.code, 1, "{source}: {validated:?}");
-        assert!(validated.out.contains(said) && validated.out.contains("app/score.yaml:6:"), "{validated:?}");
+        assert!(
+            validated.out.contains(message) && validated.out.contains("app/score.yaml:6:"),
+            "{validated:?}"
+        );
         let applied = session.run(&["apply", "app/score.yaml"]);
         assert_eq!((applied.code, &applied.err), (1, &validated.out), "{source}");
     }
@@ -125,23 +128,23 @@ fn validate_refuses_the_files_that_apply_refuses_and_in_the_same_words() {
 }
 
 #[test]
-fn a_misspelt_annotation_to_the_platform_is_a_warning_everywhere() {
+fn a_misspelt_annotation_is_a_warning_of_all_commands() {
     let session = Session::start();
     let misspelt = "metadata: {name: hello-web, annotations: {score.dev/profil: batch-job}}";
     session.file("score.yaml", &HELLO.replace("metadata: {name: hello-web}", misspelt));
     for command in ["validate", "plan", "apply"] {
         let answer = session.run(&[command]);
         assert_eq!(answer.code, 0, "{command}: {answer:?}");
-        let told = answer.out + &answer.err;
-        assert!(told.contains("warning[UNKNOWN_ANNOTATION]"), "{command}: {told}");
-        assert!(told.contains("did you mean `score.dev/profile`?"), "{command}: {told}");
+        let printed = answer.out + &answer.err;
+        assert!(printed.contains("warning[UNKNOWN_ANNOTATION]"), "{command}: {printed}");
+        assert!(printed.contains("did you mean `score.dev/profile`?"), "{command}: {printed}");
     }
     let explained = session.run(&["explain", "hello-web"]).out;
     assert!(explained.contains("did you mean `score.dev/profile`?"), "{explained}");
 }
 
 #[test]
-fn what_this_program_does_not_contain_is_a_warning_about_the_platforms_document() {
+fn runtimes_and_engines_of_other_programs_are_warnings_of_config_check() {
     let folder = tempfile::tempdir().unwrap();
     let document = "\
 apiVersion: score.dev/v1b1
@@ -154,11 +157,15 @@ spec:
     let checked = crate::platform::session::orchestra(folder.path(), &["config", "check", "platform.yaml"]);
     assert_eq!(checked.code, 0, "{checked:?}");
     assert!(
-        checked.out.contains("platform.yaml:4: warning: this program contains no runtime \"mainframe\""),
+        checked.out.contains(
+            "platform.yaml:4: warning: runtime class \"mainframe\" is not available in this binary"
+        ),
         "{}",
         checked.out
     );
-    assert!(checked.out.contains("platform.yaml:5: warning: this program contains no engine \"helm\""));
+    assert!(
+        checked.out.contains("platform.yaml:5: warning: engine \"helm\" is not available in this binary")
+    );
     assert!(checked.out.ends_with("platform.yaml: valid, 2 warnings\n"), "{}", checked.out);
     let checked = crate::platform::session::orchestra(
         folder.path(),

@@ -1,4 +1,4 @@
-//! `orchestra serve` with its controllers, and the commands that talk to it, as a user types them.
+//! Commands against `orchestra serve` with its controllers.
 
 #![cfg(unix)]
 
@@ -29,7 +29,7 @@ fn a_workload_is_applied_followed_explained_and_deleted() {
     assert!(planned.out.contains("plan") && planned.out.contains("nginx"), "{}", planned.out);
     assert_eq!(
         session.run(&["get"]).err,
-        "there are no workloads in the namespace \"default\"; `orchestra apply` brings one\n"
+        "No workloads found in namespace \"default\"; create one with `orchestra apply`.\n"
     );
 
     let applied = session.run(&["apply"]);
@@ -39,13 +39,13 @@ fn a_workload_is_applied_followed_explained_and_deleted() {
     session.until_planned("hello-web");
     let waited = session.run(&["wait", "hello-web", "--timeout", "1s"]);
     assert_eq!(waited.code, 1);
-    assert!(waited.err.contains("whether the runtime `played` is at work"), "{}", waited.err);
-    assert!(waited.err.contains("`orchestra explain hello-web` says why"), "{}", waited.err);
+    assert!(waited.err.contains("first status from the runtime `played`"), "{}", waited.err);
+    assert!(waited.err.contains("Run `orchestra explain hello-web` for the cause."), "{}", waited.err);
     let explained = session.run(&["explain", "hello-web"]);
     assert_eq!(explained.code, 0, "{explained:?}");
     assert!(explained.out.contains("RuntimeReady") && explained.out.contains("played"), "{}", explained.out);
 
-    session.run_everything("hello-web", "http://hello.example.test");
+    session.report_ready("hello-web", "http://hello.example.test");
     let waited = session.run(&["wait", "hello-web"]);
     assert_eq!(waited.code, 0, "{waited:?}");
     assert!(waited.err.ends_with("hello-web is ready at http://hello.example.test\n"), "{}", waited.err);
@@ -71,7 +71,7 @@ fn a_plan_writes_nothing() {
     assert_eq!(session.run(&["plan"]).code, 0);
     assert_eq!(session.versions(), Vec::<String>::new());
     assert_eq!(session.run(&["apply"]).code, 0);
-    session.run_everything("hello-web", "http://hello.example.test");
+    session.report_ready("hello-web", "http://hello.example.test");
     assert_eq!(session.run(&["wait", "hello-web"]).code, 0);
     let before = session.versions();
     session.file("score.yaml", &HELLO.replace("nginx", "nginx:2"));
@@ -82,7 +82,7 @@ fn a_plan_writes_nothing() {
 }
 
 #[test]
-fn nothing_is_sent_if_one_file_has_a_mistake() {
+fn nothing_is_sent_if_one_file_is_invalid() {
     let session = Session::start();
     session.file("good.yaml", HELLO);
     session.file("bad.yaml", &HELLO.replace("variables", "env").replace("hello-web", "bad"));
@@ -109,14 +109,14 @@ fn files_beside_the_score_file_are_sent_along_and_others_only_if_allowed() {
         session.file("app/score.yaml", &with(source));
         let refused = session.run(&["apply", "app/score.yaml"]);
         assert_eq!(refused.code, 1, "{source}");
-        assert!(refused.err.contains("outside of the Score file's folder"), "{}", refused.err);
+        assert!(refused.err.contains("outside the folder of the Score file"), "{}", refused.err);
     }
     session.file("app/score.yaml", &with("../elsewhere.txt"));
     assert_eq!(session.run(&["apply", "--allow-outside", "app/score.yaml"]).code, 0);
 }
 
 #[test]
-fn the_platforms_document_is_checked_and_taken() {
+fn the_orchestrator_config_is_checked_before_it_is_used() {
     let session = Session::start();
     session.file("good.yaml", "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\nspec: {}\n");
     session.file("bad.yaml", "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\nspec: {profils: []}\n");
@@ -131,7 +131,7 @@ fn the_platforms_document_is_checked_and_taken() {
 }
 
 #[test]
-fn a_platform_that_is_not_there_is_told_apart_from_a_no() {
+fn an_unreachable_platform_has_its_own_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let none = session::orchestra(folder.path(), &["get"]);
     assert_eq!(none.code, 3, "{none:?}");
@@ -143,11 +143,11 @@ fn a_platform_that_is_not_there_is_told_apart_from_a_no() {
     drop(session);
     let gone = session::orchestra(folder.path(), &["get"]);
     assert_eq!(gone.code, 3, "{gone:?}");
-    assert!(gone.err.contains("cannot be reached"), "{}", gone.err);
+    assert!(gone.err.contains("cannot reach the platform"), "{}", gone.err);
 }
 
 #[test]
-fn the_definitions_are_printed_as_they_are_shipped() {
+fn the_crds_are_printed() {
     let folder = tempfile::tempdir().unwrap();
     let printed = session::orchestra(folder.path(), &["crd"]).out;
     assert_eq!(printed.matches("\nkind: CustomResourceDefinition\n").count(), 5, "{printed}");

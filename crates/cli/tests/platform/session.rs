@@ -1,4 +1,4 @@
-//! A folder with a platform in it, and a user who types.
+//! Test fixture: a platform, and commands against it.
 
 use std::{
     fmt::Debug,
@@ -19,7 +19,7 @@ use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-/// Workloads run where a test plays the runtime.
+/// Orchestrator config with an external runtime, whose part the tests play.
 pub(crate) const PLAYED: &str = "\
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
@@ -27,16 +27,16 @@ spec:
   profiles: [{name: web-service, kind: service, backends: [{backendId: here, runtimeClass: played}]}]
 ";
 
-/// What a command answered.
+/// Output of a command.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-/// Runs `orchestra` in a folder whose platform, if any, is in `data`.
-pub(crate) fn orchestra(folder: &Path, args: &[&str]) -> Answer {
+/// Runs `orchestra` in a folder. A platform has its data in `data`.
+pub(crate) fn orchestra(folder: &Path, args: &[&str]) -> CommandOutput {
     let output = Command::new(env!("CARGO_BIN_EXE_orchestra"))
         .args(args)
         .current_dir(folder)
@@ -45,14 +45,14 @@ pub(crate) fn orchestra(folder: &Path, args: &[&str]) -> Answer {
         .env_remove("KUBECONFIG")
         .output()
         .unwrap();
-    Answer {
+    CommandOutput {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
-/// A platform that runs, and a folder to work in; both go away in the end.
+/// Running platform, with a temporary folder.
 pub(crate) struct Session {
     folder: tempfile::TempDir,
     server: Child,
@@ -70,10 +70,10 @@ impl Session {
         Self::start_with(PLAYED)
     }
 
-    /// With a document of the platform; what it logs can be read.
-    pub(crate) fn start_with(document: &str) -> Self {
+    /// Starts a platform with an orchestrator config.
+    pub(crate) fn start_with(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("platform.yaml"), document).unwrap();
+        fs::write(folder.path().join("platform.yaml"), config).unwrap();
         let mut server = Command::new(env!("CARGO_BIN_EXE_orchestra"))
             .args(["serve", "--listen", "127.0.0.1:0", "--log", "debug", "--config", "platform.yaml"])
             .arg("--data-dir")
@@ -89,7 +89,7 @@ impl Session {
         Self { folder, server }
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Answer {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         orchestra(self.folder.path(), args)
     }
 
@@ -99,68 +99,71 @@ impl Session {
         fs::write(path, text).unwrap();
     }
 
-    /// What the platform has logged so far, from its every step.
+    /// Debug log of the platform so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("server.log")).unwrap()
     }
 
-    /// Puts an object of the platform in place.
+    /// Applies an object.
     pub(crate) fn put<K>(&self, api: impl FnOnce(Client) -> Api<K>, object: &Json)
     where
         K: Clone + DeserializeOwned + Debug,
     {
-        self.talk(async |client| {
-            let apply = PatchParams::apply("somebody").force();
+        self.with_client(async |client| {
+            let apply = PatchParams::apply("test").force();
             let name = object["metadata"]["name"].as_str().unwrap();
             api(client).patch(name, &apply, &Patch::Apply(object)).await.unwrap();
         });
     }
 
-    /// Waits until the platform has said of a workload what it waits for.
+    /// Waits until the status of a workload waits for the runtime.
     pub(crate) fn until_planned(&self, name: &str) {
-        self.talk(async |client| {
-            let is_told = |workload: &Workload| {
+        self.with_client(async |client| {
+            let awaits_runtime = |workload: &Workload| {
                 let status = workload.status.clone().unwrap_or_default();
-                status.conditions.iter().any(|condition| condition.message.contains("is being started"))
+                status
+                    .conditions
+                    .iter()
+                    .any(|condition| condition.message.contains("first status from the runtime"))
             };
-            until(&Api::default_namespaced(client), name, is_told).await
+            until(&Api::default_namespaced(client), name, awaits_runtime).await
         });
     }
 
-    /// The plan of a workload, as soon as there is one.
+    /// Waits for the plan of a workload.
     pub(crate) fn plan_of(&self, name: &str) -> WorkloadPlan {
-        self.talk(async |client| appearing(&Api::default_namespaced(client), name).await)
+        self.with_client(async |client| until_exists(&Api::default_namespaced(client), name).await)
     }
 
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("data/kubeconfig")
     }
 
-    /// Says as a runtime that a plan runs, at an address, and lets go of nothing else.
-    pub(crate) fn run_everything(&self, name: &str, url: &str) {
-        self.talk(async |client| {
+    /// Reports a plan as ready at an address, as its runtime would.
+    pub(crate) fn report_ready(&self, name: &str, url: &str) {
+        self.with_client(async |client| {
             let plans: Api<WorkloadPlan> = Api::default_namespaced(client.clone());
             let exposures: Api<WorkloadExposure> = Api::default_namespaced(client);
-            // An apply is answered before the controllers have acted on it.
-            let revision = appearing(&plans, name).await.spec.revision;
-            appearing(&exposures, name).await;
+            // `apply` returns before the controllers act.
+            let revision = until_exists(&plans, name).await.spec.revision;
+            until_exists(&exposures, name).await;
             let merge = PatchParams::default();
             let published = json!({"status": {"exposures": [{"url": url, "priority": 1}]}});
             exposures.patch_status(name, &merge, &Patch::Merge(published)).await.unwrap();
             let ready = json!({"status": {"phase": "Ready", "observedRevision": revision}});
             let workloads: Api<Workload> = Api::default_namespaced(plans.clone().into_client());
-            // Both reach the controllers each on its own way: the address is to be there when it is ready.
-            let is_told = |workload: &Workload| {
+            // The controllers watch both kinds independently: first the address, then ready.
+            let has_endpoint = |workload: &Workload| {
                 workload.status.as_ref().is_some_and(|status| status.endpoint.as_deref() == Some(url))
             };
-            until(&workloads, name, is_told).await;
+            until(&workloads, name, has_endpoint).await;
             plans.patch_status(name, &merge, &Patch::Merge(ready)).await.unwrap();
         });
     }
 
-    /// The versions of everything of ours.
+    /// resourceVersions of all our objects.
     pub(crate) fn versions(&self) -> Vec<String> {
-        self.talk(async |client| {
+        self.with_client(async |client| {
             let all = ListParams::default();
             let mut versions = Vec::new();
             versions
@@ -178,31 +181,31 @@ impl Session {
         })
     }
 
-    fn talk<T>(&self, with: impl AsyncFnOnce(Client) -> T) -> T {
+    fn with_client<T>(&self, run: impl AsyncFnOnce(Client) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let kubeconfig = Kubeconfig::read_from(self.kubeconfig()).unwrap();
             let options = KubeConfigOptions::default();
             let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-            with(Client::try_from(config).unwrap()).await
+            run(Client::try_from(config).unwrap()).await
         })
     }
 }
 
-/// An object, as soon as there is one.
-async fn appearing<K>(api: &Api<K>, name: &str) -> K
+/// Waits until an object exists.
+async fn until_exists<K>(api: &Api<K>, name: &str) -> K
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
     until(api, name, |_| true).await
 }
 
-/// An object, as soon as it is as wanted.
-async fn until<K>(api: &Api<K>, name: &str, is_so: impl Fn(&K) -> bool) -> K
+/// Waits until an object satisfies a condition.
+async fn until<K>(api: &Api<K>, name: &str, condition: impl Fn(&K) -> bool) -> K
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
 {
-    let is_it = |object: &K| object.name_any() == name && is_so(object);
+    let is_it = |object: &K| object.name_any() == name && condition(object);
     let listed = api.list(&ListParams::default()).await.unwrap();
     let version = listed.metadata.resource_version.unwrap_or_default();
     if let Some(found) = listed.items.into_iter().find(is_it) {
@@ -215,7 +218,7 @@ where
             _ => {}
         }
     }
-    panic!("the watch ended before {name} was as wanted");
+    panic!("the watch of {name} ended");
 }
 
 fn version(object: &impl ResourceExt) -> String {

@@ -1,4 +1,4 @@
-//! What clients can do to the server: too much, too deep, too many, too slow; and what the disk can do.
+//! Limits of the server: large and deep bodies, many and slow clients, a full disk.
 
 use crate::serve::client::{CONFIG_MAPS, Watch, request};
 use crate::serve::config_map;
@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Timeout of expected events: far longer than they take.
+const TIMEOUT: Duration = Duration::from_mins(2);
 const MIB: usize = 1024;
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn a_body_over_3_mib_is_too_large() {
 }
 
 #[tokio::test]
-async fn deep_json_is_refused_and_the_server_goes_on() {
+async fn deep_json_is_refused_and_the_server_keeps_running() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
     let mut connection = server.client().connect().await.unwrap();
@@ -88,7 +88,7 @@ async fn thousands_of_idle_watches_are_cheap_and_all_see_a_write() {
     let (status, _) = writer.call(Method::POST, CONFIG_MAPS, config_map("seen", "x")).await.unwrap();
     assert_eq!(status, 201);
     for watch in &mut watches {
-        timeout(PATIENCE, watch.wait_for("seen")).await.expect("a watch did not see the write");
+        timeout(TIMEOUT, watch.wait_for("seen")).await.expect("a watch did not see the write");
     }
     #[cfg(target_os = "linux")]
     assert!(server.memory() < 100 * MIB, "{} KiB", server.memory());
@@ -115,7 +115,7 @@ async fn clients_that_do_not_read_their_watches_cost_no_memory() {
         let body = config_map(&format!("c-{write}"), &text);
         assert_eq!(writer.call(Method::POST, CONFIG_MAPS, body).await.unwrap().0, 201);
     }
-    timeout(PATIENCE, reading.wait_for(&format!("c-{}", WRITES - 1))).await.unwrap();
+    timeout(TIMEOUT, reading.wait_for(&format!("c-{}", WRITES - 1))).await.unwrap();
     // The objects themselves take 20 MB in memory; a copy for each watch would take 50 times that.
     let grown = server.memory() - before;
     assert!(grown < 150 * MIB, "{grown} KiB");
@@ -126,7 +126,7 @@ async fn clients_that_do_not_read_their_watches_cost_no_memory() {
 async fn a_full_disk_refuses_writes_and_keeps_reads() {
     let folder = tempfile::tempdir().unwrap();
     Server::start(folder.path()).kill();
-    // A limit on the size of files stands in for the end of the disk; the shell counts in blocks of 512 bytes.
+    // A file size limit simulates the full disk; the shell counts in blocks of 512 bytes.
     let mut command = Command::new("sh");
     command
         .args(["-c", r#"trap "" XFSZ; ulimit -f 16384; exec "$0" "$@""#, env!("CARGO_BIN_EXE_orchestra")])

@@ -1,4 +1,4 @@
-//! A small client over TLS, with the certificates in a data folder.
+//! HTTPS client with the certificates of a data folder.
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -17,13 +17,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Where the objects of the tests are.
+/// Path of the objects of the tests.
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// The connection broke, for instance because the server was killed.
 pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
 
-/// The administrator, before there is a connection.
+/// Administrator of a server.
 #[derive(Clone)]
 pub(crate) struct Client {
     address: SocketAddr,
@@ -57,14 +57,14 @@ impl Client {
         Ok(TokioIo::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
     }
 
-    /// A connection for one request after the other.
+    /// HTTP/1.1 connection.
     pub(crate) async fn connect(&self) -> Result<Connection, Broken> {
         let (sender, connection) = http1::handshake(self.tls("http/1.1").await?).await?;
         tokio::spawn(connection);
         Ok(Connection { sender })
     }
 
-    /// A connection for many requests at once.
+    /// HTTP/2 connection.
     pub(crate) async fn connect_many(&self) -> Result<http2::SendRequest<Full<Bytes>>, Broken> {
         let (sender, connection) = http2::handshake(TokioExecutor::new(), self.tls("h2").await?).await?;
         tokio::spawn(connection);
@@ -72,13 +72,13 @@ impl Client {
     }
 }
 
-/// A connection for one request after the other.
+/// HTTP/1.1 connection.
 pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
 }
 
 impl Connection {
-    /// The status and the object of the answer.
+    /// Returns status and body of the response.
     pub(crate) async fn call(
         &mut self,
         method: Method,
@@ -88,7 +88,7 @@ impl Connection {
         self.call_with(request(method, path, body)).await
     }
 
-    /// The status and the object of the answer to a request.
+    /// Sends a request; returns status and body of the response.
     pub(crate) async fn call_with(&mut self, request: Request<Full<Bytes>>) -> Result<(u16, Value), Broken> {
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
@@ -98,7 +98,7 @@ impl Connection {
         Ok((status, serde_json::from_slice(&body).unwrap_or_else(|_| text())))
     }
 
-    /// The answer as far as its header.
+    /// Returns the response without its body.
     pub(crate) async fn send(
         &mut self,
         method: Method,
@@ -109,7 +109,7 @@ impl Connection {
         Ok(self.sender.send_request(request(method, path, body)).await?)
     }
 
-    /// A watch; the connection is its own.
+    /// Watch on this connection.
     pub(crate) async fn watch(mut self, query: &str) -> Result<Watch, Broken> {
         let path = format!("{CONFIG_MAPS}?watch=true&{query}");
         let response = self.send(Method::GET, &path, "").await?;
@@ -128,7 +128,7 @@ pub(crate) fn request(method: Method, path: &str, body: impl Into<Bytes>) -> Req
         .unwrap()
 }
 
-/// Events, one line each.
+/// Events of a watch.
 pub(crate) struct Watch {
     body: Incoming,
     read: Vec<u8>,
@@ -139,7 +139,7 @@ impl Watch {
         Self { body, read: Vec::new() }
     }
 
-    /// The next event; `None` at the end.
+    /// Next event; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! What was acknowledged is there after `kill -9`, and no resourceVersion is ever used twice.
+//! Acknowledged writes survive `kill -9`, and no resourceVersion is used twice.
 
 use crate::serve::client::{CONFIG_MAPS, Client};
 use crate::serve::server::{Server, serve};
@@ -14,54 +14,54 @@ use tokio::task::JoinSet;
 const WRITERS: usize = 4;
 const NAMES: usize = 5;
 
-/// An object as it is known: its text and version; `None` if it is gone.
-type Known = Option<(String, u64)>;
+/// Text and version of an object; `None` if it is deleted.
+type State = Option<(String, u64)>;
 
-/// What the writers know of the objects, outside the server.
+/// Journal of the writers, outside the server.
 #[derive(Default)]
 struct Journal {
-    /// The last acknowledged state of each name.
-    acknowledged: BTreeMap<String, Known>,
-    /// The text (or the removal) that was sent and not answered.
-    under_way: BTreeMap<String, Option<String>>,
-    /// The object and the text that each version was given to.
+    /// Last acknowledged state of each object.
+    acknowledged: BTreeMap<String, State>,
+    /// Text (or deletion) that was sent and not acknowledged.
+    pending: BTreeMap<String, Option<String>>,
+    /// Object and text of each version.
     versions: BTreeMap<u64, (String, String)>,
 }
 
 impl Journal {
-    fn note_version(&mut self, version: u64, name: &str, text: &str) {
+    fn record_version(&mut self, version: u64, name: &str, text: &str) {
         let given = (name.to_owned(), text.to_owned());
         let before = self.versions.entry(version).or_insert_with(|| given.clone());
         assert_eq!(*before, given, "resourceVersion {version} was used twice");
     }
 
-    fn answered(&mut self, name: &str, known: Known) {
-        if let Some((text, version)) = &known {
-            self.note_version(*version, name, text);
+    fn acknowledge(&mut self, name: &str, state: State) {
+        if let Some((text, version)) = &state {
+            self.record_version(*version, name, text);
         }
-        self.under_way.remove(name);
-        self.acknowledged.insert(name.to_owned(), known);
+        self.pending.remove(name);
+        self.acknowledged.insert(name.to_owned(), state);
     }
 
-    /// Compares the journal with the objects that are there after a restart.
+    /// Compares the journal with the objects after a restart.
     fn check(&mut self, found: &BTreeMap<String, (String, u64)>) {
         for (name, acknowledged) in &mut self.acknowledged {
             let found = found.get(name);
             if found == acknowledged.as_ref() {
                 continue;
             }
-            let unheard = self.under_way.get(name);
-            let is_unheard = unheard.is_some_and(|text| text.as_ref() == found.map(|(text, _)| text));
+            let pending = self.pending.get(name);
+            let is_pending = pending.is_some_and(|text| text.as_ref() == found.map(|(text, _)| text));
             let is_later = found.zip(acknowledged.as_ref()).is_none_or(|(found, before)| found.1 > before.1);
             assert!(
-                is_unheard && is_later,
-                "{name} was acknowledged as {acknowledged:?}, {unheard:?} was under way, and there is {found:?}"
+                is_pending && is_later,
+                "{name} was acknowledged as {acknowledged:?}, {pending:?} was pending, but found is {found:?}"
             );
             *acknowledged = found.cloned();
         }
-        self.under_way.clear();
+        self.pending.clear();
         for (name, (text, version)) in found {
-            self.note_version(*version, name, text);
+            self.record_version(*version, name, text);
         }
         let newest = self.versions.keys().next_back().copied();
         assert!(found.values().all(|(_, version)| Some(*version) <= newest));
@@ -97,16 +97,16 @@ async fn keep_writing(
         {
             let mut journal = journal.lock().unwrap();
             journal.acknowledged.entry(name.clone()).or_default();
-            journal.under_way.insert(name.clone(), sent.clone());
+            journal.pending.insert(name.clone(), sent.clone());
         }
         let Ok((status, answer)) = connection.call(method, path, body).await else { return };
         assert!(matches!(status, 200 | 201), "{status} {answer}");
-        journal.lock().unwrap().answered(&name, sent.map(|text| (text, version(&answer))));
+        journal.lock().unwrap().acknowledge(&name, sent.map(|text| (text, version(&answer))));
         count.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Notes the version of every event, of deletions too, until the server is gone.
+/// Records the version of every event, including deletions, until the server is gone.
 async fn keep_watching(client: Client, journal: Arc<Mutex<Journal>>) {
     let Ok(connection) = client.connect().await else { return };
     let Ok(mut watch) = connection.watch("").await else { return };
@@ -115,7 +115,7 @@ async fn keep_watching(client: Client, journal: Arc<Mutex<Journal>>) {
         let name = object["metadata"]["name"].as_str().unwrap();
         if let Some(text) = object["data"]["text"].as_str() {
             let text = if event["type"] == "DELETED" { "removed" } else { text };
-            journal.lock().unwrap().note_version(version(object), name, text);
+            journal.lock().unwrap().record_version(version(object), name, text);
         }
     }
 }
@@ -155,7 +155,7 @@ async fn acknowledged_writes_survive_kill_9_and_versions_are_never_used_twice() 
                 Arc::clone(&count),
             ));
         }
-        // A different number of writes each time, and then any moment of the next ones.
+        // A different number of writes each time; the kill then hits any moment of the next ones.
         let wanted = 20 + usize::try_from(life * 37 % 150).unwrap();
         while count.load(Ordering::Relaxed) < wanted {
             tokio::time::sleep(Duration::from_micros(300)).await;
@@ -169,7 +169,7 @@ async fn acknowledged_writes_survive_kill_9_and_versions_are_never_used_twice() 
         while let Some(ended) = clients.join_next().await {
             ended.unwrap();
         }
-        // A start is no safer moment than others.
+        // A kill during the start must be safe, too.
         let mut starting = serve(folder.path(), "127.0.0.1:0").stdout(Stdio::null()).spawn().unwrap();
         tokio::time::sleep(Duration::from_millis(life * 7 % 50)).await;
         starting.kill().unwrap();
@@ -190,7 +190,7 @@ fn a_first_start_can_be_killed_at_any_moment() {
         std::thread::sleep(Duration::from_millis(moment * 2));
         starting.kill().unwrap();
         starting.wait().unwrap();
-        // It panics if the server does not start.
+        // This panics if the server does not start.
         Server::start(folder.path()).kill();
     }
 }

@@ -1,4 +1,4 @@
-//! `orchestra serve` from outside: as a process, over TLS.
+//! `orchestra serve` as a process, over TLS.
 
 #![cfg(unix)]
 
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A config map as a client sends it.
+/// Config map, as JSON.
 pub(crate) fn config_map(name: &str, text: &str) -> String {
     let object =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"text": text}});
@@ -31,7 +31,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn the_first_lines_say_how_to_use_the_server() {
+fn the_greeting_shows_how_to_use_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let server = Server::start(&data);
@@ -48,7 +48,7 @@ fn the_first_lines_say_how_to_use_the_server() {
     );
 }
 
-/// The first line of the next request.
+/// First line of the next request.
 fn next_request(connection: &mut BufReader<TcpStream>) -> String {
     let lines = connection.lines().map(Result::unwrap);
     let request: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
@@ -56,7 +56,7 @@ fn next_request(connection: &mut BufReader<TcpStream>) -> String {
 }
 
 #[test]
-fn a_server_for_a_cluster_ends_when_asked_to_even_while_it_waits_for_an_answer() {
+fn sigterm_ends_a_cluster_server_that_waits_for_a_response() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", cluster.local_addr().unwrap());
@@ -70,23 +70,23 @@ fn a_server_for_a_cluster_ends_when_asked_to_even_while_it_waits_for_an_answer()
     fs::write(&kubeconfig, config.to_string()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_orchestra"));
     let mut child = command.args(["serve", "--cluster", "--kubeconfig"]).arg(kubeconfig).spawn().unwrap();
-    // It is told the version, and never gets an answer to what it asks next.
+    // It gets the version, and no response to the next request.
     let mut connection = BufReader::new(cluster.accept().unwrap().0);
     assert!(next_request(&mut connection).starts_with("GET /version "));
     let version = r#"{"major":"1","minor":"36","gitVersion":"v1.36.4","gitCommit":"","gitTreeState":"",
         "buildDate":"","goVersion":"","compiler":"","platform":""}"#;
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{version}",
         version.len()
     );
-    connection.get_mut().write_all(answer.as_bytes()).unwrap();
+    connection.get_mut().write_all(response.as_bytes()).unwrap();
     assert!(next_request(&mut connection).starts_with("GET /api/"));
     Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
-fn what_is_secret_is_for_its_owner_alone() {
+fn secret_files_are_readable_only_by_their_owner() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let _server = Server::start(&data);
@@ -105,25 +105,25 @@ fn what_is_secret_is_for_its_owner_alone() {
 }
 
 #[test]
-fn a_second_server_is_told_which_process_has_the_folder() {
+fn a_second_server_names_the_process_that_holds_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path());
     let second = serve(folder.path(), "127.0.0.1:0").output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    let complaint = String::from_utf8(second.stderr).unwrap();
-    assert!(complaint.contains(&format!("in use by process {}", server.id())), "{complaint}");
+    let error = String::from_utf8(second.stderr).unwrap();
+    assert!(error.contains(&format!("in use by process {}", server.id())), "{error}");
     assert!(second.stdout.is_empty());
 }
 
 #[test]
-fn a_taken_port_is_named_with_its_remedy() {
+fn a_port_in_use_is_named_with_the_remedy() {
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let server = Server::start(first.path());
     let refused = serve(second.path(), &server.address.to_string()).output().unwrap();
     assert_eq!(refused.status.code(), Some(1));
-    let complaint = String::from_utf8(refused.stderr).unwrap();
-    let expected = format!("cannot listen on {}: the port is taken", server.address);
-    assert!(complaint.contains(&expected), "{complaint}");
+    let error = String::from_utf8(refused.stderr).unwrap();
+    let expected = format!("cannot listen on {}: address already in use", server.address);
+    assert!(error.contains(&expected) && error.contains("with --listen"), "{error}");
 }
 
 #[tokio::test]

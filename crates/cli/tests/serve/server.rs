@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 pub(crate) struct Server {
     child: Child,
     output: BufReader<ChildStdout>,
-    /// What it says first.
+    /// First line of output.
     pub(crate) greeting: String,
     pub(crate) address: SocketAddr,
     data: PathBuf,
 }
 
-/// The command that serves a data folder.
+/// Command that serves a data folder.
 pub(crate) fn serve(data: &Path, listen: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_orchestra"));
     command.args(["serve", "--listen", listen, "--data-dir"]).arg(data);
@@ -25,7 +25,7 @@ pub(crate) fn serve(data: &Path, listen: &str) -> Command {
 }
 
 impl Server {
-    /// Starts a server on any free port, and waits until it says that it serves.
+    /// Starts a server on a free port, and waits for its greeting.
     pub(crate) fn start(data: &Path) -> Self {
         Self::run(serve(data, "127.0.0.1:0"), data)
     }
@@ -37,7 +37,7 @@ impl Server {
         let mut greeting = String::new();
         output.read_line(&mut greeting).unwrap();
         let address = greeting.split("https://").nth(1).and_then(|rest| rest.split(';').next()?.parse().ok());
-        let address = address.unwrap_or_else(|| panic!("the server does not start: {greeting:?}"));
+        let address = address.unwrap_or_else(|| panic!("the server did not start: {greeting:?}"));
         Self { child, output, greeting, address, data: data.to_owned() }
     }
 
@@ -49,13 +49,13 @@ impl Server {
         Client::new(self.address, &self.data)
     }
 
-    /// Ends it without a warning.
+    /// Sends SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Asks it to end, and returns how it did, what else it said, and how long it took.
+    /// Sends SIGTERM. Returns exit status, further output and duration.
     pub(crate) fn terminate(mut self) -> (ExitStatus, String, Duration) {
         let asked = Instant::now();
         Command::new("kill").arg(self.id().to_string()).status().unwrap();
@@ -64,7 +64,7 @@ impl Server {
         (self.child.wait().unwrap(), rest, asked.elapsed())
     }
 
-    /// The memory it holds, in KiB.
+    /// Resident memory, in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn memory(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();

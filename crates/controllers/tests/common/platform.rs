@@ -1,4 +1,4 @@
-//! A whole platform in the process.
+//! In-process platform: API, controllers, scripted drivers.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use orchestra_testkit::{
 };
 use serde_json::{Value as Json, json};
 
-/// A value that must appear nowhere but in Secrets.
+/// Secret value, which may appear in Secrets only.
 pub(crate) const CANARY: &str = "canary-5up3r-s3cr3t";
 
-/// The document of the platform in tests: two places, and a provisioner for every type that tests use.
-pub(crate) const DOCUMENT: &str = r#"
+/// Orchestrator config: two backends, and a provisioner for every type that tests use.
+pub(crate) const CONFIG: &str = r#"
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 metadata: {name: default}
@@ -48,7 +48,7 @@ spec:
 
 pub(crate) struct Platform {
     pub(crate) env: Arc<TestEnv>,
-    /// Where its Workloads are.
+    /// Namespace of its Workloads.
     pub(crate) namespace: String,
     pub(crate) runtime: ScriptedRuntime,
     pub(crate) provisioner: ScriptedProvisioner,
@@ -58,13 +58,13 @@ pub(crate) struct Platform {
 impl Platform {
     pub(crate) async fn start() -> Self {
         let env = Self::environment().await;
-        let mut platform = Self::around(env, "default");
-        platform.configure(DOCUMENT).await;
-        platform.begin().await;
+        let mut platform = Self::new(env, "default");
+        platform.configure(CONFIG).await;
+        platform.start_controllers().await;
         platform
     }
 
-    /// An API that knows the kinds.
+    /// API with our CRDs installed.
     pub(crate) async fn environment() -> Arc<TestEnv> {
         let env = TestEnv::start().await;
         for definition in crd::all() {
@@ -74,16 +74,16 @@ impl Platform {
         Arc::new(env)
     }
 
-    /// Everything but the controllers and the document.
-    pub(crate) fn around(env: Arc<TestEnv>, namespace: &str) -> Self {
+    /// Platform without controllers and without a config.
+    pub(crate) fn new(env: Arc<TestEnv>, namespace: &str) -> Self {
         let provisioner = ScriptedProvisioner::new("builtin", CANARY, env.client());
         let runtime = ScriptedRuntime::new("scripted");
         Self { env, namespace: namespace.to_owned(), runtime, provisioner, controllers: None }
     }
 
-    /// Starts the controllers, or starts them again.
-    pub(crate) async fn begin(&mut self) {
-        self.end().await;
+    /// Starts or restarts the controllers.
+    pub(crate) async fn start_controllers(&mut self) {
+        self.stop_controllers().await;
         self.controllers = Some(self.controllers_with(self.env.client()).await);
     }
 
@@ -91,7 +91,7 @@ impl Platform {
         Controllers::start(client, self.options()).await.unwrap()
     }
 
-    /// Controllers with all drivers.
+    /// Options with all drivers.
     pub(crate) fn options(&self) -> Options {
         Options {
             runtimes: vec![Arc::new(self.runtime.clone())],
@@ -100,24 +100,25 @@ impl Platform {
         }
     }
 
-    pub(crate) async fn end(&mut self) {
+    pub(crate) async fn stop_controllers(&mut self) {
         if let Some(controllers) = self.controllers.take() {
             controllers.stop().await;
         }
     }
 
-    pub(crate) async fn configure(&self, document: &str) {
+    /// Applies the orchestrator config.
+    pub(crate) async fn configure(&self, config: &str) {
         let api: Api<ConfigMap> = Api::namespaced(self.env.client(), "score-system");
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orchestrator-config"},
-            "data": {"config.yaml": document},
+            "data": {"config.yaml": config},
         });
         api.patch("orchestrator-config", &PatchParams::apply("test").force(), &Patch::Apply(map))
             .await
             .unwrap();
     }
 
-    /// The objects of a kind in the namespace.
+    /// API of a kind in the namespace.
     pub(crate) fn api<K>(&self) -> Api<K>
     where
         K: kube::Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
@@ -158,7 +159,7 @@ impl Platform {
         self.workloads().delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits until a condition of this generation is so.
+    /// Waits for a condition of the current generation.
     pub(crate) async fn until(
         &self,
         name: &str,
@@ -205,8 +206,8 @@ impl Platform {
             .await;
     }
 
-    /// Everything of ours that the API holds, but namespaces and the platform's own.
-    pub(crate) async fn left(&self) -> Vec<String> {
+    /// All remaining objects of our kinds, running workloads and instances.
+    pub(crate) async fn leftovers(&self) -> Vec<String> {
         let mut left = Vec::new();
         let all = |kind: &str, names: Vec<String>| {
             names.into_iter().map(|name| format!("{kind} {name}")).collect::<Vec<_>>()

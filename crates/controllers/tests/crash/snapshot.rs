@@ -1,4 +1,4 @@
-//! Everything there is, without what no two tellings of a story have in common.
+//! Comparable state of a platform, without what differs between two runs of a scenario.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::common::Platform;
 
-/// Everything there is: in the API, at the runtime and at the provisioner.
+/// State of the API, the runtime and the provisioner.
 pub(crate) async fn snapshot(platform: &Platform) -> Json {
     let secrets = platform.api::<Secret>().list(&ListParams::default()).await.unwrap();
     let running = platform.runtime.everywhere();
@@ -51,8 +51,8 @@ where
     objects.items.iter().map(|object| timeless(serde_json::to_value(object).unwrap())).collect()
 }
 
-/// An object without times and versions. How often its spec was written does not matter, but whether its status is
-/// about the last one.
+/// Object without times and versions. The number of writes of its spec does not matter, only whether its status is
+/// up to date.
 fn timeless(mut object: Json) -> Json {
     let generation = object["metadata"]["generation"].take();
     for status in ["/status/observedGeneration"] {
@@ -72,7 +72,7 @@ fn timeless(mut object: Json) -> Json {
     object
 }
 
-/// Replaces what is random by the number of its first appearance, so that what is equal stays equal.
+/// Replaces random values by the number of their first occurrence, so that equal values stay equal.
 fn number(value: &mut Json, seen: &mut BTreeMap<String, usize>) {
     match value {
         Json::Array(list) => list.iter_mut().for_each(|item| number(item, seen)),

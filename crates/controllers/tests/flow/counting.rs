@@ -1,4 +1,4 @@
-//! Counts the requests of a client.
+//! Counter of the requests of a client.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,32 +11,31 @@ use kube::Client;
 use orchestra_apiserver::Caller;
 use orchestra_testkit::TestEnv;
 
-/// The requests that passed. Clones count together.
+/// Requests so far. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Counter(Arc<Mutex<Vec<(Method, String)>>>);
 
 impl Counter {
-    /// A client whose requests are counted.
+    /// Client whose requests are counted.
     pub(crate) fn client(&self, env: &TestEnv) -> Client {
         let counter = self.clone();
         let counted = from_fn(move |request: Request, next: Next| {
-            let passed = (request.method().clone(), request.uri().to_string());
-            counter.0.lock().unwrap().push(passed);
+            counter.0.lock().unwrap().push((request.method().clone(), request.uri().to_string()));
             next.run(request)
         });
         Client::new(env.api().router_for(Caller::admin()).layer(counted), "default")
     }
 
-    /// All requests since the last look, as `METHOD path`.
+    /// Takes all requests since the last call, as `METHOD path`.
     pub(crate) fn take(&self) -> Vec<String> {
-        let passed = std::mem::take(&mut *self.0.lock().unwrap());
-        passed.into_iter().map(|(method, path)| format!("{method} {path}")).collect()
+        let requests = std::mem::take(&mut *self.0.lock().unwrap());
+        requests.into_iter().map(|(method, path)| format!("{method} {path}")).collect()
     }
 
-    /// The writes since the last look, leases and events apart.
+    /// Takes the writes since the last call, without those of leases and events.
     pub(crate) fn take_writes(&self) -> Vec<String> {
-        let is_write = |passed: &String| {
-            !passed.starts_with("GET ") && !passed.contains("/leases") && !passed.contains("/events")
+        let is_write = |request: &String| {
+            !request.starts_with("GET ") && !request.contains("/leases") && !request.contains("/events")
         };
         self.take().into_iter().filter(is_write).collect()
     }

@@ -1,4 +1,4 @@
-//! Objects that bear the names of ours and are not ours: they are in the way, and never touched.
+//! Name conflicts with objects of other owners, which are never changed.
 
 use kube::{
     ResourceExt,
@@ -8,14 +8,14 @@ use orchestra_api::{ConditionType, Reason, name};
 use serde_json::json;
 
 use crate::flow::{
-    observing::{web, with_database},
     platform::Platform,
+    support::{db_workload, web_workload},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_and_a_claim_of_somebody_else_are_neither_adopted_nor_deleted() {
+async fn a_foreign_plan_or_claim_is_neither_adopted_nor_deleted() {
     let mut platform = Platform::start().await;
-    platform.end().await;
+    platform.stop_controllers().await;
     let claim_name = name::claim("shop", "db", "postgres", "default", None);
     let claim = json!({
         "apiVersion": "score.dev/v1b1", "kind": "ResourceClaim", "metadata": {"name": claim_name},
@@ -24,7 +24,7 @@ async fn a_plan_and_a_claim_of_somebody_else_are_neither_adopted_nor_deleted() {
             "placement": {"runtimeClass": "other", "backendId": "other"}, "deprovisionPolicy": "Delete",
         },
     });
-    let params = PatchParams::apply("somebody");
+    let params = PatchParams::apply("other-manager");
     let claim = platform.claims().patch(&claim_name, &params, &Patch::Apply(claim)).await.unwrap();
     let plan = json!({
         "apiVersion": "score.dev/v1b1", "kind": "WorkloadPlan", "metadata": {"name": "web"},
@@ -35,27 +35,27 @@ async fn a_plan_and_a_claim_of_somebody_else_are_neither_adopted_nor_deleted() {
         },
     });
     let plan = platform.plans().patch("web", &params, &Patch::Apply(plan)).await.unwrap();
-    platform.begin().await;
-    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
-    platform.apply("web", web()).await;
-    platform.until_not("shop", ConditionType::ClaimsReady, Reason::BindingPending).await;
-    let message = platform.until_not("web", ConditionType::RuntimeReady, Reason::RuntimeProvisioning).await;
+    platform.start_controllers().await;
+    platform.apply("shop", db_workload(&json!({"type": "postgres"}))).await;
+    platform.apply("web", web_workload()).await;
+    platform.until_false("shop", ConditionType::ClaimsReady, Reason::BindingPending).await;
+    let message = platform.until_false("web", ConditionType::RuntimeReady, Reason::RuntimeProvisioning).await;
     assert!(message.contains("earlier workload of this name"), "{message}");
     platform.idle().await;
-    // Also the deletion of the Workloads leaves them alone.
+    // The deletion of the Workloads leaves them alone, too.
     for name in ["shop", "web"] {
         platform.delete(name).await;
         platform.until_gone(name).await;
     }
     platform.idle().await;
-    let held = platform.claims().get(&claim_name).await.unwrap();
-    assert_eq!((held.uid(), held.resource_version()), (claim.uid(), claim.resource_version()));
-    let held = platform.plans().get("web").await.unwrap();
-    assert_eq!((held.uid(), held.resource_version()), (plan.uid(), plan.resource_version()));
+    let kept = platform.claims().get(&claim_name).await.unwrap();
+    assert_eq!((kept.uid(), kept.resource_version()), (claim.uid(), claim.resource_version()));
+    let kept = platform.plans().get("web").await.unwrap();
+    assert_eq!((kept.uid(), kept.resource_version()), (plan.uid(), plan.resource_version()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workloads_whose_names_run_together_do_not_share_claims() {
+async fn workloads_with_colliding_claim_names_do_not_share_claims() {
     let platform = Platform::start().await;
     let using = |key: &str| {
         let mut spec = json!({"containers": {"app": {"image": "nginx"}}, "resources": {}});
@@ -75,15 +75,15 @@ async fn workloads_whose_names_run_together_do_not_share_claims() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_other_tools_note_on_a_workload_is_no_part_of_its_document() {
+async fn annotations_of_other_tools_are_not_part_of_the_score_metadata() {
     let mut platform = Platform::start().await;
     let spec = json!({"containers": {"app": {"image": "nginx", "variables": {"NOTE": "${metadata.annotations.note}"}}}});
     platform.apply("shop", spec).await;
-    platform.until_not("shop", ConditionType::RuntimeReady, Reason::ProjectionError).await;
+    platform.until_false("shop", ConditionType::RuntimeReady, Reason::ProjectionError).await;
     let note = json!({"metadata": {"annotations": {"note": "of a tool"}}});
     let tool = PatchParams { field_manager: Some("tool".to_owned()), ..PatchParams::default() };
     platform.workloads().patch("shop", &tool, &Patch::Merge(note)).await.unwrap();
     platform.idle().await;
-    platform.until_not("shop", ConditionType::RuntimeReady, Reason::ProjectionError).await;
-    platform.end().await;
+    platform.until_false("shop", ConditionType::RuntimeReady, Reason::ProjectionError).await;
+    platform.stop_controllers().await;
 }

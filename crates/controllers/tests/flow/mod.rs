@@ -1,4 +1,4 @@
-//! The way of Workloads through all controllers, on the API in the process, with drivers that do what they are told.
+//! Workloads through all controllers, on the in-process API with scripted drivers.
 
 mod budget;
 mod change;
@@ -8,15 +8,15 @@ mod endpoint;
 mod external;
 mod foreign;
 mod idle;
-mod leading;
+mod leader;
 mod malformed;
-mod neighbours;
-mod observing;
 mod placement;
 mod policy;
+mod provision_context;
+mod record;
 mod secrecy;
 mod sharing;
-mod silence;
+mod support;
 mod tutorial;
 
 pub(crate) use crate::common::platform;

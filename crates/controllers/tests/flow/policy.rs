@@ -1,47 +1,47 @@
-//! Policies: what blocks, what only counts, and what is filled in.
+//! Policies: enforcement, audit and defaults.
 
 use orchestra_api::{ConditionStatus, ConditionType, Reason};
 use serde_json::json;
 
 use crate::flow::{
-    observing::{condition, web, with_database},
     platform::Platform,
+    support::{condition, db_workload, web_workload},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_policy_forbids_is_named_and_the_last_good_version_runs_on() {
+async fn a_violation_is_named_and_the_last_valid_version_keeps_running() {
     let platform = Platform::start().await;
-    platform.apply("shop", web()).await;
+    platform.apply("shop", web_workload()).await;
     platform.until_ready("shop").await;
     let before = platform.plans().get("shop").await.unwrap();
     platform.policy("few", json!({"limits": {"claims": 0}})).await;
-    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
-    let message = platform.until_not("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
+    platform.apply("shop", db_workload(&json!({"type": "postgres"}))).await;
+    let message = platform.until_false("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
     assert!(message.contains("`few`") && message.contains("/resources"), "{message}");
     let workload =
         platform.until("shop", ConditionType::Ready, ConditionStatus::False, Reason::PolicyViolation).await;
     let runtime = condition(&workload, ConditionType::RuntimeReady);
     assert_eq!(runtime.status, ConditionStatus::True, "{}", runtime.message);
-    assert!(runtime.message.contains("last good version"), "{}", runtime.message);
+    assert!(runtime.message.contains("last valid version"), "{}", runtime.message);
     assert_eq!(platform.plans().get("shop").await.unwrap().spec, before.spec);
     assert_eq!(platform.claims_of("shop").await, []);
-    // A policy that is withdrawn lets it through, without anybody touching the workload.
+    // The deletion of the policy admits the workload without a change to it.
     platform.policies().delete("few", &kube::api::DeleteParams::default()).await.unwrap();
     platform.until_ready("shop").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_that_only_audits_counts_and_blocks_nothing() {
+async fn an_audit_policy_counts_violations_and_blocks_nothing() {
     let platform = Platform::start().await;
     platform
         .policy("watch", json!({"mode": "Audit", "allow": {"registries": ["registry.example.org"]}}))
         .await;
-    platform.apply("shop", web()).await;
+    platform.apply("shop", web_workload()).await;
     platform.until_ready("shop").await;
     until_counted(&platform, "watch", (1, 1)).await;
 }
 
-/// Waits until a policy has counted so many that it concerns, and so many that violate it.
+/// Waits until the status of a policy has these numbers of matched and violating workloads.
 async fn until_counted(platform: &Platform, policy: &str, expected: (u32, u32)) {
     let policies = platform.policies();
     platform
@@ -54,38 +54,38 @@ async fn until_counted(platform: &Platform, policy: &str, expected: (u32, u32)) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_counts_the_profile_that_a_workload_gets_and_the_class_that_its_claim_has() {
+async fn a_policy_counts_by_the_resolved_profile_and_the_class_of_the_claim() {
     let platform = Platform::start().await;
     platform.policy("classes", json!({"defaults": {"classes": {"postgres": "small"}}})).await;
     platform.idle().await;
-    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
+    platform.apply("shop", db_workload(&json!({"type": "postgres"}))).await;
     platform.until_ready("shop").await;
-    // What is there keeps its class, whatever the policy says now.
+    // An existing claim keeps its class when the default changes.
     platform.policy("classes", json!({"defaults": {"classes": {"postgres": "large"}}})).await;
     let large = json!([{"type": "postgres", "class": "large"}]);
     platform.policy("large", json!({"mode": "Audit", "allow": {"resources": large}})).await;
     until_counted(&platform, "large", (1, 1)).await;
     until_counted(&platform, "classes", (1, 0)).await;
     platform.policy("elsewhere", json!({"allow": {"profiles": ["elsewhere"]}})).await;
-    platform.until_not("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
+    platform.until_false("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
     until_counted(&platform, "elsewhere", (1, 1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_policy_fills_in_is_planned_and_a_class_that_was_filled_in_stays() {
+async fn policy_defaults_are_planned_and_a_defaulted_class_stays() {
     let platform = Platform::start().await;
     let with_class =
         |class: &str| json!({"defaults": {"classes": {"postgres": class}, "requests": {"memory": "32Mi"}}});
     platform.policy("defaults", with_class("small")).await;
     platform.idle().await;
-    platform.apply("shop", with_database(&json!({"type": "postgres"}))).await;
+    platform.apply("shop", db_workload(&json!({"type": "postgres"}))).await;
     platform.until_ready("shop").await;
     let plan = platform.plans().get("shop").await.unwrap();
     assert_eq!(plan.spec.containers["app"].requests.memory.as_deref(), Some("32Mi"));
     assert_eq!(platform.claim_of("shop", "db").await.spec.class, "small");
 
     platform.policy("defaults", with_class("large")).await;
-    platform.apply("later", with_database(&json!({"type": "postgres"}))).await;
+    platform.apply("later", db_workload(&json!({"type": "postgres"}))).await;
     platform.until_ready("later").await;
     platform.until_ready("shop").await;
     assert_eq!(platform.claim_of("later", "db").await.spec.class, "large");

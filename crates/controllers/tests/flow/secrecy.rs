@@ -1,4 +1,4 @@
-//! A secret is in Secrets and in what runs, and nowhere else; and nobody looks through all Secrets.
+//! Secret values: only in Secrets and running containers; Secrets are read by name, never listed.
 
 use k8s_openapi::api::{core::v1::ConfigMap, events::v1::Event};
 use kube::{
@@ -24,11 +24,11 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_is_in_nothing_that_the_api_tells_and_not_in_metrics() {
+async fn secret_values_are_not_in_objects_events_or_metrics() {
     let mut platform = Platform::start().await;
     let metrics = Metrics::default();
     let counter = Counter::default();
-    platform.begin_with(counter.client(&platform.env), metrics.clone()).await;
+    platform.start_controllers_with(counter.client(&platform.env), metrics.clone()).await;
     let spec = json!({
         "containers": {"app": {"image": "nginx",
             "variables": {"URL": "x://u:${resources.db.password}@${resources.db.host}"},
@@ -39,9 +39,9 @@ async fn a_secret_is_in_nothing_that_the_api_tells_and_not_in_metrics() {
     platform.apply("shop", spec).await;
     platform.until_ready("shop").await;
     let running = platform.runtime.running("default", "shop").unwrap();
-    assert!(running.variables["app/URL"].contains(CANARY), "what runs has it");
-    platform.end().await;
-    let told = [
+    assert!(running.variables["app/URL"].contains(CANARY), "the container has it");
+    platform.stop_controllers().await;
+    let texts = [
         dump::<Workload>(&platform).await,
         dump::<ResourceClaim>(&platform).await,
         dump::<WorkloadPlan>(&platform).await,
@@ -51,8 +51,8 @@ async fn a_secret_is_in_nothing_that_the_api_tells_and_not_in_metrics() {
         dump::<Event>(&platform).await,
         metrics.encode(),
     ];
-    assert!(told.iter().all(|told| !told.contains(CANARY)), "{told:#?}");
-    assert!(told[1].contains("secretKeyRef"), "{}", told[1]);
+    assert!(texts.iter().all(|text| !text.contains(CANARY)), "{texts:#?}");
+    assert!(texts[1].contains("secretKeyRef"), "{}", texts[1]);
     // Secrets are read one by one, by name.
     let requests = counter.take();
     let secrets: Vec<_> = requests.iter().filter(|request| request.contains("/secrets")).collect();
@@ -61,7 +61,7 @@ async fn a_secret_is_in_nothing_that_the_api_tells_and_not_in_metrics() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_static_dependency_waits_for_its_secret_and_invents_nothing() {
+async fn a_static_dependency_waits_for_its_secret() {
     let platform = Platform::start().await;
     let spec = json!({
         "containers": {"app": {"image": "nginx", "variables": {"KEY": "${resources.api.key}"}}},
@@ -69,12 +69,12 @@ async fn a_static_dependency_waits_for_its_secret_and_invents_nothing() {
     });
     platform.apply("shop", spec).await;
     let type_ = orchestra_api::ConditionType::ClaimsReady;
-    let message = platform.until_not("shop", type_, orchestra_api::Reason::BindingPending).await;
+    let message = platform.until_false("shop", type_, orchestra_api::Reason::BindingPending).await;
     let message = if message.contains("static-key") {
         message
     } else {
         let claims = async || platform.claim_of("shop", "api").await.status.and_then(|status| status.message);
-        platform.env.eventually("the claim says what it waits for", claims).await
+        platform.env.eventually("the claim names the missing secret", claims).await
     };
     assert!(message.contains("`static-key`"), "{message}");
     assert!(platform.plans().get_opt("shop").await.unwrap().is_none());
@@ -82,7 +82,7 @@ async fn a_static_dependency_waits_for_its_secret_and_invents_nothing() {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "static-key"}, "stringData": {"key": CANARY},
     });
-    secrets.patch("static-key", &PatchParams::apply("somebody"), &Patch::Apply(secret)).await.unwrap();
+    secrets.patch("static-key", &PatchParams::apply("other-manager"), &Patch::Apply(secret)).await.unwrap();
     platform.until_ready("shop").await;
     assert_eq!(platform.runtime.running("default", "shop").unwrap().variables["app/KEY"], CANARY);
 }

@@ -1,19 +1,19 @@
-//! Sharing by id.
+//! Instances shared by id.
 
 use orchestra_api::{ConditionType, Reason, claim::DeprovisionPolicy};
 use serde_json::json;
 
-use crate::flow::{observing::with_database, platform::Platform};
+use crate::flow::{platform::Platform, support::db_workload};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workloads_that_name_one_id_share_one_instance_and_the_last_takes_it_down() {
+async fn workloads_with_one_id_share_an_instance_until_the_last_is_deleted() {
     let platform = Platform::start().await;
-    let spec = with_database(&json!({"type": "postgres", "id": "orders", "params": {"version": "16"}}));
+    let spec = db_workload(&json!({"type": "postgres", "id": "orders", "params": {"version": "16"}}));
     for name in ["first", "second"] {
         platform.apply(name, spec.clone()).await;
     }
-    // Whoever says nothing takes what there is.
-    platform.apply("third", with_database(&json!({"type": "postgres", "id": "orders"}))).await;
+    // A claim without parameters accepts those of the instance.
+    platform.apply("third", db_workload(&json!({"type": "postgres", "id": "orders"}))).await;
     for name in ["first", "second", "third"] {
         platform.until_ready(name).await;
     }
@@ -29,19 +29,19 @@ async fn workloads_that_name_one_id_share_one_instance_and_the_last_takes_it_dow
     platform.until_gone("third").await;
     let released: Vec<_> = platform.provisioner.released().into_iter().map(|(_, policy)| policy).collect();
     assert_eq!(released, [DeprovisionPolicy::Delete]);
-    assert_eq!(platform.left().await, Vec::<String>::new());
+    assert_eq!(platform.leftovers().await, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_newcomer_that_asks_for_something_else_is_told_and_the_holder_runs_on() {
+async fn conflicting_parameters_fail_the_newer_claim_only() {
     let platform = Platform::start().await;
-    let asking = |version: &str| {
-        with_database(&json!({"type": "postgres", "id": "orders", "params": {"version": version}}))
+    let with_version = |version: &str| {
+        db_workload(&json!({"type": "postgres", "id": "orders", "params": {"version": version}}))
     };
-    platform.apply("holder", asking("16")).await;
+    platform.apply("holder", with_version("16")).await;
     let before = platform.until_ready("holder").await;
-    platform.apply("newcomer", asking("17")).await;
-    let message = platform.until_not("newcomer", ConditionType::ClaimsReady, Reason::BindingFailed).await;
+    platform.apply("newcomer", with_version("17")).await;
+    let message = platform.until_false("newcomer", ConditionType::ClaimsReady, Reason::BindingFailed).await;
     for part in ["`orders`", "`holder`", "`version`"] {
         assert!(message.contains(part), "{message}");
     }
@@ -49,18 +49,18 @@ async fn a_newcomer_that_asks_for_something_else_is_told_and_the_holder_runs_on(
     let after = platform.workloads().get("holder").await.unwrap();
     assert_eq!(after.status, before.status);
     assert_eq!(platform.runtime.running("default", "holder").unwrap().rollouts, 1);
-    // It heals by itself when the reason is gone.
-    platform.apply("newcomer", asking("16")).await;
+    // It recovers once the parameters agree.
+    platform.apply("newcomer", with_version("16")).await;
     platform.until_ready("newcomer").await;
     assert_eq!(platform.provisioner.instances().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_id_is_not_shared_over_namespaces_and_not_with_another_class() {
+async fn an_id_is_not_shared_across_namespaces_or_classes() {
     let platform = Platform::start().await;
-    platform.apply("first", with_database(&json!({"type": "postgres", "id": "orders"}))).await;
+    platform.apply("first", db_workload(&json!({"type": "postgres", "id": "orders"}))).await;
     platform
-        .apply("second", with_database(&json!({"type": "postgres", "id": "orders", "class": "large"})))
+        .apply("second", db_workload(&json!({"type": "postgres", "id": "orders", "class": "large"})))
         .await;
     platform.until_ready("first").await;
     platform.until_ready("second").await;
@@ -70,7 +70,7 @@ async fn an_id_is_not_shared_over_namespaces_and_not_with_another_class() {
         kube::Api::namespaced(platform.env.client(), namespace.metadata.name.as_deref().unwrap());
     let object = json!({
         "apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": "first"},
-        "spec": with_database(&json!({"type": "postgres", "id": "orders"})),
+        "spec": db_workload(&json!({"type": "postgres", "id": "orders"})),
     });
     let params = kube::api::PatchParams::apply("author").force();
     elsewhere.patch("first", &params, &kube::api::Patch::Apply(object)).await.unwrap();

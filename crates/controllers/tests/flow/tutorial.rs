@@ -1,4 +1,4 @@
-//! The tutorial: hello, a dependency whose provisioner is late, a change, deletion; nothing is left.
+//! Tutorial: hello, a slow dependency, a change, and deletion without leftovers.
 
 use orchestra_api::{ConditionStatus, ConditionType, Reason};
 use orchestra_testkit::scripted::ProvisionScript;
@@ -25,11 +25,11 @@ async fn a_workload_becomes_ready_with_an_endpoint_and_leaves_nothing_behind() {
     assert_eq!(running.variables["app/WHO"], "hello-web");
     platform.delete("hello-web").await;
     platform.until_gone("hello-web").await;
-    assert_eq!(platform.left().await, Vec::<String>::new());
+    assert_eq!(platform.leftovers().await, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_workload_waits_for_its_dependency_and_heals_by_itself() {
+async fn a_workload_waits_for_its_dependency_and_recovers() {
     let platform = Platform::start().await;
     platform.provisioner.script("postgres", ProvisionScript::Make);
     let spec = |more: &str| {
@@ -69,5 +69,5 @@ async fn a_workload_waits_for_its_dependency_and_heals_by_itself() {
 
     platform.delete("node-postgres-app").await;
     platform.until_gone("node-postgres-app").await;
-    assert_eq!(platform.left().await, Vec::<String>::new());
+    assert_eq!(platform.leftovers().await, Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! The log, with everything that anything in the process says.
+//! Log of the whole process at all levels.
 
 use std::{
     fmt::{Debug, Write},
@@ -14,14 +14,14 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// The lines so far. Clones share them.
+/// Captured log. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     lines: Arc<Mutex<String>>,
     spans: Arc<AtomicU64>,
 }
 
-/// Captures the log of the process, down to the smallest step.
+/// Captures the log of the process at all levels.
 pub(crate) fn capture() -> Log {
     let log = Log::default();
     tracing::subscriber::set_global_default(log.clone()).unwrap();
@@ -45,7 +45,7 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // It cannot fail: it goes into a text.
+        // Writing to a String cannot fail.
         let _ = write!(self.0, " {field}={value:?}");
     }
 }

@@ -1,11 +1,10 @@
-//! A secret value is in Secrets and where it runs, and nowhere else.
+//! Secret values: only in Secrets and in running containers.
 //!
-//! Values that occur nowhere else go through everything that can carry one: variables, files, sources of volumes,
-//! parameters of other resources, failures, a rotation and a deletion. Then everything is searched that anybody can
-//! read: every object of every kind, with its history of who wrote what, events, metrics, and the log at its most
-//! talkative.
+//! Unique values pass through everything that can carry a secret: variables, files, sources of volumes, parameters of
+//! other resources, failures, a rotation and a deletion. Then the test searches everything readable: every object of
+//! every kind with its managedFields, events, metrics, and the log at trace level.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -24,10 +23,10 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     common::{CANARY, Platform},
-    search::Search,
+    search::{AFTER_DELETION, Search},
 };
 
-/// The password after its rotation, and the secret of a thing that existed already.
+/// Password after the rotation, and the secret of an existing service.
 const ROTATED: &str = "canary-r0t4t3d-s3cr3t";
 const STATIC: &str = "canary-st4t1c-s3cr3t";
 
@@ -40,7 +39,7 @@ fn spec() -> Json {
                 "files": {"/etc/app.conf": {"content": "password=${resources.db.password}\nkey=${resources.api.key}\n"}},
                 "volumes": {"/secret": {"source": "${resources.db.password}"}},
             },
-            // It mounts the same, and comes later.
+            // It uses the same resource without a secret, and starts later.
             "helper": {"image": "busybox", "volumes": {"/data": {"source": "${resources.db}"}}},
         },
         "service": {"ports": {"www": {"port": 80}}},
@@ -58,8 +57,8 @@ fn spec() -> Json {
 async fn secret_values_are_in_secrets_and_nowhere_else() {
     let log = log::capture();
     let env = Platform::environment().await;
-    let mut platform = Platform::around(env, "default");
-    platform.configure(common::DOCUMENT).await;
+    let mut platform = Platform::new(env, "default");
+    platform.configure(common::CONFIG).await;
     let metrics = Metrics::default();
     let mut options = platform.options();
     options.metrics = metrics.clone();
@@ -78,9 +77,9 @@ async fn secret_values_are_in_secrets_and_nowhere_else() {
     assert_eq!(running.variables["app/URL"], format!("postgres://u:{CANARY}@postgres.example.test/"));
     assert_eq!(running.files["app:/etc/app.conf"], format!("password={CANARY}\nkey={STATIC}\n"));
     assert_eq!(running.volumes["app:/secret"], CANARY);
-    search.finds_nothing("when all is well").await;
+    search.finds_nothing("when ready").await;
 
-    // The value that was in force is replaced everywhere by the new one.
+    // A rotation replaces the value everywhere.
     let before = revisions(&platform).await;
     platform.provisioner.rotate(ROTATED);
     platform
@@ -98,7 +97,7 @@ async fn secret_values_are_in_secrets_and_nowhere_else() {
     platform.until_ready("web").await;
     search.finds_nothing("after the rotation").await;
 
-    // Failures speak of what failed.
+    // Messages of failures.
     let broken = RunScript::Fail(Reason::NetworkUnavailable, "It cannot be reached.".to_owned());
     platform.runtime.script("default", "web", broken);
     let (status, reason) = (ConditionStatus::False, Reason::NetworkUnavailable);
@@ -114,12 +113,12 @@ async fn secret_values_are_in_secrets_and_nowhere_else() {
 
     platform.delete("web").await;
     platform.until_gone("web").await;
-    assert_eq!(platform.left().await, Vec::<String>::new());
-    search.finds_nothing("after the end").await;
+    assert_eq!(platform.leftovers().await, Vec::<String>::new());
+    search.finds_nothing(AFTER_DELETION).await;
     assert!(log.text().contains("reconcile"), "the log was captured");
 }
 
-/// The revision of the outputs of `db`, and of the plan.
+/// Revisions of the outputs of `db` and of the plan.
 async fn revisions(platform: &Platform) -> (Option<String>, String) {
     let claims = platform.claims().list(&kube::api::ListParams::default()).await.unwrap();
     let db = claims.into_iter().find(|claim| claim.spec.key == "db").unwrap();

@@ -1,4 +1,4 @@
-//! Looks for values where they must not be.
+//! Search for secret values outside of Secrets.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kube::Client;
@@ -7,7 +7,10 @@ use serde_json::Value as Json;
 
 use crate::{common::Platform, log::Log};
 
-/// Where to look, and for what.
+/// Moment at which Secrets need not have the values any more.
+pub(crate) const AFTER_DELETION: &str = "after the deletion";
+
+/// Searched places and values.
 pub(crate) struct Search {
     client: Client,
     metrics: Metrics,
@@ -21,7 +24,7 @@ impl Search {
         Self { client: platform.env.client(), metrics: metrics.clone(), log: log.clone(), values }
     }
 
-    /// Fails if one of the values is anywhere but in Secrets.
+    /// Fails if one of the values is outside of Secrets.
     pub(crate) async fn finds_nothing(&self, when: &str) {
         let mut found = Vec::new();
         let mut searched = 0;
@@ -39,13 +42,13 @@ impl Search {
             }
         }
         assert!(searched > 10, "{when}: only {searched} objects were searched");
-        assert!(in_secrets || when == "after the end", "{when}: the values are not even in secrets");
-        found.extend(self.metrics.encode().lines().filter(|line| self.is_said(line)).map(str::to_owned));
-        found.extend(self.log.text().lines().filter(|line| self.is_said(line)).map(str::to_owned));
+        assert!(in_secrets || when == AFTER_DELETION, "{when}: the values are not in Secrets, either");
+        found.extend(self.metrics.encode().lines().filter(|line| self.is_in_text(line)).map(str::to_owned));
+        found.extend(self.log.text().lines().filter(|line| self.is_in_text(line)).map(str::to_owned));
         assert_eq!(found, Vec::<String>::new(), "{when}");
     }
 
-    /// The paths of all collections that the API serves.
+    /// Paths of all collections of the API.
     async fn collections(&self) -> Vec<String> {
         let groups = self.get("/apis").await;
         let versions = groups["groups"].as_array().into_iter().flatten();
@@ -72,17 +75,17 @@ impl Search {
         self.client.request(request).await.unwrap()
     }
 
-    /// Whether a value is in a document: as it is, or in something that is written as base64.
+    /// True if a document contains a value, plain or in base64.
     fn is_in(&self, document: &Json) -> bool {
         match document {
-            Json::String(text) => self.is_said(text),
+            Json::String(text) => self.is_in_text(text),
             Json::Array(list) => list.iter().any(|item| self.is_in(item)),
-            Json::Object(map) => map.iter().any(|(key, item)| self.is_said(key) || self.is_in(item)),
+            Json::Object(map) => map.iter().any(|(key, item)| self.is_in_text(key) || self.is_in(item)),
             _ => false,
         }
     }
 
-    fn is_said(&self, text: &str) -> bool {
+    fn is_in_text(&self, text: &str) -> bool {
         let decoded = STANDARD.decode(text).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         self.values.iter().any(|value| {
             text.contains(value)

@@ -1,4 +1,4 @@
-//! One case: some Workloads, and what happens to them.
+//! One case: some Workloads, and a random sequence of steps.
 
 use std::{
     fmt,
@@ -20,26 +20,26 @@ use orchestra_drivers::static_engine::Static;
 use orchestra_testkit::scripted::{ProvisionScript, RunScript};
 use serde_json::{Value as Json, json};
 
-use crate::common::{DOCUMENT, Platform, Process};
+use crate::common::{CONFIG, Platform, Process};
 
-/// The types of what Workloads depend on. Nobody provides a queue.
+/// Types of dependencies. No provisioner provides a queue.
 const TYPES: [&str; 4] = ["postgres", "redis", "link", "queue"];
 
-/// What happens.
+/// Step of a case.
 #[derive(Clone, Debug)]
-enum Act {
+enum Step {
     DeleteWorkload(usize),
     DeleteNamespace,
     DeletePolicy,
-    DeleteDocument,
-    BreakDocument,
+    DeleteConfig,
+    BreakConfig,
     DeleteClaim,
     DeletePlan,
     DeleteExposure,
-    ProvisionerGoes,
-    RuntimeGoes,
-    ProvisionerClings,
-    RuntimeClings(usize),
+    RemoveProvisioner,
+    RemoveRuntime,
+    BlockProvisioner,
+    BlockRuntime(usize),
     Restart,
     Pause(u64),
 }
@@ -47,12 +47,12 @@ enum Act {
 pub(crate) struct Case {
     title: String,
     specs: Vec<Json>,
-    /// Whether it begins once all that can be ready is ready.
-    patient: bool,
-    acts: Vec<Act>,
+    /// Start the steps once all Workloads that can be ready are ready.
+    await_ready: bool,
+    steps: Vec<Step>,
 }
 
-/// Which drivers the controllers have.
+/// Drivers of the controllers.
 #[derive(Clone, Copy)]
 struct Drivers {
     provisioner: bool,
@@ -61,9 +61,9 @@ struct Drivers {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} (begins when ready: {})", self.title, self.patient)?;
+        writeln!(f, "{} (starts when ready: {})", self.title, self.await_ready)?;
         self.specs.iter().try_for_each(|spec| writeln!(f, "  {}", spec["resources"]))?;
-        write!(f, "  {:?}", self.acts)
+        write!(f, "  {:?}", self.steps)
     }
 }
 
@@ -71,39 +71,39 @@ impl Case {
     pub(crate) fn random(seed: u64, case: u64) -> Self {
         let mut rng = Rng::with_seed(seed.wrapping_add(case.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
         let specs: Vec<_> = (0..rng.usize(1..=3)).map(|_| workload(&mut rng)).collect();
-        let mut acts = Vec::new();
+        let mut steps = Vec::new();
         for _ in 0..rng.usize(0..6) {
-            acts.push(match rng.u8(0..12) {
-                0 => Act::DeletePolicy,
-                1 => Act::DeleteDocument,
-                2 => Act::BreakDocument,
-                3 => Act::DeleteClaim,
-                4 => Act::DeletePlan,
-                5 => Act::DeleteExposure,
-                6 => Act::ProvisionerGoes,
-                7 => Act::RuntimeGoes,
-                8 => Act::ProvisionerClings,
-                9 => Act::RuntimeClings(rng.usize(0..specs.len())),
-                10 => Act::Restart,
-                _ => Act::Pause(rng.u64(1..40)),
+            steps.push(match rng.u8(0..12) {
+                0 => Step::DeletePolicy,
+                1 => Step::DeleteConfig,
+                2 => Step::BreakConfig,
+                3 => Step::DeleteClaim,
+                4 => Step::DeletePlan,
+                5 => Step::DeleteExposure,
+                6 => Step::RemoveProvisioner,
+                7 => Step::RemoveRuntime,
+                8 => Step::BlockProvisioner,
+                9 => Step::BlockRuntime(rng.usize(0..specs.len())),
+                10 => Step::Restart,
+                _ => Step::Pause(rng.u64(1..40)),
             });
         }
         let whole = rng.u8(0..3) == 0;
         if whole {
-            acts.push(Act::DeleteNamespace);
+            steps.push(Step::DeleteNamespace);
         }
-        let doomed = (0..specs.len()).filter(|_| !whole || rng.bool()).map(Act::DeleteWorkload);
-        acts.extend(doomed.collect::<Vec<_>>());
-        rng.shuffle(&mut acts);
+        let deletion = (0..specs.len()).filter(|_| !whole || rng.bool()).map(Step::DeleteWorkload);
+        steps.extend(deletion.collect::<Vec<_>>());
+        rng.shuffle(&mut steps);
         let title = format!("seed {seed}, case {case}");
-        Self { title, patient: rng.u8(0..3) > 0, specs, acts }
+        Self { title, await_ready: rng.u8(0..3) > 0, specs, steps }
     }
 
-    /// Plays it: how long it took until all that was left said what it waits for, and until all was gone.
-    pub(crate) async fn play(&self, platform: Platform) -> (Duration, Duration) {
+    /// Runs the case. Returns the time until all remaining Workloads reported what blocks them, and until all was deleted.
+    pub(crate) async fn run(&self, platform: Platform) -> (Duration, Duration) {
         let env = &platform.env;
         env.namespace("shop").await;
-        platform.configure(DOCUMENT).await;
+        platform.configure(CONFIG).await;
         let policies: Api<PlatformPolicy> = Api::all(env.client());
         let policy = json!({
             "apiVersion": "score.dev/v1b1", "kind": "PlatformPolicy", "metadata": {"name": "house"},
@@ -111,64 +111,67 @@ impl Case {
         });
         let params = PatchParams::apply("test").force();
         policies.patch("house", &params, &Patch::Apply(policy)).await.unwrap();
-        let mut stage = Stage {
+        let mut runner = Runner {
             process: None,
             drivers: Drivers { provisioner: true, runtime: true },
             platform: &platform,
         };
-        stage.restart().await;
+        runner.restart().await;
         for (index, spec) in self.specs.iter().enumerate() {
             platform.apply(&name(index), spec.clone()).await;
         }
-        if self.patient {
+        if self.await_ready {
             for (index, spec) in self.specs.iter().enumerate() {
                 if !spec.to_string().contains("queue") {
                     platform.until_ready(&name(index)).await;
                 }
             }
         }
-        let mut held = false;
-        for act in &self.acts {
-            held |= matches!(
-                act,
-                Act::ProvisionerGoes | Act::RuntimeGoes | Act::ProvisionerClings | Act::RuntimeClings(_)
+        let mut blocked = false;
+        for step in &self.steps {
+            blocked |= matches!(
+                step,
+                Step::RemoveProvisioner
+                    | Step::RemoveRuntime
+                    | Step::BlockProvisioner
+                    | Step::BlockRuntime(_)
             );
-            stage.perform(act).await;
+            runner.perform(step).await;
         }
-        let begun = Instant::now();
-        if held {
-            self.until_said(&platform).await;
+        let start = Instant::now();
+        if blocked {
+            self.until_reported(&platform).await;
         }
-        let said = begun.elapsed();
-        if held {
+        let reported = start.elapsed();
+        if blocked {
             for type_ in TYPES {
                 platform.provisioner.script(type_, ProvisionScript::Bind);
             }
             for index in 0..self.specs.len() {
                 platform.runtime.script("shop", &name(index), RunScript::Run);
             }
-            let missing = !(stage.drivers.provisioner && stage.drivers.runtime);
-            stage.drivers = Drivers { provisioner: true, runtime: true };
+            let missing = !(runner.drivers.provisioner && runner.drivers.runtime);
+            runner.drivers = Drivers { provisioner: true, runtime: true };
             if missing {
-                stage.restart().await;
+                runner.restart().await;
             }
         }
-        let begun = Instant::now();
+        let start = Instant::now();
         self.until_gone(&platform).await;
-        let ended = begun.elapsed();
+        let deleted = start.elapsed();
         self.clear(&platform).await;
-        stage.end().await;
-        (said, ended)
+        runner.kill().await;
+        (reported, deleted)
     }
 
-    async fn until_said(&self, platform: &Platform) {
+    async fn until_reported(&self, platform: &Platform) {
         let workloads = platform.workloads();
         platform
             .env
-            .eventually(format!("{self}\n every Workload is gone, or says what it waits for"), async || {
-                let left = workloads.list(&ListParams::default()).await.unwrap();
+            .eventually(format!("{self}\n every Workload is gone, or reports what blocks it"), async || {
+                let remaining = workloads.list(&ListParams::default()).await.unwrap();
                 let silent: Vec<_> =
-                    left.iter().filter(|workload| !says_what_it_waits_for(workload)).collect();
+                    remaining.iter().filter(|workload| !reports_what_blocks_it(workload)).collect();
                 if silent.is_empty() {
                     Ok(true)
                 } else {
@@ -182,11 +185,11 @@ impl Case {
         platform
             .env
             .eventually(format!("{self}\n everything is gone"), async || {
-                let left = platform.left().await;
-                if left.is_empty() {
+                let leftovers = platform.leftovers().await;
+                if leftovers.is_empty() {
                     return Ok(true);
                 }
-                Err(format!("{left:#?}\n{}", state(platform).await))
+                Err(format!("{leftovers:#?}\n{}", state(platform).await))
             })
             .await;
     }
@@ -201,7 +204,7 @@ impl Case {
     }
 }
 
-/// What there is, for whoever has to find out why it is still there.
+/// Remaining objects, for the message of a failure.
 async fn state(platform: &Platform) -> Json {
     let params = ListParams::default();
     let workloads = platform.workloads().list(&params).await.unwrap().items;
@@ -214,14 +217,15 @@ async fn state(platform: &Platform) -> Json {
     state
 }
 
-struct Stage<'a> {
+/// Executor of the steps of a case.
+struct Runner<'a> {
     process: Option<Process>,
     drivers: Drivers,
     platform: &'a Platform,
 }
 
-impl Stage<'_> {
-    /// Kills the controllers, and starts them again with the drivers that there are.
+impl Runner<'_> {
+    /// Kills the controllers, and starts new ones with the current drivers.
     async fn restart(&mut self) {
         let mut options = Options { provisioners: vec![Arc::new(Static)], ..Options::default() };
         if self.drivers.provisioner {
@@ -231,54 +235,58 @@ impl Stage<'_> {
             options.runtimes.push(Arc::new(self.platform.runtime.clone()));
         }
         let env = Arc::clone(&self.platform.env);
-        self.end().await;
+        self.kill().await;
         self.process = Some(Process::start(move || env.client(), options));
     }
 
-    async fn end(&mut self) {
+    async fn kill(&mut self) {
         if let Some(process) = self.process.take() {
             process.kill().await;
         }
     }
 
-    async fn perform(&mut self, act: &Act) {
+    async fn perform(&mut self, step: &Step) {
         let platform = self.platform;
         let params = DeleteParams::default();
-        match act {
-            Act::DeleteWorkload(index) => drop(platform.workloads().delete(&name(*index), &params).await),
-            Act::DeleteNamespace => {
+        match step {
+            Step::DeleteWorkload(index) => drop(platform.workloads().delete(&name(*index), &params).await),
+            Step::DeleteNamespace => {
                 let namespaces: Api<Namespace> = Api::all(platform.env.client());
                 namespaces.delete("shop", &params).await.unwrap();
             }
-            Act::DeletePolicy => {
+            Step::DeletePolicy => {
                 let policies: Api<PlatformPolicy> = Api::all(platform.env.client());
                 drop(policies.delete("house", &params).await);
             }
-            Act::DeleteDocument => {
+            Step::DeleteConfig => {
                 let maps: Api<ConfigMap> = Api::namespaced(platform.env.client(), "score-system");
                 drop(maps.delete("orchestrator-config", &params).await);
             }
-            Act::BreakDocument => platform.configure("this: is not a document").await,
-            Act::DeleteClaim => {
+            Step::BreakConfig => platform.configure("this: is not a config").await,
+            Step::DeleteClaim => {
                 let claims: Api<ResourceClaim> = platform.api();
                 if let Some(claim) = claims.list(&ListParams::default()).await.unwrap().items.first() {
                     drop(claims.delete(&claim.name_any(), &params).await);
                 }
             }
-            Act::DeletePlan => drop(platform.api::<WorkloadPlan>().delete("w0", &params).await),
-            Act::DeleteExposure => drop(platform.api::<WorkloadExposure>().delete("w0", &params).await),
-            Act::ProvisionerGoes => {
+            Step::DeletePlan => drop(platform.api::<WorkloadPlan>().delete("w0", &params).await),
+            Step::DeleteExposure => drop(platform.api::<WorkloadExposure>().delete("w0", &params).await),
+            Step::RemoveProvisioner => {
                 self.drivers.provisioner = false;
                 self.restart().await;
             }
-            Act::RuntimeGoes => {
+            Step::RemoveRuntime => {
                 self.drivers.runtime = false;
                 self.restart().await;
             }
-            Act::ProvisionerClings => platform.provisioner.script("postgres", ProvisionScript::Cling),
-            Act::RuntimeClings(index) => platform.runtime.script("shop", &name(*index), RunScript::Cling),
-            Act::Restart => self.restart().await,
-            Act::Pause(millis) => tokio::time::sleep(Duration::from_millis(*millis)).await,
+            Step::BlockProvisioner => {
+                platform.provisioner.script("postgres", ProvisionScript::ReleaseForever);
+            }
+            Step::BlockRuntime(index) => {
+                platform.runtime.script("shop", &name(*index), RunScript::StopForever);
+            }
+            Step::Restart => self.restart().await,
+            Step::Pause(millis) => tokio::time::sleep(Duration::from_millis(*millis)).await,
         }
     }
 }
@@ -287,11 +295,11 @@ fn name(index: usize) -> String {
     format!("w{index}")
 }
 
-/// Up to three dependencies, some shared between Workloads, some needing others.
+/// Spec with up to three dependencies: some shared between Workloads, some dependent on others.
 fn workload(rng: &mut Rng) -> Json {
     let mut resources = serde_json::Map::new();
     let mut variables = serde_json::Map::new();
-    let mut before: Option<String> = None;
+    let mut previous: Option<String> = None;
     for index in 0..rng.usize(0..=3) {
         let type_ = TYPES[rng.usize(0..TYPES.len())];
         let key = format!("r{index}");
@@ -299,18 +307,18 @@ fn workload(rng: &mut Rng) -> Json {
         let is_shared = rng.u8(0..4) == 0;
         if is_shared {
             resource["id"] = json!("common");
-        } else if let Some(before) = before.as_ref().filter(|_| rng.bool()) {
-            resource["params"] = json!({"behind": format!("${{resources.{before}.host}}")});
+        } else if let Some(previous) = previous.as_ref().filter(|_| rng.bool()) {
+            resource["params"] = json!({"behind": format!("${{resources.{previous}.host}}")});
         }
         let policy = ["Delete", "Retain", "Orphan"][rng.usize(0..3)];
         resource["metadata"] = json!({"annotations": {"score.dev/deprovision": policy}});
         if is_shared {
-            // Sharers agree on everything.
+            // Claims that share an instance agree on everything.
             resource["metadata"] = json!({"annotations": {"score.dev/deprovision": "Delete"}});
         }
         if matches!(type_, "postgres" | "redis") {
             variables.insert(format!("PASSWORD{index}"), json!(format!("${{resources.{key}.password}}")));
-            before = Some(key.clone());
+            previous = Some(key.clone());
         }
         resources.insert(key, resource);
     }
@@ -321,8 +329,8 @@ fn workload(rng: &mut Rng) -> Json {
     })
 }
 
-/// Whether the status of a Workload that is being deleted tells why it is still there.
-fn says_what_it_waits_for(workload: &Workload) -> bool {
+/// True if the status of a Workload that is being deleted names what it waits for.
+fn reports_what_blocks_it(workload: &Workload) -> bool {
     let conditions = workload.status.iter().flat_map(|status| &status.conditions);
     let mut ready = conditions.filter(|condition| condition.type_ == ConditionType::Ready);
     workload.metadata.deletion_timestamp.is_some()

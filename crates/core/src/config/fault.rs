@@ -1,4 +1,4 @@
-//! What is wrong with the platform's document, and where.
+//! Faults of an orchestrator config, with their locations.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use orchestra_score::{Diagnostic, Node, Pointer, Source, Span, pointer::readable
 
 use crate::selector::SelectorFault;
 
-/// One thing that is wrong with the platform's document.
+/// Fault of an orchestrator config.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Fault {
-    /// The value it is about, as a JSON pointer. What is missing is named as if it were there.
+    /// JSON pointer to the value, even if the value is missing.
     pub pointer: String,
-    /// The line to change, from 1.
+    /// Line to change, from 1.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// Message.
     pub message: String,
-    /// What to write instead.
+    /// Remedy.
     pub hint: String,
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// What the reader of YAML has found.
-    pub(super) fn found(diagnostic: Diagnostic, source: &Source) -> Self {
+    /// Fault of a YAML diagnostic.
+    pub(super) fn of_yaml(diagnostic: Diagnostic, source: &Source) -> Self {
         Self {
             pointer: diagnostic.pointer.as_str().to_owned(),
             line: diagnostic.span.map(|span| line(span, source)),
@@ -43,7 +43,7 @@ impl Fault {
     }
 }
 
-/// Faults as they are found; their lines are looked up at the end.
+/// Collector of faults. Their lines are looked up at the end.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     list: Vec<(Pointer, String, String)>,
@@ -54,7 +54,7 @@ impl Faults {
         self.list.push((at, message.into(), hint.into()));
     }
 
-    /// Adds what is wrong with a selector.
+    /// Adds the faults of a selector.
     pub(super) fn add_selector(&mut self, at: &Pointer, faults: Vec<SelectorFault>) {
         for fault in faults {
             let place = fault.pointer.parts().fold(at.clone(), |place, part| place.key(&part));
@@ -66,17 +66,17 @@ impl Faults {
         self.list.is_empty()
     }
 
-    /// Whether something is wrong with a value or within it.
-    pub(super) fn touch(&self, at: &Pointer) -> bool {
+    /// True if the value or anything within it has a fault.
+    pub(super) fn any_within(&self, at: &Pointer) -> bool {
         self.list.iter().any(|(place, ..)| is_within(place, at))
     }
 
-    /// Whether a value could not be read, itself or what it stands in.
-    pub(super) fn hide(&self, at: &Pointer) -> bool {
+    /// True if the value or a parent of it could not be read.
+    pub(super) fn any_enclosing(&self, at: &Pointer) -> bool {
         self.list.iter().any(|(place, ..)| is_within(at, place))
     }
 
-    /// The faults in the order of the text.
+    /// Faults in source order.
     pub(super) fn located(self, root: &Node, source: &Source) -> Vec<Fault> {
         let mut faults: Vec<_> = self
             .list

@@ -1,20 +1,21 @@
-//! The platform's document, checked.
+//! The orchestrator config, checked.
 //!
-//! A [`Config`] can only be made by [`check`] or be the one built in, so that whoever holds one need not ask whether
-//! it makes sense: names are unique, ranges and selectors are read, every profile that is named exists and has a
-//! backend. Everything that is wrong with a text is said at once; nothing in it is ignored.
+//! A [`Config`] comes from [`check`] or is the built-in one, so it is always valid: names are unique, ranges and selectors
+//! are parsed, every referenced profile exists and has a backend. [`check`] reports all faults at once and ignores nothing.
 
 pub mod builtin;
-mod contained;
+mod capabilities;
 mod document;
 mod fault;
-mod ground;
+mod in_force;
+pub(crate) mod name_rules;
+mod platform_kind;
 mod profile;
 pub mod provisioner;
-mod shape;
+mod reload;
+pub(crate) mod shape;
 #[cfg(test)]
 mod tests;
-pub(crate) mod words;
 
 use std::collections::BTreeMap;
 
@@ -24,22 +25,23 @@ use orchestra_api::{
 };
 use orchestra_score::{Code, Node, Pointer, Source, SourceId, node::Value, yaml};
 
-pub use contained::Contained;
+pub use capabilities::Capabilities;
 pub use fault::Fault;
-pub use ground::Ground;
+pub use in_force::{InForce, Problem, in_force, last_good, text};
+pub use platform_kind::PlatformKind;
 pub use profile::{Backend, Profile};
+pub use reload::{ConfigEvent, Reload, reload};
 
 use crate::selector::Selector;
 use fault::Faults;
 
-/// The kind that a document says it is.
 const KIND: &str = "OrchestratorConfig";
-/// The profile of Workloads where nobody says otherwise.
+/// Default profile.
 const WEB_SERVICE: &str = "web-service";
-/// The profile of Workloads that run to an end.
+/// Profile of Workloads that run to completion.
 const BATCH_JOB: &str = "batch-job";
 
-/// A document that makes sense.
+/// Valid orchestrator config.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     document: OrchestratorConfig,
@@ -48,43 +50,43 @@ pub struct Config {
     default_profile: DefaultProfile,
 }
 
-/// The profile of Workloads with certain labels.
+/// Profile of Workloads with certain labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileSelector {
-    /// The labels.
+    /// Selector of the labels.
     pub selector: Selector,
     /// The profile.
     pub profile: String,
 }
 
-/// The profile of Workloads that no selector matches.
+/// Profile of Workloads that no selector matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefaultProfile {
-    /// As the document says.
+    /// Set in the config.
     Configured(String),
-    /// As it is where the document says nothing.
+    /// Used if the config sets none.
     BuiltIn(String),
 }
 
 impl Config {
-    /// What holds on a machine where there is no document: everything runs there.
+    /// Config of a machine without an orchestrator config: everything runs on it.
     pub fn builtin() -> Self {
-        Self::builtin_on(Ground::Machine)
+        Self::builtin_for(PlatformKind::MACHINE)
     }
 
-    /// What holds where there is no document: everything runs on what the platform stands on.
-    pub fn builtin_on(ground: Ground) -> Self {
+    /// Config of a platform without an orchestrator config: everything runs in its default runtime.
+    pub fn builtin_for(platform: PlatformKind) -> Self {
         let mut document = OrchestratorConfig {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
             ..OrchestratorConfig::default()
         };
         "default".clone_into(&mut document.metadata.name);
-        // What is built in is right, as a test says.
-        Self::of(document, ground, &mut Faults::default())
+        // A test shows that the built-in config is valid.
+        Self::of(document, platform, &mut Faults::default())
     }
 
-    /// The document, with what is built in where it has no profiles.
+    /// The `OrchestratorConfig`, with the built-in profiles if it has none.
     pub fn document(&self) -> &OrchestratorConfig {
         &self.document
     }
@@ -94,25 +96,25 @@ impl Config {
         &self.profiles
     }
 
-    /// Profiles by labels of the Workload, in the order in which they count.
+    /// Profiles by labels of the Workload; the first match wins.
     pub fn selectors(&self) -> &[ProfileSelector] {
         &self.selectors
     }
 
-    /// The profile of Workloads that no selector matches; it exists.
+    /// Profile of Workloads that no selector matches; it exists.
     pub fn default_profile(&self) -> &DefaultProfile {
         &self.default_profile
     }
 
-    /// Who provides what Workloads depend on, as the document says. What is [`builtin`] comes after these.
+    /// Provisioner entries of the config. The [`builtin`] ones come after these.
     pub fn provisioners(&self) -> &[Provisioner] {
         &self.document.spec.provisioners
     }
 
-    /// Takes a document apart. What comes out is a config only if there are no faults.
-    fn of(mut document: OrchestratorConfig, ground: Ground, faults: &mut Faults) -> Self {
+    /// Checks an `OrchestratorConfig`. The result is valid only if there are no faults.
+    fn of(mut document: OrchestratorConfig, platform: PlatformKind, faults: &mut Faults) -> Self {
         if document.spec.profiles.is_empty() {
-            document.spec.profiles = ground.profiles();
+            document.spec.profiles = platform.profiles();
         }
         check_head(&document, faults);
         let profiles = profile::check(&document.spec.profiles, faults);
@@ -126,25 +128,25 @@ impl Config {
     }
 }
 
-/// Reads and checks the document of a platform on a machine. A text with nothing in it means what is built in.
+/// Parses and checks the orchestrator config of a machine. An empty text means the built-in config.
 pub fn check(text: &str) -> Result<Config, Vec<Fault>> {
-    check_on(Ground::Machine, text)
+    check_for(PlatformKind::MACHINE, text)
 }
 
-/// Reads and checks the document of a platform on some ground. A text with nothing in it means what is built in there.
-pub fn check_on(ground: Ground, text: &str) -> Result<Config, Vec<Fault>> {
+/// Parses and checks the orchestrator config of a platform. An empty text means the built-in config of its kind.
+pub fn check_for(platform: PlatformKind, text: &str) -> Result<Config, Vec<Fault>> {
     let source = Source::new(api::CONFIG_KEY, text);
     let (root, findings) = yaml::parse(&source, SourceId(0));
-    // A second document or a foreign tag is only a warning in Score; here nothing is ignored.
+    // A second document or an unknown tag is only a warning in Score; here nothing is ignored.
     let found = findings.into_sorted().into_iter().filter(|finding| finding.code != Code::EmptyDocument);
-    let mut all: Vec<Fault> = found.map(|finding| Fault::found(finding, &source)).collect();
+    let mut all: Vec<Fault> = found.map(|finding| Fault::of_yaml(finding, &source)).collect();
     match root {
-        None | Some(Node { value: Value::Null, .. }) if all.is_empty() => Ok(Config::builtin_on(ground)),
+        None | Some(Node { value: Value::Null, .. }) if all.is_empty() => Ok(Config::builtin_for(platform)),
         None => Err(all),
         Some(root) => {
             let mut faults = Faults::default();
             let document = document::read(&root, &mut faults);
-            let config = Config::of(document, ground, &mut faults);
+            let config = Config::of(document, platform, &mut faults);
             all.extend(faults.located(&root, &source));
             if all.is_empty() { Ok(config) } else { Err(all) }
         }
@@ -158,12 +160,12 @@ fn check_head(document: &OrchestratorConfig, faults: &mut Faults) {
         if !value.is_empty() && value != wanted {
             faults.add(
                 Pointer::root().key(key),
-                format!("{value:?} is no {key} of the platform's document"),
+                format!("{value:?} is not a valid {key}"),
                 format!("write `{key}: {wanted}`"),
             );
         }
     }
-    words::check_dns_label(&document.metadata.name, Pointer::of(["metadata", "name"]), faults);
+    name_rules::check_dns_label(&document.metadata.name, Pointer::of(["metadata", "name"]), faults);
 }
 
 fn check_selectors(
@@ -176,11 +178,11 @@ fn check_selectors(
     for (index, selector) in selectors.iter().enumerate() {
         let at = at.index(index);
         names.check(&selector.profile, at.key("profile"), faults);
-        let is_read = ["matchLabels", "matchExpressions"].iter().all(|key| !faults.touch(&at.key(key)));
+        let is_read = ["matchLabels", "matchExpressions"].iter().all(|key| !faults.any_within(&at.key(key)));
         match Selector::read(Some(&selector.selector)) {
             Ok(read) if read.is_empty() && is_read => faults.add(
                 at,
-                "the selector selects everything, so that nothing after it counts",
+                "the selector matches every workload, so later selectors have no effect",
                 "add `matchLabels`, or use `defaults.profile`",
             ),
             Ok(read) => checked.push(ProfileSelector { selector: read, profile: selector.profile.clone() }),
@@ -190,30 +192,30 @@ fn check_selectors(
     checked
 }
 
-/// The names of the profiles there are.
+/// Names of the profiles.
 struct Names<'a> {
     known: Vec<&'a str>,
-    /// Whether all of them could be read; if not, nobody can tell which do not exist.
+    /// False if some could not be read, so a missing name may be one of those.
     complete: bool,
 }
 
 impl<'a> Names<'a> {
     fn of(profiles: &'a BTreeMap<String, Profile>, faults: &Faults) -> Self {
         let known: Vec<&str> = profiles.keys().map(String::as_str).collect();
-        let complete = !known.contains(&"") && !faults.hide(&Pointer::of(["spec", "profiles"]));
+        let complete = !known.contains(&"") && !faults.any_enclosing(&Pointer::of(["spec", "profiles"]));
         Self { known, complete }
     }
 
-    /// Refuses a name that no profile has.
+    /// Rejects an unknown name.
     fn check(&self, name: &str, at: Pointer, faults: &mut Faults) {
         if self.complete && !name.is_empty() && !self.known.contains(&name) {
-            let hint = words::did_you_mean(name, self.known.iter().copied())
-                .unwrap_or_else(|| format!("write {}", words::alternatives(&self.known)));
-            faults.add(at, format!("there is no profile {name:?}"), hint);
+            let hint = name_rules::did_you_mean(name, self.known.iter().copied())
+                .unwrap_or_else(|| format!("write {}", name_rules::alternatives(&self.known)));
+            faults.add(at, format!("unknown profile {name:?}"), hint);
         }
     }
 
-    /// The configured default; else `web-service`; else the only one there is.
+    /// The configured default; else the only profile; else `web-service`.
     fn default_profile(&self, configured: Option<&str>, at: Pointer, faults: &mut Faults) -> DefaultProfile {
         if let Some(name) = configured {
             self.check(name, at, faults);
@@ -222,11 +224,11 @@ impl<'a> Names<'a> {
         if let [only] = self.known[..] {
             return DefaultProfile::BuiltIn(only.to_owned());
         }
-        if self.complete && !self.known.contains(&WEB_SERVICE) && !faults.hide(&at) {
+        if self.complete && !self.known.contains(&WEB_SERVICE) && !faults.any_enclosing(&at) {
             faults.add(
                 at,
-                "there are several profiles, and none of them is the default",
-                format!("add `defaults: {{profile: …}}` with {}", words::alternatives(&self.known)),
+                "no default profile: there are several profiles, and none is called `web-service`",
+                format!("add `defaults: {{profile: …}}` with {}", name_rules::alternatives(&self.known)),
             );
         }
         DefaultProfile::BuiltIn(WEB_SERVICE.to_owned())

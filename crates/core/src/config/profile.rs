@@ -1,4 +1,4 @@
-//! Profiles and backends, checked and ready to be chosen from.
+//! Profiles and backends, checked.
 
 use std::{
     cmp::Ordering,
@@ -13,49 +13,49 @@ use orchestra_score::{Node, Pointer};
 use semver::Version;
 use serde_json::{Map, Value as Json};
 
-use super::{document, fault::Faults, shape, words};
+use super::{fault::Faults, name_rules, shape};
 use crate::{
     range::{Measure, Range, RangeError},
-    render::kubernetes,
+    runtimes::{self, Contradiction},
     selector::Selector,
 };
 
-/// What a Workload is, in the developer's words.
+/// Kind of Workload in the developer's terms, with the backends that can run it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// Its name.
     pub name: String,
-    /// Whether its Workloads run on, or to an end.
+    /// Services or jobs.
     pub kind: ProfileKind,
-    /// Where it can run, the preferred first.
+    /// Backends, in order of preference.
     pub backends: Vec<Backend>,
 }
 
-/// A place where Workloads can run.
+/// Place to run Workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backend {
-    /// The place.
+    /// Runtime class and id.
     pub placement: Placement,
-    /// Of several that fit, the highest is taken.
+    /// The highest priority wins.
     pub priority: i64,
-    /// Of equal priorities, the newest is taken.
+    /// Among equal priorities, the newest version wins.
     pub version: Option<Version>,
-    /// Workloads it takes, by their labels: one of these must match; all if there are none.
+    /// Label selectors of Workloads: one of them must match, if there are any.
     pub selectors: Vec<Selector>,
-    /// Features it offers.
+    /// Offered features.
     pub features: BTreeSet<String>,
-    /// Regions it is in.
+    /// Regions.
     pub regions: BTreeSet<String>,
-    /// The processor time it takes.
+    /// Accepted CPU requests.
     pub cpu: Option<Range>,
-    /// The memory it takes.
+    /// Accepted memory requests.
     pub memory: Option<Range>,
-    /// Settings, in the words of its runtime.
+    /// Settings of its runtime.
     pub values: Map<String, Json>,
 }
 
 impl Backend {
-    /// The order of preference: priority, then version, then the id, so that there is always exactly one best.
+    /// Order of preference: priority, then version, then id, so there is always exactly one best.
     pub fn preference(&self, other: &Self) -> Ordering {
         let by_priority = other.priority.cmp(&self.priority);
         by_priority
@@ -63,7 +63,7 @@ impl Backend {
             .then_with(|| self.placement.backend_id.cmp(&other.placement.backend_id))
     }
 
-    /// The newer one first: a release before its own pre-releases, and any version before none.
+    /// Newer versions first: a release before its pre-releases, and any version before none.
     pub fn by_version(&self, other: &Self) -> Ordering {
         match (&self.version, &other.version) {
             (Some(own), Some(other)) => other.cmp_precedence(own),
@@ -79,18 +79,18 @@ pub(super) fn check(profiles: &[api::Profile], faults: &mut Faults) -> BTreeMap<
     let mut classes: BTreeMap<&str, &str> = BTreeMap::new();
     for (index, profile) in profiles.iter().enumerate() {
         let at = at.index(index);
-        words::check_dns_label(&profile.name, at.key("name"), faults);
+        name_rules::check_dns_label(&profile.name, at.key("name"), faults);
         if checked.contains_key(&profile.name) && !profile.name.is_empty() {
             faults.add(
                 at.key("name"),
-                format!("there are two profiles called {:?}", profile.name),
-                "rename one, or put their backends together",
+                format!("duplicate profile {:?}", profile.name),
+                "rename one, or merge their backends",
             );
         }
-        if profile.backends.is_empty() && !faults.touch(&at.key("backends")) {
+        if profile.backends.is_empty() && !faults.any_within(&at.key("backends")) {
             faults.add(
                 at.key("backends"),
-                format!("profile {:?} has no backend, so that nothing can run", profile.name),
+                format!("profile {:?} has no backends", profile.name),
                 "add one, such as `- {backendId: local, runtimeClass: process}`",
             );
         }
@@ -102,18 +102,16 @@ pub(super) fn check(profiles: &[api::Profile], faults: &mut Faults) -> BTreeMap<
             if !id.is_empty() && !ids.insert(id) {
                 faults.add(
                     at.key("backendId"),
-                    format!("backend {id:?} stands twice in profile {:?}", profile.name),
-                    "remove one, or rename it if it is another place",
+                    format!("duplicate backend {id:?} in profile {:?}", profile.name),
+                    "remove or rename one",
                 );
             }
-            // One id is one place, whichever profiles it serves.
+            // An id has the same runtime class in every profile.
             let first = *classes.entry(id).or_insert(class);
             if first != class && ![id, class, first].contains(&"") {
                 faults.add(
                     at.key("runtimeClass"),
-                    format!(
-                        "backend {id:?} has the runtimeClass {first:?} in another place and {class:?} here"
-                    ),
+                    format!("backend {id:?} has runtimeClass {first:?} elsewhere and {class:?} here"),
                     "give one of them another backendId",
                 );
             }
@@ -127,8 +125,8 @@ pub(super) fn check(profiles: &[api::Profile], faults: &mut Faults) -> BTreeMap<
 }
 
 fn check_backend(backend: &api::Backend, at: &Pointer, faults: &mut Faults) -> Backend {
-    words::check_dns_label(&backend.backend_id, at.key("backendId"), faults);
-    words::check_dns_label(&backend.runtime_class, at.key("runtimeClass"), faults);
+    name_rules::check_dns_label(&backend.backend_id, at.key("backendId"), faults);
+    name_rules::check_dns_label(&backend.runtime_class, at.key("runtimeClass"), faults);
     let constraints = &backend.constraints;
     let at_constraints = at.key("constraints");
     let names = |key: &str, names: &[String], faults: &mut Faults| {
@@ -136,10 +134,8 @@ fn check_backend(backend: &api::Backend, at: &Pointer, faults: &mut Faults) -> B
             if name.contains(|c: char| c == ',' || c.is_whitespace()) {
                 faults.add(
                     at_constraints.key(key).index(index),
-                    format!(
-                        "{name:?} cannot be asked for: an annotation names several with commas between them"
-                    ),
-                    "write it without commas and blanks",
+                    format!("{name:?} contains a comma or a space, which separate the names in annotations"),
+                    "write it without commas and spaces",
                 );
             }
         }
@@ -176,14 +172,14 @@ fn check_backend(backend: &api::Backend, at: &Pointer, faults: &mut Faults) -> B
 }
 
 fn check_values(backend: &api::Backend, at: &Pointer, faults: &mut Faults) -> Map<String, Json> {
-    let Some(shape) = document::values_of(&backend.runtime_class) else { return backend.values.clone() };
+    let Some(class) = runtimes::find(&backend.runtime_class) else { return backend.values.clone() };
     let values = Node::from(Json::Object(backend.values.clone()));
-    let values = match shape::read(&values, shape, at, faults) {
+    let values = match shape::read(&values, &class.values, at, faults) {
         Some(Json::Object(values)) => values,
         _ => Map::new(),
     };
-    if backend.runtime_class == "kubernetes" && !faults.touch(at) {
-        for (key, message, hint) in kubernetes::values::contradictions(&values) {
+    if !faults.any_within(at) {
+        for Contradiction { key, message, hint } in (class.contradictions)(&values) {
             faults.add(at.key(key), message, hint);
         }
     }
@@ -193,7 +189,7 @@ fn check_values(backend: &api::Backend, at: &Pointer, faults: &mut Faults) -> Ma
 fn check_version(text: Option<&str>, at: Pointer, faults: &mut Faults) -> Option<Version> {
     let text = text?;
     let refuse = |error: semver::Error| {
-        let message = format!("{text:?} is no semantic version: {error}");
+        let message = format!("{text:?} is not a semantic version: {error}");
         faults.add(at, message, "write three numbers such as 1.2.0, or leave it out");
     };
     Version::parse(text).map_err(refuse).ok()

@@ -1,7 +1,7 @@
-//! Who provides what a Workload depends on: the checks of the entries, and the choice among them.
+//! Checks of provisioner entries, and selection of the entry for a dependency.
 //!
-//! The most specific entry wins. The checks refuse documents in which two entries could be equally specific for one
-//! claim, so that the choice never depends on the order of the document.
+//! The most specific entry wins. The checks reject configs in which two entries could be equally specific for one claim, so
+//! the selection never depends on their order.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -9,34 +9,34 @@ use orchestra_api::{claim::ResourceClaimSpec, config::Provisioner};
 use orchestra_score::Pointer;
 use serde_json::{Map, Value as Json};
 
-use super::{Config, builtin, fault::Faults, words};
+use super::{Config, builtin, fault::Faults, name_rules};
 
-/// How things can be provided.
+/// All engines that a config may name.
 const ENGINES: &[&str] =
     &["static", "process", "container", "template", "command", "http", "helm", "external", "builtin"];
-/// The engine of things that exist already.
+/// Engine of resources that already exist.
 pub const STATIC: &str = "static";
-/// Types that keep no data: names, ways and references to what is kept elsewhere.
-const WITHOUT_DATA: &[&str] = &["dns", "route", "service", "service-port", "environment", "secret"];
+/// Types without data of their own: names, routes and references.
+const STATELESS_TYPES: &[&str] = &["dns", "route", "service", "service-port", "environment", "secret"];
 
-/// A dependency for which somebody is wanted.
+/// Request for a resource, as far as the selection of its provisioner depends on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// What kind of thing.
+pub struct ResourceRequest<'a> {
+    /// Resource type.
     pub type_: &'a str,
-    /// Which sort of it.
+    /// Resource class.
     pub class: &'a str,
-    /// The identity under which it is shared.
+    /// Id under which it is shared.
     pub id: Option<&'a str>,
-    /// Its parameters.
+    /// Parameters.
     pub params: Option<&'a Map<String, Json>>,
-    /// The runtime of the Workload that depends on it.
+    /// Runtime class of the Workload that depends on it.
     pub runtime_class: &'a str,
 }
 
-impl<'a> Wanted<'a> {
-    /// What a claim asks for.
-    pub fn by(claim: &'a ResourceClaimSpec) -> Self {
+impl<'a> ResourceRequest<'a> {
+    /// Request of a claim.
+    pub fn of(claim: &'a ResourceClaimSpec) -> Self {
         Self {
             type_: &claim.type_,
             class: &claim.class,
@@ -47,39 +47,39 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Nobody provides a dependency.
+/// No entry provides a dependency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoMatch {
-    /// What was wanted: type, class and id.
-    wanted: String,
-    /// What there is of that type.
+    /// Requested type, class and id.
+    requested: String,
+    /// Entries of that type.
     of_this_type: Vec<String>,
-    /// The types there are.
+    /// Available types.
     types: BTreeSet<String>,
-    /// A type near the one wanted, as a question.
-    near: Option<String>,
+    /// Suggestion of a similar type.
+    suggestion: Option<String>,
 }
 
 impl fmt::Display for NoMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the platform provides no {}", self.wanted)?;
+        write!(f, "no provisioner found for {}", self.requested)?;
         if !self.of_this_type.is_empty() {
             return write!(
                 f,
-                "; of this type there is: {}; ask for one of these, or ask the platform team for yours",
+                "; available for this type: {}; use one of these, or add a provisioner to the orchestrator config",
                 self.of_this_type.join("; ")
             );
         }
-        if let Some(near) = &self.near {
-            return write!(f, "; {near}");
+        if let Some(suggestion) = &self.suggestion {
+            return write!(f, "; {suggestion}");
         }
         let types: Vec<&str> = self.types.iter().map(String::as_str).collect();
         match &types[..] {
-            [] => f.write_str("; it provides nothing yet, ask the platform team to add a provisioner"),
+            [] => f.write_str("; no provisioners are configured: add one to the orchestrator config"),
             _ => write!(
                 f,
-                "; it provides {}; use one of these types, or ask the platform team to add yours",
-                words::all(&types)
+                "; available types: {}; use one of these, or add a provisioner to the orchestrator config",
+                name_rules::all(&types)
             ),
         }
     }
@@ -87,15 +87,14 @@ impl fmt::Display for NoMatch {
 
 impl std::error::Error for NoMatch {}
 
-/// The entry that provides a dependency: the most specific of those of the document that fit, or else one that is
-/// built in. Of these, only those count whose engine is at hand.
+/// Entry for a request: the most specific match of the config, or else a built-in one whose engine is available.
 pub fn select<'c>(
     config: &'c Config,
-    wanted: &Wanted<'_>,
-    is_at_hand: impl Fn(&str) -> bool,
+    wanted: &ResourceRequest<'_>,
+    is_available: impl Fn(&str) -> bool,
 ) -> Result<&'c Provisioner, NoMatch> {
     let configured = config.provisioners().iter();
-    let built_in = builtin::entries(wanted, is_at_hand);
+    let built_in = builtin::entries(wanted, is_available);
     let fitting =
         configured.clone().filter(|entry| fits(entry, wanted)).max_by_key(|entry| specificity(entry));
     let built_in: Vec<&'static Provisioner> = built_in.collect();
@@ -105,26 +104,28 @@ pub fn select<'c>(
         let types: BTreeSet<String> = entries.map(|entry| entry.type_.clone()).collect();
         let id = wanted.id.map(|id| format!(" with id {id:?}")).unwrap_or_default();
         NoMatch {
-            wanted: format!("{} of class {:?}{id}", wanted.type_, wanted.class),
+            requested: format!("{} of class {:?}{id}", wanted.type_, wanted.class),
             of_this_type: of_this_type.collect::<BTreeSet<_>>().into_iter().collect(),
-            near: words::did_you_mean(wanted.type_, types.iter().map(String::as_str)),
+            suggestion: name_rules::did_you_mean(wanted.type_, types.iter().map(String::as_str)),
             types,
         }
     })
 }
 
-/// Whether what an entry provides keeps data that does not move with the Workload.
+/// True if the instances of an entry have data that does not move with the Workload.
 pub fn is_stateful(entry: &Provisioner) -> bool {
-    entry.stateful.unwrap_or_else(|| entry.engine != STATIC && !WITHOUT_DATA.contains(&entry.type_.as_str()))
+    entry
+        .stateful
+        .unwrap_or_else(|| entry.engine != STATIC && !STATELESS_TYPES.contains(&entry.type_.as_str()))
 }
 
-/// Whether a dependency keeps data that does not move with the Workload. Of one that nobody provides any more it is
-/// told by its type alone: it may still be there.
-pub fn stateful(config: &Config, wanted: &Wanted<'_>) -> bool {
-    select(config, wanted, |_| false).map_or(!WITHOUT_DATA.contains(&wanted.type_), is_stateful)
+/// True if a dependency has data that does not move with the Workload. Without an entry its type decides: the instance may
+/// still exist.
+pub fn stateful(config: &Config, wanted: &ResourceRequest<'_>) -> bool {
+    select(config, wanted, |_| false).map_or(!STATELESS_TYPES.contains(&wanted.type_), is_stateful)
 }
 
-fn fits(entry: &Provisioner, wanted: &Wanted<'_>) -> bool {
+fn fits(entry: &Provisioner, wanted: &ResourceRequest<'_>) -> bool {
     entry.type_ == wanted.type_
         && entry.class.as_deref().is_none_or(|class| class == wanted.class)
         && entry.id.as_deref().is_none_or(|id| wanted.id == Some(id))
@@ -136,13 +137,12 @@ fn fits(entry: &Provisioner, wanted: &Wanted<'_>) -> bool {
             || entry.runtime_classes.iter().any(|class| class == wanted.runtime_class))
 }
 
-/// How closely an entry describes what it provides: an id counts most, then the number of parameters, then a class,
-/// then runtimes.
+/// Specificity of an entry: an id counts most, then the number of parameters, then a class, then runtimes.
 fn specificity(entry: &Provisioner) -> (bool, usize, bool, bool) {
     (entry.id.is_some(), entry.matching.len(), entry.class.is_some(), !entry.runtime_classes.is_empty())
 }
 
-/// What an entry asks for, in words.
+/// Conditions of an entry, for messages.
 fn describe(entry: &Provisioner) -> String {
     let mut words = Vec::new();
     words.extend(entry.class.as_ref().map(|class| format!("class {class:?}")));
@@ -165,46 +165,47 @@ pub(super) fn check(entries: &[Provisioner], faults: &mut Faults) {
             faults.add(
                 at,
                 format!(
-                    "this and entry {rival} of the provisioners are equally specific for the same {} ({})",
+                    "ambiguous: this entry and `provisioners.{rival}` are equally specific for {} ({})",
                     entry.type_,
                     describe(entry)
                 ),
-                "remove one, or tell them apart by class, id, match or runtimeClasses",
+                "remove one, or distinguish them by class, id, match or runtimeClasses",
             );
         }
     }
 }
 
 fn check_entry(entry: &Provisioner, at: &Pointer, faults: &mut Faults) {
-    words::check_as_in_score("type", &entry.type_, at.key("type"), faults);
-    words::check_as_in_score("class", entry.class.as_deref().unwrap_or_default(), at.key("class"), faults);
-    words::check_as_in_score("id", entry.id.as_deref().unwrap_or_default(), at.key("id"), faults);
+    name_rules::check_as_in_score("type", &entry.type_, at.key("type"), faults);
+    name_rules::check_as_in_score(
+        "class",
+        entry.class.as_deref().unwrap_or_default(),
+        at.key("class"),
+        faults,
+    );
+    name_rules::check_as_in_score("id", entry.id.as_deref().unwrap_or_default(), at.key("id"), faults);
     for (index, class) in entry.runtime_classes.iter().enumerate() {
-        words::check_dns_label(class, at.key("runtimeClasses").index(index), faults);
+        name_rules::check_dns_label(class, at.key("runtimeClasses").index(index), faults);
     }
     let engine = entry.engine.as_str();
     if !engine.is_empty() && !ENGINES.contains(&engine) {
-        let hint = words::did_you_mean(engine, ENGINES.iter().copied())
-            .unwrap_or_else(|| format!("write {}", words::alternatives(ENGINES)));
-        faults.add(at.key("engine"), format!("there is no engine {engine:?}"), hint);
+        let hint = name_rules::did_you_mean(engine, ENGINES.iter().copied())
+            .unwrap_or_else(|| format!("write {}", name_rules::alternatives(ENGINES)));
+        faults.add(at.key("engine"), format!("unknown engine {engine:?}"), hint);
     }
     let outputs = at.key("outputs");
-    if engine == STATIC && entry.outputs.is_empty() && !faults.touch(&outputs) {
-        faults.add(
-            outputs,
-            "a static provisioner says what is there, and this one says nothing",
-            "add `outputs: {host: {value: …}}`",
-        );
+    if engine == STATIC && entry.outputs.is_empty() && !faults.any_within(&outputs) {
+        faults.add(outputs, "a static provisioner needs outputs", "add `outputs: {host: {value: …}}`");
     } else if ENGINES.contains(&engine) && engine != STATIC && !entry.outputs.is_empty() {
         faults.add(
             outputs,
-            format!("the outputs of engine {engine:?} come from what it makes, not from here"),
+            format!("engine {engine:?} computes its outputs; they cannot be set here"),
             "remove them, or write `engine: static`",
         );
     }
 }
 
-/// Whether there can be a claim for which both are equally specific. An entry without a type could not be read.
+/// True if some claim could match both with equal specificity. An entry without a type could not be read.
 fn are_rivals(one: &Provisioner, other: &Provisioner) -> bool {
     let share_a_runtime = one.runtime_classes.is_empty()
         || one.runtime_classes.iter().any(|class| other.runtime_classes.contains(class));

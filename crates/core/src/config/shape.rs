@@ -1,7 +1,7 @@
-//! Reading values of a known shape, with everything that is wrong said at once.
+//! Reader of values of a known shape, which reports all faults at once.
 //!
-//! What cannot be read is left out of the result, or stands in it as an empty value where something must stand, so
-//! that the rest of the document can be checked as if it were right. An empty name in a result was always reported.
+//! Unreadable values are left out of the result, or replaced by an empty one where a value is required, so the rest can
+//! still be checked. Every empty name in a result has been reported.
 
 use orchestra_score::{
     Node, Pointer,
@@ -9,11 +9,11 @@ use orchestra_score::{
 };
 use serde_json::{Map, Value as Json};
 
-use super::{fault::Faults, words};
+use super::{fault::Faults, name_rules};
 use crate::range::Measure;
 
-/// What a value may be.
-pub(super) enum Shape {
+/// Shape of a value.
+pub(crate) enum Shape {
     /// A map with known fields.
     Object(&'static [Field]),
     /// A map with exactly one of these fields.
@@ -24,7 +24,7 @@ pub(super) enum Shape {
     List(&'static Self),
     /// Text.
     Text,
-    /// Text with something in it.
+    /// Text that is not empty.
     Name,
     /// One of a few words.
     Word(&'static [&'static str]),
@@ -34,32 +34,32 @@ pub(super) enum Shape {
     Boolean,
     /// Text or a number, read as text: `2` and `-8` are numbers to YAML.
     Amount,
-    /// Exactly one amount, also written as a number, read as text.
+    /// One amount, also written as a number, read as text.
     Quantity(Measure),
-    /// Anything at all.
+    /// Anything.
     Anything,
     /// A map with anything in it.
     FreeMap,
 }
 
 /// A known field.
-pub(super) struct Field {
+pub(crate) struct Field {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
     pub(super) required: bool,
 }
 
 /// A field that may be absent.
-pub(super) const fn may(name: &'static str, shape: Shape) -> Field {
+pub(crate) const fn may(name: &'static str, shape: Shape) -> Field {
     Field { name, shape, required: false }
 }
 
-/// A field that must be there.
-pub(super) const fn must(name: &'static str, shape: Shape) -> Field {
+/// A required field.
+pub(crate) const fn must(name: &'static str, shape: Shape) -> Field {
     Field { name, shape, required: true }
 }
 
-/// Reads a value; nothing where it cannot be read, which is then among the faults.
+/// Reads a value. `None` if it cannot be read, which is then among the faults.
 pub(super) fn read(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Faults) -> Option<Json> {
     let fault = match (shape, &node.value) {
         (Shape::Object(fields), Value::Map(_)) => return Some(read_object(node, fields, at, faults)),
@@ -92,7 +92,7 @@ pub(super) fn read(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Faults
                         Measure::Cpu => "write cores such as `0.5` or `2`, or thousandths such as `250m`",
                         Measure::Memory => "write an amount such as `512Mi` or `1.5Gi`",
                     };
-                    (format!("{text:?} is no amount of {measure}: {error}"), example.to_owned())
+                    (format!("{text:?} is not a valid amount of {measure}: {error}"), example.to_owned())
                 }
             }
         }
@@ -106,9 +106,9 @@ pub(super) fn read(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Faults
             (format!("`{}` is empty", at.dotted()), "write something, or remove it".to_owned())
         }
         (Shape::Word(words), Value::String(text)) if !words.contains(&text.as_str()) => {
-            let hint = words::did_you_mean(text, words.iter().copied())
-                .unwrap_or_else(|| format!("write {}", words::alternatives(words)));
-            (format!("{text:?} is no value of `{}`", at.dotted()), hint)
+            let hint = name_rules::did_you_mean(text, words.iter().copied())
+                .unwrap_or_else(|| format!("write {}", name_rules::alternatives(words)));
+            (format!("{text:?} is not a valid value of `{}`", at.dotted()), hint)
         }
         (Shape::Text | Shape::Name | Shape::Word(_) | Shape::Amount, Value::String(text)) => {
             return Some(Json::String(text.clone()));
@@ -131,7 +131,7 @@ fn read_object(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults)
     refuse_unknown(node, fields, at, faults);
     let mut object = Map::new();
     for field in fields {
-        // A key with nothing behind it is a key that is not there.
+        // A key without a value counts as absent.
         let value = node.get(field.name).filter(|value| !matches!(value.value, Value::Null));
         let place = at.key(field.name);
         let read = value.and_then(|value| read(value, &field.shape, &place, faults));
@@ -151,8 +151,8 @@ fn read_object(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults)
 
 fn read_one_of(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults) -> Option<Json> {
     refuse_unknown(node, fields, at, faults);
-    let is_there = |field: &&Field| node.get(field.name).is_some_and(|v| !matches!(v.value, Value::Null));
-    let given: Vec<&Field> = fields.iter().filter(is_there).collect();
+    let is_given = |field: &&Field| node.get(field.name).is_some_and(|v| !matches!(v.value, Value::Null));
+    let given: Vec<&Field> = fields.iter().filter(is_given).collect();
     let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
     if let [field] = given[..] {
         let read = read(node.get(field.name)?, &field.shape, &at.key(field.name), faults)?;
@@ -161,8 +161,8 @@ fn read_one_of(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faults)
     let count = if given.is_empty() { "none" } else { "more than one" };
     faults.add(
         at.clone(),
-        format!("`{}` has {count} of {}", at.dotted(), words::all(&names)),
-        format!("write exactly one of {}", words::all(&names)),
+        format!("`{}` has {count} of {}", at.dotted(), name_rules::all(&names)),
+        format!("write exactly one of {}", name_rules::all(&names)),
     );
     None
 }
@@ -171,10 +171,10 @@ fn refuse_unknown(node: &Node, fields: &[Field], at: &Pointer, faults: &mut Faul
     for key in node.as_map().into_iter().flat_map(|map| map.keys()) {
         let names = || fields.iter().map(|field| field.name);
         if names().all(|name| name != key) {
-            let hint = words::did_you_mean(key, names()).unwrap_or_else(|| {
-                format!("remove it; known here: {}", words::all(&names().collect::<Vec<_>>()))
+            let hint = name_rules::did_you_mean(key, names()).unwrap_or_else(|| {
+                format!("remove it; known fields: {}", name_rules::all(&names().collect::<Vec<_>>()))
             });
-            faults.add(at.key(key), format!("`{key}` is not known in {}", at.dotted()), hint);
+            faults.add(at.key(key), format!("unknown field `{key}` in {}", at.dotted()), hint);
         }
     }
 }
@@ -192,13 +192,13 @@ fn wrong_type(node: &Node, shape: &Shape, at: &Pointer) -> (String, String) {
     let is_scalar = matches!(node.value, Value::Number(_) | Value::Bool(_) | Value::Timestamp(_));
     let hint = match shape {
         Shape::Text | Shape::Name if is_scalar => "put it in quotes".to_owned(),
-        Shape::Word(words) => format!("write {}", words::alternatives(words)),
+        Shape::Word(words) => format!("write {}", name_rules::alternatives(words)),
         _ => format!("write {wanted}"),
     };
-    (format!("`{}` must be {wanted}, and is {}", at.dotted(), node.kind()), hint)
+    (format!("`{}` must be {wanted}, found {}", at.dotted(), node.type_name()), hint)
 }
 
-/// What stands where something must stand and nothing could be read.
+/// Replacement of a required value that could not be read.
 fn empty(shape: &Shape) -> Json {
     match shape {
         Shape::Object(fields) => {

@@ -1,6 +1,6 @@
-//! What the platform's document may say, and what is said of one that is wrong.
+//! Valid and invalid orchestrator configs.
 
-use super::provisioner::{Wanted, is_stateful, select, stateful};
+use super::provisioner::{ResourceRequest, is_stateful, select, stateful};
 use super::*;
 use crate::render::kubernetes::values::Values;
 use orchestra_api::plan::WorkloadPlanSpec;
@@ -8,8 +8,8 @@ use serde_json::{Map, Value as Json, json};
 
 const HEAD: &str = "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\n";
 
-/// The document of the design.
-const DESIGN: &str = r#"
+/// Config that uses every part.
+const FULL: &str = r#"
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 metadata: {name: default}
@@ -34,18 +34,18 @@ spec:
   defaults: {profile: web-service, selectors: [{matchLabels: {workload-type: batch}, profile: batch-job}]}
 "#;
 
-/// The faults of a document, as `pointer: message; hint`.
+/// Faults of a config, as `pointer: message; hint`.
 fn faults(text: &str) -> Vec<String> {
-    let faults = check(text).expect_err("the document has faults");
+    let faults = check(text).expect_err("the config has faults");
     faults.iter().map(|fault| format!("{}: {}; {}", fault.pointer, fault.message, fault.hint)).collect()
 }
 
-/// The faults of a document with this spec.
+/// Faults of a config with this spec.
 fn faults_in(spec: &str) -> Vec<String> {
     faults(&format!("{HEAD}spec:\n{spec}"))
 }
 
-/// The faults of a document with this one backend.
+/// Faults of a config with this one backend.
 fn faults_of_backend(backend: &str) -> Vec<String> {
     let at = "/spec/profiles/0/backends/0";
     let faults = faults_in(&format!("  profiles: [{{name: web, backends: [{backend}]}}]"));
@@ -57,8 +57,8 @@ fn with_provisioners(entries: &str) -> Result<Config, Vec<Fault>> {
 }
 
 #[test]
-fn the_document_of_the_design_is_right() {
-    let config = check(DESIGN).unwrap();
+fn a_full_config_is_valid() {
+    let config = check(FULL).unwrap();
     assert_eq!(config.profiles().len(), 2);
     assert_eq!(
         config.profiles()["web-service"].backends[0].placement.backend_id,
@@ -70,7 +70,7 @@ fn the_document_of_the_design_is_right() {
 }
 
 #[test]
-fn a_text_with_nothing_in_it_means_what_is_built_in() {
+fn an_empty_text_means_the_built_in_config() {
     for text in ["", "\n\n", "# nothing yet\n", "---\n", "null"] {
         assert_eq!(check(text).unwrap(), Config::builtin(), "{text:?}");
     }
@@ -80,7 +80,7 @@ fn a_text_with_nothing_in_it_means_what_is_built_in() {
 }
 
 #[test]
-fn what_is_built_in_is_right_by_its_own_rules() {
+fn the_built_in_config_is_valid() {
     let builtin = Config::builtin();
     let text = serde_json::to_string(builtin.document()).unwrap();
     assert_eq!(check(&text).unwrap(), builtin);
@@ -89,24 +89,21 @@ fn what_is_built_in_is_right_by_its_own_rules() {
 }
 
 #[test]
-fn a_checked_document_is_written_as_it_was_read() {
-    let config = check(DESIGN).unwrap();
+fn a_checked_config_round_trips() {
+    let config = check(FULL).unwrap();
     assert_eq!(check(&serde_json::to_string(config.document()).unwrap()).unwrap(), config);
 }
 
 #[test]
-fn without_profiles_those_built_in_hold() {
+fn without_profiles_the_built_in_ones_apply() {
     let config = with_provisioners("{type: redis, engine: builtin}").unwrap();
     assert_eq!(config.profiles(), Config::builtin().profiles());
     assert_eq!(config.provisioners().len(), 1);
-    assert!(
-        check(&format!("{HEAD}spec:\n  profiles:\n  provisioners:\n")).is_ok(),
-        "keys with nothing behind them"
-    );
+    assert!(check(&format!("{HEAD}spec:\n  profiles:\n  provisioners:\n")).is_ok(), "keys without values");
 }
 
 #[test]
-fn the_only_profile_is_the_default_and_of_several_one_must_be() {
+fn a_single_profile_is_the_default_and_several_need_one() {
     let profile =
         |name: &str| format!("{{name: {name}, backends: [{{backendId: local, runtimeClass: process}}]}}");
     let one = check(&format!("{HEAD}spec: {{profiles: [{}]}}", profile("api"))).unwrap();
@@ -114,13 +111,13 @@ fn the_only_profile_is_the_default_and_of_several_one_must_be() {
     assert_eq!(
         faults_in(&format!("  profiles: [{}, {}]", profile("api"), profile("ui"))),
         [
-            "/spec/defaults/profile: there are several profiles, and none of them is the default; add `defaults: {profile: …}` with `api` or `ui`"
+            "/spec/defaults/profile: no default profile: there are several profiles, and none is called `web-service`; add `defaults: {profile: …}` with `api` or `ui`"
         ]
     );
 }
 
 #[test]
-fn everything_that_is_wrong_comes_at_once_with_its_line() {
+fn all_faults_are_reported_at_once_with_their_lines() {
     let text = "\
 apiVersion: v1
 kind: OrchestratorConfig
@@ -159,49 +156,49 @@ spec:
             (17, "/spec/profiles/1/backends/0/runtimeClass"),
             (19, "/spec/provisioners/0/engine"),
         ],
-        "and nothing of the default profile, since a name could not be read"
+        "nothing about the default profile, since a name could not be read"
     );
     assert_eq!(found[3].hint, "did you mean `priority`?");
     assert_eq!(found[4].hint, "put it in quotes");
     assert_eq!(found[9].hint, "did you mean `static`?");
     assert_eq!(
         found[0].to_string(),
-        "line 1: /apiVersion: \"v1\" is no apiVersion of the platform's document; write `apiVersion: score.dev/v1b1`"
+        "line 1: /apiVersion: \"v1\" is not a valid apiVersion; write `apiVersion: score.dev/v1b1`"
     );
 }
 
 #[test]
-fn what_is_no_yaml_or_more_than_one_document_is_refused() {
+fn invalid_yaml_and_several_documents_are_rejected() {
     assert_eq!(check("spec: [").unwrap_err().len(), 1);
-    assert_eq!(check("a: 1\na: 2\n").unwrap_err()[0].line, Some(2), "a key that stands twice");
+    assert_eq!(check("a: 1\na: 2\n").unwrap_err()[0].line, Some(2), "a duplicate key");
     let second = format!("{HEAD}---\n{HEAD}");
     assert_eq!(check(&second).unwrap_err().len(), 1, "the second document would be ignored");
 }
 
-/// A27: the predecessor read keys and then ignored what they said.
+/// A27: the predecessor accepted keys that it ignored.
 #[test]
-fn keys_that_mean_nothing_are_refused() {
+fn unknown_keys_are_rejected() {
     for (backend, fault) in [
-        ("{backendId: a, runtimeClass: x, template: {}}", "/template: `template` is not known"),
+        ("{backendId: a, runtimeClass: x, template: {}}", "/template: unknown field `template`"),
         (
             "{backendId: a, runtimeClass: x, constraints: {resources: {storage: 1-2}}}",
-            "/constraints/resources/storage: `storage` is not known",
+            "/constraints/resources/storage: unknown field `storage`",
         ),
         (
             "{backendId: a, runtimeClass: x, constraints: {selectors: [{constraints: {}}]}}",
-            "/constraints/selectors/0/constraints: `constraints` is not known",
+            "/constraints/selectors/0/constraints: unknown field `constraints`",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {replica: 2}}",
-            "/values/replica: `replica` is not known",
+            "/values/replica: unknown field `replica`",
         ),
         (
             "{backendId: a, runtimeClass: process, values: {replicas: 2}}",
-            "/values/replicas: `replicas` is not known",
+            "/values/replicas: unknown field `replicas`",
         ),
         (
             "{backendId: a, runtimeClass: docker, values: {domain: x}}",
-            "/values/domain: `domain` is not known",
+            "/values/domain: unknown field `domain`",
         ),
     ] {
         let faults = faults_of_backend(backend);
@@ -212,37 +209,40 @@ fn keys_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn what_backends_say_must_make_sense() {
+fn backends_are_checked() {
     for (backend, fault) in [
-        ("{backendId: A, runtimeClass: x}", "/backendId: \"A\" is no name"),
-        ("{backendId: a, runtimeClass: x_y}", "/runtimeClass: \"x_y\" is no name"),
+        ("{backendId: A, runtimeClass: x}", "/backendId: \"A\" is not a valid name"),
+        ("{backendId: a, runtimeClass: x_y}", "/runtimeClass: \"x_y\" is not a valid name"),
         ("{backendId: '', runtimeClass: x}", "/backendId: `spec.profiles.0.backends.0.backendId` is empty"),
         ("{runtimeClass: x}", "/backendId: `backendId` is missing"),
         (
             "{backendId: 7, runtimeClass: x}",
-            "/backendId: `spec.profiles.0.backends.0.backendId` must be text, and is a number; put it in quotes",
+            "/backendId: `spec.profiles.0.backends.0.backendId` must be text, found number; put it in quotes",
         ),
-        ("{backendId: a, runtimeClass: x, version: v1.2.0}", "/version: \"v1.2.0\" is no semantic version"),
-        ("{backendId: a, runtimeClass: x, version: '1.2'}", "/version: \"1.2\" is no semantic version"),
+        (
+            "{backendId: a, runtimeClass: x, version: v1.2.0}",
+            "/version: \"v1.2.0\" is not a semantic version",
+        ),
+        ("{backendId: a, runtimeClass: x, version: '1.2'}", "/version: \"1.2\" is not a semantic version"),
         (
             "{backendId: a, runtimeClass: x, priority: 1.5}",
             "/priority: `spec.profiles.0.backends.0.priority` is out of range",
         ),
         (
             "{backendId: a, runtimeClass: x, priority: high}",
-            "/priority: `spec.profiles.0.backends.0.priority` must be a whole number, and is text",
+            "/priority: `spec.profiles.0.backends.0.priority` must be a whole number, found string",
         ),
         (
             "{backendId: a, runtimeClass: x, constraints: {resources: {memory: 1-2x}}}",
-            "/constraints/resources/memory: \"2x\" is no amount of memory",
+            "/constraints/resources/memory: \"2x\" is not a valid amount of memory",
         ),
         (
             "{backendId: a, runtimeClass: x, constraints: {features: ['a,b']}}",
-            "/constraints/features/0: \"a,b\" cannot be asked for",
+            "/constraints/features/0: \"a,b\" contains a comma",
         ),
         (
             "{backendId: a, runtimeClass: x, constraints: {selectors: [{matchExpressions: [{key: a, operator: Is}]}]}}",
-            "/constraints/selectors/0/matchExpressions/0/operator: \"Is\" is no operator",
+            "/constraints/selectors/0/matchExpressions/0/operator: \"Is\" is not an operator",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {replicas: -1}}",
@@ -250,33 +250,33 @@ fn what_backends_say_must_make_sense() {
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {allowVolumeSources: 'yes'}}",
-            "/values/allowVolumeSources: `spec.profiles.0.backends.0.values.allowVolumeSources` must be true or false, and is text",
+            "/values/allowVolumeSources: `spec.profiles.0.backends.0.values.allowVolumeSources` must be true or false, found string",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {expose: ingres, domain: a.org}}",
-            "/values/expose: \"ingres\" is no value of `spec.profiles.0.backends.0.values.expose`; did you mean `ingress`?",
+            "/values/expose: \"ingres\" is not a valid value of `spec.profiles.0.backends.0.values.expose`; did you mean `ingress`?",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {expose: ingress}}",
-            "/values/domain: there is no `domain` under which addresses could be made; add `domain: apps.example.org`",
+            "/values/domain: exposing ports needs a `domain`; add `domain: apps.example.org`",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {expose: gateway, domain: a.org}}",
-            "/values/gateway: there is no `gateway` that routes could be attached to",
+            "/values/gateway: `expose: gateway` needs a `gateway`",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {domain: Apps.Example.org}}",
-            "/values/domain: \"Apps.Example.org\" is no domain",
+            "/values/domain: \"Apps.Example.org\" is not a valid domain",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {podSecurity: restricted, runAsUser: 0}}",
-            "/values/runAsUser: user 0 is root, and nothing here may run as root",
+            "/values/runAsUser: user 0 is root, which `runAsNonRoot` forbids",
         ),
         (
             "{backendId: a, runtimeClass: kubernetes, values: {resources: {limits: {memory: 1gb}}}}",
-            "/values/resources/limits/memory: \"1gb\" is no amount of memory: not a number with a unit; write an amount",
+            "/values/resources/limits/memory: \"1gb\" is not a valid amount of memory: not a number with a unit; write an amount",
         ),
-        ("nothing", ": `spec.profiles.0.backends.0` must be a map, and is text"),
+        ("nothing", ": `spec.profiles.0.backends.0` must be a map, found string"),
     ] {
         let faults = faults_of_backend(backend);
         assert!(faults.len() == 1 && faults[0].starts_with(fault), "{backend}: {faults:?}");
@@ -284,7 +284,7 @@ fn what_backends_say_must_make_sense() {
 }
 
 #[test]
-fn every_setting_of_a_cluster_is_taken_and_read() {
+fn every_setting_of_a_cluster_is_accepted_and_documented() {
     let values = "{replicas: 2, serviceAccountName: app, imagePullSecrets: [registry], resources: {requests: {cpu: 0.1, memory: 64Mi}, \
          limits: {cpu: 2, memory: 1Gi}}, nodeSelector: {disk: ssd}, tolerations: [{key: gpu, operator: Exists, effect: NoSchedule}], \
          expose: gateway, domain: apps.example.org, ingressClass: traefik, gateway: {name: main, namespace: edge}, tls: true, \
@@ -305,10 +305,10 @@ fn every_setting_of_a_cluster_is_taken_and_read() {
         assert!(documented.contains(&format!("| `{key}`")), "{key} is not documented");
     }
     let rows = documented.lines().filter(|line| line.starts_with("| `")).count();
-    assert!(rows >= plan.values.len(), "a setting that is documented belongs in this test");
+    assert!(rows >= plan.values.len(), "every documented setting belongs in this test");
 }
 
-/// A24: `-8` and `2` are numbers to YAML, and ranges here.
+/// A24: `-8` and `2` are numbers in YAML, and ranges here.
 #[test]
 fn ranges_need_no_quotes() {
     for range in ["2", "-8", "0.5", "1-", "500m-2", "'2'"] {
@@ -320,7 +320,7 @@ fn ranges_need_no_quotes() {
 }
 
 #[test]
-fn names_are_unique_and_one_id_is_one_place() {
+fn names_are_unique_and_an_id_has_one_runtime_class() {
     let profiles = |first: &str, second: &str| {
         format!(
             "{HEAD}spec: {{defaults: {{profile: web}}, profiles: [{{name: web, backends: [{first}]}}, {second}]}}"
@@ -334,21 +334,21 @@ fn names_are_unique_and_one_id_is_one_place() {
     for (text, fault) in [
         (
             profiles(local, &format!("{{name: web, backends: [{local}]}}")),
-            "/spec/profiles/1/name: there are two profiles called \"web\"",
+            "/spec/profiles/1/name: duplicate profile \"web\"",
         ),
         (
             profiles(&format!("{local}, {local}"), &format!("{{name: job, backends: [{local}]}}")),
-            "/spec/profiles/0/backends/1/backendId: backend \"local\" stands twice",
+            "/spec/profiles/0/backends/1/backendId: duplicate backend \"local\"",
         ),
         (
             profiles(local, "{name: job, backends: [{backendId: local, runtimeClass: docker}]}"),
-            "/spec/profiles/1/backends/0/runtimeClass: backend \"local\" has the runtimeClass \"process\" in another place and \"docker\" here",
+            "/spec/profiles/1/backends/0/runtimeClass: backend \"local\" has runtimeClass \"process\" elsewhere and \"docker\" here",
         ),
         (
             profiles(local, "{name: job, backends: []}"),
-            "/spec/profiles/1/backends: profile \"job\" has no backend",
+            "/spec/profiles/1/backends: profile \"job\" has no backends",
         ),
-        (profiles(local, "{name: job}"), "/spec/profiles/1/backends: profile \"job\" has no backend"),
+        (profiles(local, "{name: job}"), "/spec/profiles/1/backends: profile \"job\" has no backends"),
     ] {
         let faults = faults(&text);
         assert!(faults.len() == 1 && faults[0].starts_with(fault), "{text}: {faults:?}");
@@ -362,29 +362,32 @@ fn defaults_name_profiles_that_exist() {
             "  defaults: {profile: web-servise, selectors: [{profile: worker, matchLabels: {a: b}}, {profile: batch-job}, {matchLabels: {a: b}}]}"
         ),
         [
-            "/spec/defaults/profile: there is no profile \"web-servise\"; did you mean `web-service`?",
-            "/spec/defaults/selectors/0/profile: there is no profile \"worker\"; write `batch-job` or `web-service`",
-            "/spec/defaults/selectors/1: the selector selects everything, so that nothing after it counts; add `matchLabels`, or use `defaults.profile`",
+            "/spec/defaults/profile: unknown profile \"web-servise\"; did you mean `web-service`?",
+            "/spec/defaults/selectors/0/profile: unknown profile \"worker\"; write `batch-job` or `web-service`",
+            "/spec/defaults/selectors/1: the selector matches every workload, so later selectors have no effect; add `matchLabels`, or use `defaults.profile`",
             "/spec/defaults/selectors/2/profile: `profile` is missing in spec.defaults.selectors.2; add `profile: …`",
         ]
     );
 }
 
 #[test]
-fn what_provisioners_say_must_make_sense() {
+fn provisioner_entries_are_checked() {
     for (entry, fault) in [
-        ("{type: my_sql, engine: builtin}", "/type: \"my_sql\" is no resource type; write \"my-sql\""),
-        ("{type: redis, class: -x, engine: builtin}", "/class: \"-x\" is no resource class"),
+        (
+            "{type: my_sql, engine: builtin}",
+            "/type: \"my_sql\" is not a valid resource type; write \"my-sql\"",
+        ),
+        ("{type: redis, class: -x, engine: builtin}", "/class: \"-x\" is not a valid resource class"),
         (
             "{type: redis, id: Shared.Cache, engine: builtin}",
-            "/id: \"Shared.Cache\" is no resource id; write \"shared.cache\"",
+            "/id: \"Shared.Cache\" is not a valid resource id; write \"shared.cache\"",
         ),
-        ("{type: redis, engine: magic}", "/engine: there is no engine \"magic\"; write `static`, `process`"),
+        ("{type: redis, engine: magic}", "/engine: unknown engine \"magic\"; write `static`, `process`"),
         ("{type: redis}", "/engine: `engine` is missing"),
-        ("{type: redis, engine: static}", "/outputs: a static provisioner says what is there"),
+        ("{type: redis, engine: static}", "/outputs: a static provisioner needs outputs"),
         (
             "{type: redis, engine: helm, outputs: {host: {value: x}}}",
-            "/outputs: the outputs of engine \"helm\" come from what it makes",
+            "/outputs: engine \"helm\" computes its outputs",
         ),
         (
             "{type: redis, engine: static, outputs: {host: {}}}",
@@ -398,10 +401,13 @@ fn what_provisioners_say_must_make_sense() {
             "{type: redis, engine: static, outputs: {host: {secretKeyRef: {name: a}}}}",
             "/outputs/host/secretKeyRef/key: `key` is missing",
         ),
-        ("{type: redis, engine: builtin, runtimeClasses: [A]}", "/runtimeClasses/0: \"A\" is no name"),
+        (
+            "{type: redis, engine: builtin, runtimeClasses: [A]}",
+            "/runtimeClasses/0: \"A\" is not a valid name",
+        ),
         (
             "{type: redis, engine: builtin, unknownParams: refuse}",
-            "/unknownParams: \"refuse\" is no value of `spec.provisioners.0.unknownParams`; did you mean `Refuse`?",
+            "/unknownParams: \"refuse\" is not a valid value of `spec.provisioners.0.unknownParams`; did you mean `Refuse`?",
         ),
     ] {
         let faults = with_provisioners(entry).unwrap_err();
@@ -437,17 +443,17 @@ fn two_provisioners_are_never_equally_specific_for_one_claim() {
         assert_eq!(faults.len(), usize::from(rivals), "{one} / {other}: {faults:?}");
         if rivals {
             assert!(
-                faults[0].message.starts_with(
-                    "this and entry 0 of the provisioners are equally specific for the same redis"
-                )
+                faults[0]
+                    .message
+                    .starts_with("ambiguous: this entry and `provisioners.0` are equally specific for redis")
             );
             assert_eq!(faults[0].pointer, "/spec/provisioners/1");
         }
     }
 }
 
-fn wanted<'a>(type_: &'a str, class: &'a str, params: &'a Map<String, Json>) -> Wanted<'a> {
-    Wanted { type_, class, id: None, params: Some(params), runtime_class: "process" }
+fn wanted<'a>(type_: &'a str, class: &'a str, params: &'a Map<String, Json>) -> ResourceRequest<'a> {
+    ResourceRequest { type_, class, id: None, params: Some(params), runtime_class: "process" }
 }
 
 #[test]
@@ -460,9 +466,9 @@ fn the_most_specific_provisioner_wins() {
         "{type: redis, engine: builtin, match: {size: 1, version: '7'}, description: two params}",
         "{type: redis, engine: builtin, id: shared, description: id}",
     ];
-    let mut turned = entries;
-    turned.reverse();
-    for entries in [entries, turned] {
+    let mut reversed = entries;
+    reversed.reverse();
+    for entries in [entries, reversed] {
         let config = with_provisioners(&entries.join(", ")).unwrap();
         for (class, id, runtime_class, params, description) in [
             ("default", None, "nomad", json!({}), "any"),
@@ -475,65 +481,69 @@ fn the_most_specific_provisioner_wins() {
             ("small", Some("other"), "process", json!({}), "class"),
         ] {
             let params = params.as_object();
-            let found =
-                select(&config, &Wanted { type_: "redis", class, id, params, runtime_class }, |_| true)
-                    .unwrap();
+            let found = select(
+                &config,
+                &ResourceRequest { type_: "redis", class, id, params, runtime_class },
+                |_| true,
+            )
+            .unwrap();
             assert_eq!(found.description.as_deref(), Some(description));
         }
     }
 }
 
 #[test]
-fn without_a_match_the_answer_says_what_there_is() {
+fn without_a_match_the_error_lists_what_is_available() {
     let config = with_provisioners(
         "{type: postgres, class: small, engine: builtin}, {type: postgres, id: shared.db, match: {tier: 1}, runtimeClasses: [ecs], engine: builtin}, {type: redis, class: x1, engine: builtin}",
     )
     .unwrap();
     let none = Map::new();
-    let message =
-        |config: &Config, wanted: &Wanted<'_>| select(config, wanted, |_| false).unwrap_err().to_string();
+    let message = |config: &Config, wanted: &ResourceRequest<'_>| {
+        select(config, wanted, |_| false).unwrap_err().to_string()
+    };
     assert_eq!(
         message(&config, &wanted("postgres", "large", &none)),
-        "the platform provides no postgres of class \"large\"; of this type there is: class \"small\"; id \"shared.db\", param tier=1, where workloads run on ecs; ask for one of these, or ask the platform team for yours"
+        "no provisioner found for postgres of class \"large\"; available for this type: class \"small\"; id \"shared.db\", param tier=1, where workloads run on ecs; use one of these, or add a provisioner to the orchestrator config"
     );
     assert_eq!(
-        message(&config, &Wanted { id: Some("a1"), ..wanted("postgre", "default", &none) }),
-        "the platform provides no postgre of class \"default\" with id \"a1\"; did you mean `postgres`?"
+        message(&config, &ResourceRequest { id: Some("a1"), ..wanted("postgre", "default", &none) }),
+        "no provisioner found for postgre of class \"default\" with id \"a1\"; did you mean `postgres`?"
     );
     assert_eq!(
         message(&config, &wanted("s3", "default", &none)),
-        "the platform provides no s3 of class \"default\"; it provides `postgres` and `redis`; use one of these types, or ask the platform team to add yours"
+        "no provisioner found for s3 of class \"default\"; available types: `postgres` and `redis`; use one of these, or add a provisioner to the orchestrator config"
     );
     assert_eq!(
         message(&Config::builtin(), &wanted("s3", "default", &none)),
-        "the platform provides no s3 of class \"default\"; it provides nothing yet, ask the platform team to add a provisioner"
+        "no provisioner found for s3 of class \"default\"; no provisioners are configured: add one to the orchestrator config"
     );
 }
 
 #[test]
-fn an_empty_document_provides_what_the_machine_itself_has() {
+fn an_empty_config_has_the_built_in_provisioners_of_the_machine() {
     let (config, none) = (Config::builtin(), Map::new());
     let here = wanted("postgres", "small", &none);
     let found = select(&config, &here, |engine| engine == "process").unwrap();
     assert_eq!((found.engine.as_str(), found.type_.as_str()), ("process", "postgres"));
-    let message = |wanted: &Wanted<'_>, engine: &str| {
-        select(&config, wanted, |at_hand| at_hand == engine).unwrap_err().to_string()
+    let message = |wanted: &ResourceRequest<'_>, engine: &str| {
+        select(&config, wanted, |available| available == engine).unwrap_err().to_string()
     };
-    let nothing = "the platform provides no postgres of class \"small\"; it provides nothing yet, ask the platform team to add a provisioner";
-    assert_eq!(message(&here, "static"), nothing, "the engine is not at hand");
+    let nothing = "no provisioner found for postgres of class \"small\"; no provisioners are configured: add one to the orchestrator config";
+    assert_eq!(message(&here, "static"), nothing, "the engine is not available");
     assert_eq!(
-        message(&Wanted { runtime_class: "kubernetes", ..here }, "process"),
+        message(&ResourceRequest { runtime_class: "kubernetes", ..here }, "process"),
         nothing,
-        "it runs elsewhere"
+        "another runtime class"
     );
     assert_eq!(
         message(&wanted("queue", "default", &none), "process"),
-        "the platform provides no queue of class \"default\"; it provides `dns`, `environment`, `postgres`, `redis`, `route`, `secret`, `service`, `service-port` and `volume`; use one of these types, or ask the platform team to add yours"
+        "no provisioner found for queue of class \"default\"; available types: `dns`, `environment`, `postgres`, `redis`, `route`, `secret`, `service`, `service-port` and `volume`; use one of these, or add a provisioner to the orchestrator config"
     );
 }
 
 #[test]
-fn an_entry_of_the_document_comes_before_what_is_built_in() {
+fn a_configured_entry_precedes_the_built_in_ones() {
     let config = with_provisioners("{type: redis, class: small, engine: builtin}").unwrap();
     let none = Map::new();
     let engine = |class| {
@@ -545,7 +555,7 @@ fn an_entry_of_the_document_comes_before_what_is_built_in() {
 }
 
 #[test]
-fn what_keeps_data_is_told_by_the_entry_then_by_engine_and_type() {
+fn statefulness_follows_from_the_entry_then_from_engine_and_type() {
     let config = with_provisioners(
         "{type: postgres, engine: builtin}, {type: dns, engine: builtin}, {type: s3, engine: static, outputs: {bucket: {value: b1}}}, {type: redis, engine: external, stateful: false}, {type: route, engine: http, stateful: true}, {type: mysql, engine: external}",
     )

@@ -1,4 +1,4 @@
-//! From what is seen of something that runs to what users are told: pure, so that every cause can be shown in a table.
+//! Status of what runs, derived from observed objects. Pure, so a table can test every cause.
 
 pub mod kubernetes;
-pub mod owned;
+pub mod owned_fields;

@@ -1,11 +1,11 @@
-//! Whether a backend takes a Workload, and if not, why.
+//! Admission of a Workload to a backend, with objections.
 //!
-//! The Workload asks and the backend offers: it must offer every feature that is asked for, and may offer more.
+//! A backend must offer every required feature, and may offer more.
 
 use std::fmt;
 
 use orchestra_score::quantity::Quantity;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Request;
 use crate::{
@@ -13,28 +13,28 @@ use crate::{
     range::{Measure, Outside, Range},
 };
 
-/// Why a backend does not take a Workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Reason why a backend does not accept a Workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Objection {
-    /// The constraint that does not hold.
+    /// Violated constraint.
     pub constraint: Constraint,
-    /// Why it does not, in a few words.
+    /// Part of a sentence.
     pub message: String,
 }
 
-/// What a backend can make conditions about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Constraint of a backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Constraint {
-    /// The labels of the Workload.
+    /// Labels of the Workload.
     Selectors,
-    /// The features it asks for.
+    /// Required features.
     Features,
-    /// The region it asks for.
+    /// Required region.
     Regions,
-    /// The processor time it asks for.
+    /// Requested CPU.
     Cpu,
-    /// The memory it asks for.
+    /// Requested memory.
     Memory,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Objection {
     }
 }
 
-/// Everything that keeps a Workload from a backend.
+/// All objections of a backend to a Workload.
 pub(super) fn objections(backend: &Backend, request: &Request<'_>) -> Vec<Objection> {
     [
         selectors(backend, request).map(|message| (Constraint::Selectors, message)),
@@ -61,10 +61,9 @@ pub(super) fn objections(backend: &Backend, request: &Request<'_>) -> Vec<Object
 }
 
 fn selectors(backend: &Backend, request: &Request<'_>) -> Option<String> {
-    let takes = backend.selectors.is_empty()
+    let matches = backend.selectors.is_empty()
         || backend.selectors.iter().any(|selector| selector.matches(request.labels));
-    (!takes)
-        .then(|| "it takes workloads by label, and none of its selectors matches the workload's".to_owned())
+    (!matches).then(|| "its selectors do not match the labels of the workload".to_owned())
 }
 
 fn features(backend: &Backend, request: &Request<'_>) -> Option<String> {
@@ -75,20 +74,20 @@ fn features(backend: &Backend, request: &Request<'_>) -> Option<String> {
 fn region(backend: &Backend, request: &Request<'_>) -> Option<String> {
     let region = request.region.filter(|region| !backend.regions.contains(*region))?;
     if backend.regions.is_empty() {
-        return Some(format!("it is in no region, and the workload asks for {region}"));
+        return Some(format!("it has no region, the workload requires {region}"));
     }
     let regions: Vec<&str> = backend.regions.iter().map(String::as_str).collect();
-    Some(format!("it is in {}, and the workload asks for {region}", regions.join(", ")))
+    Some(format!("it is in {}, the workload requires {region}", regions.join(", ")))
 }
 
-fn size(range: Option<&Range>, measure: Measure, asked: Quantity) -> Option<String> {
-    let asks = if asked == Quantity::ZERO {
-        "the workload asks for none".to_owned()
+fn size(range: Option<&Range>, measure: Measure, requested: Quantity) -> Option<String> {
+    let requests = if requested == Quantity::ZERO {
+        "the workload requests none".to_owned()
     } else {
-        format!("the workload asks for {}", measure.show(asked))
+        format!("the workload requests {}", measure.show(requested))
     };
-    Some(match range?.misses(asked)? {
-        Outside::Below(least) => format!("needs at least {least} {measure}, {asks}"),
-        Outside::Above(most) => format!("takes at most {most} {measure}, {asks}"),
+    Some(match range?.misses(requested)? {
+        Outside::Below(least) => format!("it requires at least {least} {measure}, {requests}"),
+        Outside::Above(most) => format!("it accepts at most {most} {measure}, {requests}"),
     })
 }

@@ -1,107 +1,107 @@
-//! How a place was found, for people and for tools.
+//! Explanation of a placement, as text and JSON.
 
 use std::fmt;
 
 use orchestra_api::reference::Placement;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::admission::Objection;
 
-/// How a place was found, or why there is none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Explanation of a placement, or of the lack of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// The profile, if there is one.
+    /// Profile, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileChoice>,
-    /// Every backend of the profile, the preferred first.
+    /// All backends of the profile, in order of preference.
     pub backends: Vec<Considered>,
-    /// What came of it.
+    /// Result.
     pub conclusion: Conclusion,
 }
 
-/// The profile, and why it is this one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Profile and the reason for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileChoice {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Why it is this one.
+    /// Reason.
     pub because: ProfileReason,
 }
 
-/// Why a profile was taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Reason for a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProfileReason {
-    /// The Workload asks for it.
+    /// Annotation of the Workload.
     Annotation,
-    /// A policy has it as default.
+    /// Default of this policy.
     Policy(String),
-    /// A selector of the platform's document has it: the first is 1.
+    /// Selector of the orchestrator config, counted from 1.
     Selector(usize),
-    /// The platform's document has it as default.
+    /// Default of the orchestrator config.
     Default,
-    /// It is so where nobody says otherwise.
+    /// Built-in default.
     BuiltIn,
-    /// The Workload was placed under it.
+    /// Profile of the current placement.
     Placed,
 }
 
-/// A backend that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Backend that was considered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Considered {
-    /// Where it is.
+    /// Backend id and runtime class.
     #[serde(flatten)]
     pub placement: Placement,
-    /// Its priority.
+    /// Priority.
     pub priority: i64,
-    /// Its version.
+    /// Version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Why it does not take the Workload; nothing if it does.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Objections; empty if it accepts the Workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<Objection>,
 }
 
-/// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Result of a placement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Conclusion {
-    /// A place was chosen.
+    /// A backend was chosen.
     Chosen {
-        /// The place.
+        /// Placement.
         placement: Placement,
-        /// What decided.
+        /// Reason.
         because: ChoiceReason,
     },
-    /// The Workload stays where it is, though another place may now be preferred.
+    /// The Workload stays, although another backend may be preferred now.
     Stays(Placement),
-    /// The Workload is kept where it is, though the platform no longer offers the place.
+    /// The Workload stays, although its backend would no longer accept it.
     Kept {
-        /// The place.
+        /// Placement.
         placement: Placement,
-        /// Why it is no longer offered.
+        /// Why the backend would no longer accept it.
         because: String,
     },
-    /// There is no place.
+    /// No backend accepts it.
     Refused(String),
 }
 
-/// What decided between places.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Reason for a backend.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChoiceReason {
-    /// No other takes the Workload.
+    /// Only this one accepts the Workload.
     OnlyOne,
-    /// It has the highest priority.
+    /// Highest priority.
     Priority,
-    /// Of the highest priority, it is the newest.
+    /// Newest version of the highest priority.
     Version,
-    /// Of equals, it is the first by name.
+    /// First by name among equals.
     Name,
-    /// The Workload asks to go there.
+    /// Requested by the Workload.
     Asked,
 }
 
@@ -109,15 +109,15 @@ impl fmt::Display for ProfileReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Annotation => {
-                write!(f, "the workload asks for it ({})", orchestra_api::annotation::PROFILE)
+                write!(f, "requested by the annotation {}", orchestra_api::annotation::PROFILE)
             }
             Self::Policy(name) => write!(f, "default of policy {name}"),
             Self::Selector(number) => {
-                write!(f, "selector {number} of the platform's document matches the labels")
+                write!(f, "selector {number} of the orchestrator config matches the labels")
             }
-            Self::Default => f.write_str("default of the platform's document"),
+            Self::Default => f.write_str("default of the orchestrator config"),
             Self::BuiltIn => f.write_str("built-in default"),
-            Self::Placed => f.write_str("the workload was placed under it"),
+            Self::Placed => f.write_str("profile of the current placement"),
         }
     }
 }
@@ -125,11 +125,11 @@ impl fmt::Display for ProfileReason {
 impl fmt::Display for ChoiceReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::OnlyOne => "no other takes the workload",
+            Self::OnlyOne => "the only backend that accepts the workload",
             Self::Priority => "highest priority",
             Self::Version => "newest version of the highest priority",
-            Self::Name => "first by name of equals",
-            Self::Asked => "the workload asks to go there",
+            Self::Name => "first by name among equals",
+            Self::Asked => "requested by the workload",
         })
     }
 }
@@ -143,30 +143,42 @@ impl fmt::Display for Considered {
         }
         f.write_str("): ")?;
         if self.dropped.is_empty() {
-            return f.write_str("takes the workload");
+            return f.write_str("accepts the workload");
         }
         let reasons: Vec<String> = self.dropped.iter().map(ToString::to_string).collect();
-        write!(f, "dropped: {}", reasons.join("; "))
+        write!(f, "rejected: {}", reasons.join("; "))
+    }
+}
+
+impl Explanation {
+    /// Profile and backends, one per line.
+    pub fn considered(&self) -> impl Iterator<Item = String> {
+        let profile =
+            self.profile.iter().map(|profile| format!("profile {}: {}", profile.name, profile.because));
+        profile.chain(self.backends.iter().map(|backend| format!("backend {backend}")))
     }
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(profile) = &self.profile {
-            writeln!(f, "profile {}: {}", profile.name, profile.because)?;
+        for line in self.considered() {
+            writeln!(f, "{line}")?;
         }
-        for backend in &self.backends {
-            writeln!(f, "backend {backend}")?;
-        }
-        match &self.conclusion {
-            Conclusion::Chosen { placement, because } => {
+        self.conclusion.fmt(f)
+    }
+}
+
+impl fmt::Display for Conclusion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chosen { placement, because } => {
                 write!(f, "runs on {}: {because}", placement.backend_id)
             }
-            Conclusion::Stays(placement) => write!(f, "stays on {}, where it is", placement.backend_id),
-            Conclusion::Kept { placement, because } => {
-                write!(f, "is kept on {}, where it is: {because}", placement.backend_id)
+            Self::Stays(placement) => write!(f, "stays on {}", placement.backend_id),
+            Self::Kept { placement, because } => {
+                write!(f, "stays on {} for now: {because}", placement.backend_id)
             }
-            Conclusion::Refused(message) => write!(f, "no place: {message}"),
+            Self::Refused(message) => write!(f, "no placement: {message}"),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Where a Workload runs: its profile, then the backend.
+//! Placement of a Workload: its profile, then the backend.
 //!
-//! A place is kept while it takes the Workload, whatever else the platform's document now prefers; and where the
-//! document no longer offers it, the Workload is kept there until it changes itself. So no edit of the document
-//! moves what runs. Data never moves: a Workload leaves it behind only if its author says so.
+//! A Workload stays on its backend while that accepts it, even if the orchestrator config now prefers another. If the config
+//! no longer offers the backend, the Workload stays until it changes itself. So no edit of the config moves what runs. Data
+//! never moves: a Workload leaves it behind only if its author says so in an annotation.
 
 mod admission;
 mod explanation;
@@ -24,108 +24,108 @@ pub use admission::{Constraint, Objection};
 pub use explanation::{ChoiceReason, Conclusion, Considered, Explanation, ProfileChoice, ProfileReason};
 pub use refusal::Refusal;
 
-/// What is asked of a place.
+/// Requirements of a Workload on its placement.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The labels of the Workload.
+    /// Labels of the Workload.
     pub labels: &'a BTreeMap<String, String>,
-    /// The profile that it asks for.
+    /// Requested profile.
     pub profile: Option<&'a str>,
-    /// The profile that a policy has as default, and the name of the policy.
+    /// Default profile of a policy, and the name of the policy.
     pub policy_profile: Option<(&'a str, &'a str)>,
-    /// The profiles that policies allow; all if absent.
+    /// Profiles that policies allow; all if absent.
     pub allowed_profiles: Option<&'a BTreeSet<String>>,
-    /// The features that it asks for.
+    /// Required features.
     pub requirements: &'a BTreeSet<String>,
-    /// The region that it asks for.
+    /// Required region.
     pub region: Option<&'a str>,
-    /// The processor time that all its containers ask for.
+    /// Requested CPU of all containers.
     pub cpu: Quantity,
-    /// The memory that all its containers ask for.
+    /// Requested memory of all containers.
     pub memory: Quantity,
-    /// Where it asks to go.
+    /// Requested move.
     pub move_to: Option<Move<'a>>,
-    /// Whether it may leave its data behind.
+    /// True if it may leave its data behind.
     pub abandon_data: bool,
-    /// Where it is now.
+    /// Current placement.
     pub current: Option<Current<'a>>,
 }
 
-/// Where a Workload asks to go.
+/// Requested move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move<'a> {
-    /// To the best place there is.
+    /// To the preferred backend.
     Best,
     /// To this backend.
     Backend(&'a str),
 }
 
-/// Where a Workload runs, or is meant to run.
+/// Current placement of a Workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Current<'a> {
-    /// The place.
+    /// Placement.
     pub placement: &'a Placement,
-    /// The profile under which it was placed there; absent if there is no plan yet.
+    /// Its profile; absent if there is no plan yet.
     pub profile: Option<&'a str>,
-    /// The features that were asked for then.
+    /// Features required at that time.
     pub requirements: &'a [String],
-    /// Whether everything else that counts here (its spec, labels and region) is as it was then.
+    /// True if spec, labels and region have not changed since.
     pub unchanged: bool,
-    /// The dependencies whose data does not move.
+    /// Dependencies whose data does not move.
     pub data: &'a [String],
 }
 
-/// A place or the lack of one, and why.
+/// Placement or refusal, with an explanation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The place.
+    /// Placement or refusal.
     pub result: Result<Placed, Refusal>,
-    /// Why.
+    /// Explanation.
     pub explanation: Explanation,
 }
 
-/// A place for a Workload.
+/// Placement of a Workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
-    /// The profile.
+    /// Profile.
     pub profile: String,
-    /// The place.
+    /// Placement.
     pub placement: Placement,
-    /// On which terms it runs there.
+    /// Source of kind and values.
     pub terms: Terms,
 }
 
-/// On which terms a Workload runs in a place.
+/// Source of the kind and the values of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Terms {
-    /// Those of the platform's document.
+    /// The orchestrator config.
     Configured {
-        /// Whether it runs on, or to an end.
+        /// Service or job.
         kind: Kind,
         /// Settings of the backend.
         values: Map<String, Json>,
     },
-    /// Those of its present plan: the platform no longer offers the place, and the Workload is kept there.
+    /// The current plan: the backend would no longer accept the Workload, which stays there.
     AsPlanned {
-        /// Why the place is no longer offered.
+        /// Why the backend would no longer accept it.
         because: String,
     },
 }
 
-/// Finds the place of a Workload.
+/// Places a Workload.
 pub fn place(config: &Config, request: &Request<'_>) -> Outcome {
-    let mut finding = Finding { config, request, profile: None, backends: Vec::new() };
-    let result = finding.find();
+    let mut search = Search { config, request, profile: None, backends: Vec::new() };
+    let result = search.find();
     let conclusion = match &result {
         Ok((_, conclusion)) => conclusion.clone(),
         Err(refusal) => Conclusion::Refused(refusal.message()),
     };
-    let explanation = Explanation { profile: finding.profile, backends: finding.backends, conclusion };
+    let explanation = Explanation { profile: search.profile, backends: search.backends, conclusion };
     Outcome { result: result.map(|(placed, _)| placed), explanation }
 }
 
-/// The search for a place, with what it has looked at so far.
-struct Finding<'a> {
+/// Search for a backend, with what it has considered so far.
+struct Search<'a> {
     config: &'a Config,
     request: &'a Request<'a>,
     profile: Option<ProfileChoice>,
@@ -134,19 +134,19 @@ struct Finding<'a> {
 
 type Found = Result<(Placed, Conclusion), Refusal>;
 
-impl<'a> Finding<'a> {
+impl<'a> Search<'a> {
     fn find(&mut self) -> Found {
         let current = self.request.current;
         match (current, self.request.move_to) {
             (None, None) | (_, Some(Move::Best)) => self.choose(),
             (Some(current), None) => self.stay(current),
-            // Whoever is there already need not go there.
+            // A move to the current backend is no move.
             (Some(current), Some(Move::Backend(id))) if self.is_there(current, id) => self.stay(current),
             (_, Some(Move::Backend(id))) => self.go_to(id),
         }
     }
 
-    /// Whether a backend is the place where the Workload is; one that is offered in another runtime is not.
+    /// True if a backend is the current one; the same id in another runtime class is not.
     fn is_there(&self, current: Current<'_>, id: &str) -> bool {
         let backends = self.config.profiles().values().flat_map(|profile| &profile.backends);
         let mut offered = backends.filter(|backend| backend.placement.backend_id == id).peekable();
@@ -154,7 +154,7 @@ impl<'a> Finding<'a> {
             && (offered.peek().is_none() || offered.any(|backend| backend.placement == *current.placement))
     }
 
-    /// Keeps the place if it can be kept.
+    /// Keeps the placement if possible.
     fn stay(&mut self, current: Current<'_>) -> Found {
         let wanted = self.request.profile.or(current.profile);
         let profile = match wanted {
@@ -181,9 +181,9 @@ impl<'a> Finding<'a> {
                 reasons.join("; ")
             }
             (Some(profile), None) => format!("the profile {:?} no longer offers it", profile.name),
-            (None, _) => format!("there is no profile {:?} any more", wanted.unwrap_or_default()),
+            (None, _) => format!("the profile {:?} no longer exists", wanted.unwrap_or_default()),
         };
-        match current.profile.filter(|_| self.asks_the_same(current)) {
+        match current.profile.filter(|_| self.is_unchanged(current)) {
             Some(profile) => {
                 let placement = current.placement.clone();
                 let placed = Placed {
@@ -194,22 +194,22 @@ impl<'a> Finding<'a> {
                 Ok((placed, Conclusion::Kept { placement, because }))
             }
             None => match self.request.move_to {
-                // Whoever asks for this place does not want another.
+                // The Workload requests this backend, so no other will do.
                 Some(Move::Backend(id)) => self.go_to(id),
                 _ => self.choose(),
             },
         }
     }
 
-    /// Whether the Workload asks for what it asked for when it was placed, so that only the platform has changed.
-    fn asks_the_same(&self, current: Current<'_>) -> bool {
+    /// True if the requirements are those of the current placement, so only the platform has changed.
+    fn is_unchanged(&self, current: Current<'_>) -> bool {
         let then: BTreeSet<&String> = current.requirements.iter().collect();
         current.unchanged
             && self.request.profile.is_none_or(|profile| current.profile == Some(profile))
             && self.request.requirements.iter().collect::<BTreeSet<_>>() == then
     }
 
-    /// Takes the best of all places.
+    /// Chooses the preferred backend.
     fn choose(&mut self) -> Found {
         let profile = self.choose_profile()?;
         let fitting: Vec<&Backend> = profile
@@ -230,7 +230,7 @@ impl<'a> Finding<'a> {
         self.go(profile, best, because)
     }
 
-    /// Takes the place that the Workload asks for. It keeps its profile, since it asks for another place only.
+    /// Moves to the requested backend. The profile stays, since only a move is requested.
     fn go_to(&mut self, id: &str) -> Found {
         let placed_under = self.request.current.and_then(|current| current.profile);
         let placed_under = placed_under.filter(|name| self.config.profiles().contains_key(*name));
@@ -255,7 +255,7 @@ impl<'a> Finding<'a> {
         self.go(profile, backend, ChoiceReason::Asked)
     }
 
-    /// Goes to a place, unless data would stay behind.
+    /// Moves to a backend, unless data would stay behind.
     fn go(&self, profile: &Profile, backend: &Backend, because: ChoiceReason) -> Found {
         let placement = backend.placement.clone();
         if let Some(current) = self.request.current
@@ -273,7 +273,7 @@ impl<'a> Finding<'a> {
         Ok((configured(profile, backend), Conclusion::Chosen { placement, because }))
     }
 
-    /// The profile of a Workload that is placed anew: its own wish, a policy, the labels, the default.
+    /// Profile of a new placement: by annotation, policy, labels or default.
     fn choose_profile(&mut self) -> Result<&'a Profile, Refusal> {
         let selectors = self.config.selectors().iter().enumerate();
         let mut matching = selectors.filter(|(_, entry)| entry.selector.matches(self.request.labels));
@@ -292,7 +292,7 @@ impl<'a> Finding<'a> {
         self.take_existing(name, because)
     }
 
-    /// Takes a profile if policies allow it, and looks at all of its backends; nothing if it does not exist.
+    /// Selects a profile if policies allow it, and considers all of its backends. `None` if it does not exist.
     fn take_profile(&mut self, name: &str, because: ProfileReason) -> Result<Option<&'a Profile>, Refusal> {
         let profile = self.config.profiles().get(name);
         let backends = profile.into_iter().flat_map(|profile| &profile.backends);
@@ -306,7 +306,7 @@ impl<'a> Finding<'a> {
         }
     }
 
-    /// Takes a profile that must exist.
+    /// Selects a profile that must exist.
     fn take_existing(&mut self, name: &str, because: ProfileReason) -> Result<&'a Profile, Refusal> {
         let profile = self.take_profile(name, because.clone())?;
         profile.ok_or_else(|| Refusal::unknown_profile(self.config, name, because))

@@ -1,4 +1,4 @@
-//! What holds of every document and every Workload.
+//! Properties of placements for arbitrary configs and Workloads.
 
 use super::*;
 use crate::config;
@@ -9,9 +9,9 @@ const FEATURES: &[&str] = &["gpu", "ingress", "scale"];
 const REGIONS: &[&str] = &["eu", "us"];
 const PROFILES: &[&str] = &["api", "jobs", "web-service"];
 
-/// What a Workload asks for, owned.
+/// [`Request`] with its own data.
 #[derive(Clone, Debug)]
-struct Asked {
+struct OwnedRequest {
     labels: BTreeMap<String, String>,
     profile: Option<&'static str>,
     requirements: BTreeSet<String>,
@@ -19,7 +19,7 @@ struct Asked {
     cpu: u8,
 }
 
-impl Asked {
+impl OwnedRequest {
     fn request<'a>(&'a self, current: Option<Current<'a>>) -> Request<'a> {
         Request {
             labels: &self.labels,
@@ -79,7 +79,7 @@ fn backend(id: &'static str) -> BoxedStrategy<api::Backend> {
         .boxed()
 }
 
-// Boxed, since the state of many nested strategies does not fit on the stack of a test.
+// Boxed: the state of many nested strategies does not fit on the stack of a test.
 fn profile(name: &'static str) -> BoxedStrategy<api::Profile> {
     let all = (backend("a"), backend("b"), backend("c"), backend("d"));
     let all = all.prop_map(|(a, b, c, d)| vec![a, b, c, d]);
@@ -107,7 +107,7 @@ fn document() -> BoxedStrategy<api::OrchestratorConfig> {
         .boxed()
 }
 
-/// The document without a profile, or with another runtime behind a backend.
+/// Config without a profile, or with another runtime class of a backend.
 fn cut(mut document: api::OrchestratorConfig, gone: Option<usize>, other: &str) -> api::OrchestratorConfig {
     if let Some(gone) = gone {
         document.spec.profiles.remove(gone);
@@ -122,7 +122,7 @@ fn cut(mut document: api::OrchestratorConfig, gone: Option<usize>, other: &str) 
     document
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = OwnedRequest> {
     (
         option::of(select(vec!["gold", "iron"])),
         option::of(select(PROFILES)),
@@ -130,7 +130,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         option::weighted(0.3, select(REGIONS)),
         0..4u8,
     )
-        .prop_map(|(label, profile, requirements, region, cpu)| Asked {
+        .prop_map(|(label, profile, requirements, region, cpu)| OwnedRequest {
             labels: tier(label),
             profile,
             requirements: owned(requirements).into_iter().collect(),
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn the_order_of_profiles_and_backends_does_not_count(document in document(), asked in asked(), turn in 0..4usize) {
+    fn the_order_of_profiles_and_backends_does_not_matter(document in document(), asked in asked(), turn in 0..4usize) {
         let mut other = document.clone();
         other.spec.profiles.rotate_left(turn % 3);
         for profile in &mut other.spec.profiles {
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn the_winner_takes_the_workload_and_every_backend_is_explained_once(document in document(), asked in asked()) {
+    fn the_chosen_backend_accepts_the_workload_and_every_backend_is_explained_once(document in document(), asked in asked()) {
         let config = checked(&document);
         let outcome = place(&config, &asked.request(None));
         let explanation = &outcome.explanation;
@@ -183,15 +183,15 @@ proptest! {
                 prop_assert_eq!(placed.profile.as_str(), profile.name.as_str());
             }
             Err(refusal) => {
-                let is_for_lack_of_one = matches!(refusal, Refusal::NoCandidate { .. });
-                prop_assert!(is_for_lack_of_one);
+                let is_no_candidate = matches!(refusal, Refusal::NoCandidate { .. });
+                prop_assert!(is_no_candidate);
                 prop_assert!(explanation.backends.iter().all(|backend| !backend.dropped.is_empty()));
             }
         }
     }
 
     #[test]
-    fn no_edit_of_the_document_moves_what_runs(
+    fn no_edit_of_the_config_moves_a_workload(
         before in document(),
         after in document(),
         gone in option::of(0..3usize),
@@ -215,11 +215,11 @@ proptest! {
         prop_assert_eq!(&stayed.placement, &placed.placement);
         prop_assert_eq!(&stayed.profile, &placed.profile);
         let same = place(&checked(&before), &asked.request(Some(current)));
-        prop_assert_eq!(same.result.unwrap(), placed.clone(), "nothing changed, so nothing changes");
+        prop_assert_eq!(same.result.unwrap(), placed.clone(), "an unchanged config changes nothing");
     }
 
     #[test]
-    fn data_is_never_left_behind_unasked(document in document(), before in asked(), after in asked(), best: bool) {
+    fn data_is_never_left_behind_without_consent(document in document(), before in asked(), after in asked(), best: bool) {
         let config = checked(&document);
         let Ok(placed) = place(&config, &before.request(None)).result else { return Ok(()) };
         let data = ["db".to_owned()];

@@ -1,60 +1,60 @@
-//! Why a Workload cannot be placed, in words for its author.
+//! Refusals of a placement, with messages for authors.
 
 use std::collections::BTreeSet;
 
 use orchestra_api::{annotation, reference::Placement};
 
 use super::explanation::{Considered, ProfileReason};
-use crate::config::{Config, words};
+use crate::config::{Config, name_rules};
 
 /// Why a Workload cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The profile does not exist. Asked for by annotation, it is a fault of the Workload.
+    /// The profile does not exist. Requested by annotation, it is a fault of the Workload.
     UnknownProfile {
         /// The profile.
         profile: String,
-        /// Who asks for it: the Workload or a policy.
+        /// Source: the Workload or a policy.
         because: ProfileReason,
-        /// The profiles there are.
+        /// Existing profiles.
         known: Vec<String>,
     },
     /// Policies do not allow the profile.
     ProfileNotAllowed {
         /// The profile.
         profile: String,
-        /// Why it would be this one.
+        /// Reason for the profile.
         because: ProfileReason,
-        /// The profiles that are allowed and exist.
+        /// Profiles that are allowed and exist.
         allowed: Vec<String>,
     },
-    /// No backend of the profile takes the Workload.
+    /// No backend of the profile accepts the Workload.
     NoCandidate {
         /// The profile.
         profile: String,
-        /// Its backends, and why each does not take it.
+        /// Its backends with their objections.
         backends: Vec<Considered>,
     },
-    /// The Workload asks to go where the platform has no backend.
+    /// The requested backend does not exist.
     UnknownTarget {
-        /// The backend asked for.
+        /// Requested backend.
         target: String,
         /// The profile.
         profile: String,
-        /// The backends of the profile.
+        /// Backends of the profile.
         known: Vec<String>,
-        /// Whether the backend serves other profiles.
+        /// Other profiles that the backend serves.
         elsewhere: Vec<String>,
     },
-    /// The Workload asks to go to a backend that does not take it.
+    /// The requested backend does not accept the Workload.
     TargetUnfit(Considered),
     /// The Workload would move away from its data.
     DataStays {
-        /// Where it is.
+        /// Current placement.
         from: Placement,
-        /// Where it would go.
+        /// New placement.
         to: Placement,
-        /// The dependencies that hold the data.
+        /// Dependencies with the data.
         keys: Vec<String>,
     },
 }
@@ -77,30 +77,30 @@ impl Refusal {
         Self::ProfileNotAllowed { profile: profile.to_owned(), because, allowed }
     }
 
-    /// What is wrong and what to do, in one neutral sentence.
+    /// Neutral sentence with the remedy.
     pub fn message(&self) -> String {
         match self {
             Self::UnknownProfile { profile, because, known } => {
                 let names: Vec<&str> = known.iter().map(String::as_str).collect();
-                let remedy = words::did_you_mean(profile, names.iter().copied())
-                    .unwrap_or_else(|| format!("use {}", words::alternatives(&names)));
+                let remedy = name_rules::did_you_mean(profile, names.iter().copied())
+                    .unwrap_or_else(|| format!("use {}", name_rules::alternatives(&names)));
                 match because {
                     ProfileReason::Policy(policy) => format!(
-                        "policy {policy} gives the profile {profile:?}, which does not exist; name one in the annotation {}, or ask the platform team to mend the policy; there is {}",
+                        "policy {policy} sets the unknown profile {profile:?}; name one in the annotation {}, or correct the policy; available profiles: {}",
                         annotation::PROFILE,
-                        words::all(&names)
+                        name_rules::all(&names)
                     ),
-                    _ => format!("there is no profile {profile:?}; {remedy}"),
+                    _ => format!("unknown profile {profile:?}; {remedy}"),
                 }
             }
             Self::ProfileNotAllowed { profile, because, allowed } => {
                 let names: Vec<&str> = allowed.iter().map(String::as_str).collect();
                 let remedy = match &names[..] {
-                    [] => "ask the platform team which profile to use".to_owned(),
+                    [] => "no profile is allowed: change the policy".to_owned(),
                     names => format!(
                         "set the annotation {} to {}",
                         annotation::PROFILE,
-                        words::alternatives(names)
+                        name_rules::alternatives(names)
                     ),
                 };
                 format!("the profile {profile:?} ({because}) is not allowed here by policy; {remedy}")
@@ -108,14 +108,14 @@ impl Refusal {
             Self::NoCandidate { profile, backends } => {
                 let reasons: Vec<String> = backends.iter().map(why_dropped).collect();
                 format!(
-                    "nowhere to run in the profile {profile:?}: {}; change what the workload asks for, or ask the platform team for a place that offers it",
+                    "no backend of the profile {profile:?} matches: {}; change the requirements of the workload, or add a matching backend to the orchestrator config",
                     reasons.join("; ")
                 )
             }
             Self::UnknownTarget { target, profile, known, elsewhere } => {
                 let names: Vec<&str> = known.iter().map(String::as_str).collect();
-                let remedy = words::did_you_mean(target, names.iter().copied())
-                    .unwrap_or_else(|| format!("use {}, or `best`", words::alternatives(&names)));
+                let remedy = name_rules::did_you_mean(target, names.iter().copied())
+                    .unwrap_or_else(|| format!("use {}, or `best`", name_rules::alternatives(&names)));
                 let served: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
                 match &served[..] {
                     [] => format!(
@@ -125,12 +125,12 @@ impl Refusal {
                     served => format!(
                         "the annotation {} names {target:?}, which serves {} and not the profile {profile:?}; {remedy}",
                         annotation::MOVE,
-                        words::all(served)
+                        name_rules::all(served)
                     ),
                 }
             }
             Self::TargetUnfit(target) => format!(
-                "the workload cannot move to {}; change what the workload asks for, or the annotation {}",
+                "the workload cannot move to {}; change the requirements of the workload, or the annotation {}",
                 why_dropped(target),
                 annotation::MOVE
             ),
@@ -140,7 +140,7 @@ impl Refusal {
                     "the workload would move from {:?} to {:?}, and the data of {} would stay behind; undo the change, or set the annotation {} to \"true\" to give the data up",
                     from.backend_id,
                     to.backend_id,
-                    words::all(&keys),
+                    name_rules::all(&keys),
                     annotation::ABANDON_DATA
                 )
             }

@@ -1,4 +1,4 @@
-//! What may be used: every list must allow it.
+//! Allow lists: every list must allow what a Workload uses.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +8,22 @@ use orchestra_score::{Pointer, model::Resource};
 use super::{
     Effective, Setting, Source, Subject, Violation, image,
     reading::InForce,
-    wording::{ASK, code, list},
+    wording::{REMEDY, code, list},
 };
 
-/// The image that is given at deployment.
-const LATER: &str = ".";
+/// Image that is set at deployment.
+const IMAGE_AT_DEPLOYMENT: &str = ".";
 
-/// The profiles that all policies with such a list allow; all profiles if there is no list.
+/// Profiles that all lists allow; all profiles if there is no list.
 pub(super) fn profiles(policies: &[&InForce<'_>]) -> Option<BTreeSet<String>> {
     let lists = policies.iter().filter_map(|policy| policy.spec.allow.profiles.as_ref());
     lists.map(|list| list.iter().cloned().collect::<BTreeSet<_>>()).reduce(|all, list| &all & &list)
 }
 
-/// The lists of a policy, for the explanation.
+/// Lists of a policy, for the explanation.
 pub(super) fn settings(policy: &InForce<'_>) -> Vec<Setting> {
     let allow = &policy.spec.allow;
-    let resources = allow.resources.as_ref().map(|list| list.iter().map(written).collect());
+    let resources = allow.resources.as_ref().map(|list| list.iter().map(identity).collect());
     let lists = [
         ("allow.profiles", allow.profiles.clone()),
         ("allow.registries", allow.registries.clone()),
@@ -42,7 +42,7 @@ pub(super) fn settings(policy: &InForce<'_>) -> Vec<Setting> {
     lists.into_iter().filter_map(setting).collect()
 }
 
-/// What a Workload uses that a policy does not allow.
+/// Violations of the lists of a policy.
 pub(super) fn violations(
     policy: &InForce<'_>,
     subject: &Subject<'_>,
@@ -52,7 +52,7 @@ pub(super) fn violations(
     let mut violations = Vec::new();
     let mut forbid = |pointer: Pointer, allowed: String, used: &str, remedy: &str| {
         let message = format!(
-            "Policy {} allows {allowed}; `{}` is {}: {remedy} {ASK}.",
+            "Policy {} allows {allowed}; `{}` is {}: {remedy} {REMEDY}.",
             code(policy.name),
             pointer.readable(),
             code(used)
@@ -63,7 +63,9 @@ pub(super) fn violations(
     if let Some(registries) = &allow.registries {
         for (name, container) in &subject.document.containers {
             let used = &container.image;
-            if used != LATER && !registries.iter().any(|registry| image::is_from(used, registry)) {
+            if used != IMAGE_AT_DEPLOYMENT
+                && !registries.iter().any(|registry| image::is_from(used, registry))
+            {
                 let pointer = Pointer::of(["containers", name, "image"]);
                 let allowed = only("images from", "no images", registries);
                 let remedy = if registries.is_empty() { "use `.`" } else { "use an image from there" };
@@ -75,10 +77,10 @@ pub(super) fn violations(
         for (key, resource) in subject.document.resources.iter().flatten() {
             let class = effective.classes.get(key).map(String::as_str).unwrap_or_default();
             if !resources.iter().any(|allowed| allows(allowed, resource, class)) {
-                // Those of its type tell the author most.
+                // Allowed resources of the same type are the most useful.
                 let same = resources.iter().filter(|allowed| allowed.type_ == resource.type_);
-                let same: Vec<_> = same.map(written).collect();
-                let all = resources.iter().map(written).collect();
+                let same: Vec<_> = same.map(identity).collect();
+                let all = resources.iter().map(identity).collect();
                 let shown = if same.is_empty() { all } else { same };
                 let used = name(&resource.type_, Some(class), resource.id.as_deref());
                 let remedy = if resources.is_empty() { "leave it out" } else { "use one of these" };
@@ -119,11 +121,11 @@ fn allows(allowed: &AllowedResource, resource: &Resource, class: &str) -> bool {
         && allowed.id.as_ref().is_none_or(allows_id)
 }
 
-fn written(allowed: &AllowedResource) -> String {
+fn identity(allowed: &AllowedResource) -> String {
     name(&allowed.type_, allowed.class.as_deref(), allowed.id.as_deref())
 }
 
-/// A resource as Score writes identities: `postgres.large#shop.db`.
+/// Identity of a resource in Score's notation: `postgres.large#shop.db`.
 fn name(type_: &str, class: Option<&str>, id: Option<&str>) -> String {
     let class = class.map(|class| format!(".{class}")).unwrap_or_default();
     let id = id.map(|id| format!("#{id}")).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Amounts of processor time and memory, as they are written and as they count.
+//! Amounts of CPU and memory.
 
 use std::{cmp::Ordering, fmt};
 
 use orchestra_api::plan::Amounts;
 use orchestra_score::quantity::{Quantity, QuantityError};
 
-/// What amounts are amounts of.
+/// Measured resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measure {
     Cpu,
@@ -15,7 +15,7 @@ pub(super) enum Measure {
 impl Measure {
     pub(super) const ALL: [Self; 2] = [Self::Cpu, Self::Memory];
 
-    /// The name of its field, in Score and in policies.
+    /// Name of its field, in Score and in policies.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -23,7 +23,7 @@ impl Measure {
         }
     }
 
-    /// The form of its amounts, for messages.
+    /// Format of its amounts, for messages.
     pub(super) const fn form(self) -> &'static str {
         match self {
             Self::Cpu => "cores such as `0.5` or thousandths such as `250m`",
@@ -38,7 +38,7 @@ impl Measure {
         }
     }
 
-    pub(super) fn written(self, amounts: &Amounts) -> Option<&str> {
+    pub(super) fn text(self, amounts: &Amounts) -> Option<&str> {
         match self {
             Self::Cpu => amounts.cpu.as_deref(),
             Self::Memory => amounts.memory.as_deref(),
@@ -52,8 +52,8 @@ impl Measure {
         }
     }
 
-    /// A sum in the words of people: memory in the largest unit that is exact.
-    pub(super) fn shown(self, sum: Quantity) -> String {
+    /// Formatted sum: memory in the largest unit that is exact.
+    pub(super) fn format(self, sum: Quantity) -> String {
         let units = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
         let bytes = sum.ceil();
         let unit = units.into_iter().find(|(_, bits)| bytes > 0 && bytes.trailing_zeros() >= *bits);
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_shown_in_units_of_people() {
+    fn sums_are_formatted_in_the_largest_exact_unit() {
         for (measure, text, want) in [
             (Measure::Memory, "1536Mi", "1536Mi"),
             (Measure::Memory, "2048Mi", "2Gi"),
@@ -127,7 +127,7 @@ mod tests {
             (Measure::Memory, "0", "0"),
             (Measure::Cpu, "1500m", "1.5"),
         ] {
-            assert_eq!(measure.shown(measure.read(text).unwrap()), want, "{text}");
+            assert_eq!(measure.format(measure.read(text).unwrap()), want, "{text}");
         }
     }
 }

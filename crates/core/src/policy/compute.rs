@@ -1,4 +1,4 @@
-//! What a container needs and may use, with what policies fill in. Defaults never contradict the author, nor make a
+//! Requests and limits of a container, completed by defaults of policies. Defaults never contradict the author, nor raise a
 //! request above a limit.
 
 use orchestra_api::plan::Amounts;
@@ -12,27 +12,27 @@ use super::{
     wording::code,
 };
 
-/// The value of a limit that is left out.
+/// Value of an omitted limit.
 const NONE: &str = "none";
 
-/// What holds for a container, and why.
+/// Effective requests and limits of a container, with their sources.
 pub(super) fn fill(
     policies: &[&InForce<'_>],
     container: &str,
     author: Option<&model::Compute>,
 ) -> (Compute, Vec<Setting>) {
-    let said = Compute {
+    let written = Compute {
         requests: copy(author.and_then(|author| author.requests.as_ref())),
         limits: copy(author.and_then(|author| author.limits.as_ref())),
     };
-    let mut filled = said.clone();
+    let mut filled = written.clone();
     let mut settings = Vec::new();
     for measure in Measure::ALL {
-        let limit = limit(policies, container, measure, &said);
+        let limit = limit(policies, container, measure, &written);
         if let Some(limit) = limit.as_ref().filter(|limit| limit.value != NONE) {
             *measure.field(&mut filled.limits) = Some(limit.value.clone());
         }
-        let request = request(policies, container, measure, &said, measure.written(&filled.limits));
+        let request = request(policies, container, measure, &written, measure.text(&filled.limits));
         if let Some(request) = &request {
             *measure.field(&mut filled.requests) = Some(request.value.clone());
         }
@@ -41,19 +41,19 @@ pub(super) fn fill(
     (filled, settings)
 }
 
-/// The limit: the author's, or a default that is not below the author's request.
-fn limit(policies: &[&InForce<'_>], container: &str, measure: Measure, said: &Compute) -> Option<Setting> {
+/// Limit: the author's, or a default that is not below the author's request.
+fn limit(policies: &[&InForce<'_>], container: &str, measure: Measure, written: &Compute) -> Option<Setting> {
     let field = pointer(container, "limits", measure);
-    let author = measure.written(&said.limits).map(|limit| (Source::Author, limit));
+    let author = measure.text(&written.limits).map(|limit| (Source::Author, limit));
     let setting = choose(&field, author, offers(policies, measure, |policy| &policy.limits))?;
-    let request = measure.written(&said.requests);
+    let request = measure.text(&written.requests);
     let (Source::Policy(policy), Some(request)) = (&setting.source, request) else { return Some(setting) };
     if quantity(measure, &setting.value) >= quantity(measure, request) {
         return Some(setting);
     }
     let first = Overridden { policy: policy.clone(), value: setting.value.clone() };
     let note = format!(
-        "the default {} of policy {} is below the request {} of the author, and so left out",
+        "the default {} of policy {} is below the request {} of the author and is ignored",
         code(&setting.value),
         code(policy),
         code(request)
@@ -67,22 +67,22 @@ fn limit(policies: &[&InForce<'_>], container: &str, measure: Measure, said: &Co
     })
 }
 
-/// The request: the author's, or a default, at most the limit.
+/// Request: the author's, or a default, at most the limit.
 fn request(
     policies: &[&InForce<'_>],
     container: &str,
     measure: Measure,
-    said: &Compute,
+    written: &Compute,
     limit: Option<&str>,
 ) -> Option<Setting> {
     let field = pointer(container, "requests", measure);
-    let author = measure.written(&said.requests).map(|request| (Source::Author, request));
+    let author = measure.text(&written.requests).map(|request| (Source::Author, request));
     let mut setting = choose(&field, author, offers(policies, measure, |policy| &policy.requests))?;
     if let (Source::Policy(policy), Some(limit)) = (&setting.source, limit)
         && quantity(measure, &setting.value) > quantity(measure, limit)
     {
         setting.note = Some(format!(
-            "the default {} of policy {} is above the limit, and so lowered to it",
+            "the default {} of policy {} is above the limit and is lowered to it",
             code(&setting.value),
             code(policy)
         ));
@@ -99,12 +99,12 @@ fn offers<'p>(
     policies.iter().filter_map(move |policy| Some((policy.name, of(policy).get(measure)?.text.as_str())))
 }
 
-/// Where an amount of a container is written.
+/// Pointer to an amount of a container.
 pub(super) fn pointer(container: &str, part: &str, measure: Measure) -> Pointer {
     Pointer::of(["containers", container, "resources", part, measure.name()])
 }
 
-/// Amounts of valid documents and of policies in force can be read.
+/// Amounts of valid documents and of policies in force always parse.
 fn quantity(measure: Measure, text: &str) -> Option<Quantity> {
     measure.read(text).ok()
 }

@@ -1,4 +1,4 @@
-//! What policies fill in where the author says nothing.
+//! Defaults of policies for fields that the author leaves open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const DEPROVISION_POLICIES: [(&str, DeprovisionPolicy); 3] = [
     ("Orphan", DeprovisionPolicy::Orphan),
 ];
 
-/// What holds for a Workload, and why. The policies are in their order.
+/// Effective settings of a Workload, with their sources. The policies are in order of precedence.
 pub(super) fn fill(policies: &[&InForce<'_>], subject: &Subject<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let Outcome { effective, explanation, invalid, .. } = &mut outcome;
@@ -70,9 +70,9 @@ fn deprovision(
             DEPROVISION_POLICIES.map(|(name, _)| code(name)).join(", ")
         );
         invalid.push(Invalid { pointer: field.as_str().to_owned(), message });
-        // Whatever was meant, nothing is lost by it.
+        // An invalid value must not lose data.
         let note =
-            Some(format!("{} is no such policy, so the data is kept until it is mended", code(written)));
+            Some(format!("{} is not a valid policy: the data is kept until it is corrected", code(written)));
         return (DeprovisionPolicy::Retain, Setting { note, ..built_in(&field, "Retain") });
     }
     let author = written.map(|written| (Source::Author, written));
@@ -86,7 +86,7 @@ fn deprovision(
     (chosen.map(|(_, policy)| *policy).unwrap_or_default(), setting)
 }
 
-/// The annotations; the profile is explained among them, since that is where authors name it.
+/// Annotations, including the profile, which authors set by annotation.
 fn annotate(
     policies: &[&InForce<'_>],
     subject: &Subject<'_>,
@@ -122,15 +122,15 @@ fn annotate(
     explanation.push(setting);
 }
 
-/// The first that says something: who is above policies, then the policies in their order.
+/// First value: of the author or an existing claim, then of the policies in order.
 pub(super) fn choose<'p>(
     field: &Pointer,
-    above: Option<(Source, &'p str)>,
+    preset: Option<(Source, &'p str)>,
     offers: impl IntoIterator<Item = (&'p str, &'p str)>,
 ) -> Option<Setting> {
     let mut offers = offers.into_iter();
     let (source, value) =
-        above.or_else(|| offers.next().map(|(policy, value)| (Source::Policy(policy.to_owned()), value)))?;
+        preset.or_else(|| offers.next().map(|(policy, value)| (Source::Policy(policy.to_owned()), value)))?;
     let overridden = offers
         .filter(|(_, offer)| *offer != value)
         .map(|(policy, offer)| Overridden { policy: policy.to_owned(), value: offer.to_owned() })

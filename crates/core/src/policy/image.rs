@@ -1,23 +1,22 @@
-//! Where images come from. Names are completed as every runtime completes them: `nginx` is
-//! `docker.io/library/nginx`.
+//! Registries of images. Names are completed as in every runtime: `nginx` is `docker.io/library/nginx`.
 
-/// The registry of names without a host.
+/// Registry of names without a host.
 const DOCKER_HUB: &str = "docker.io";
-/// Its other name.
+/// Alias of Docker Hub.
 const DOCKER_INDEX: &str = "index.docker.io";
-/// Where it keeps images without a user.
+/// Path of images without a user on Docker Hub.
 const LIBRARY: &str = "library";
 
-/// Whether an image is in a registry, or in a part of one. Whole parts of the path count: `example.org/shop` has
-/// `example.org/shop/web:1`, and not `example.org/shopping/web`. A name that no runtime would take is in none.
+/// True if an image is in a registry, or below a path of one. Whole path segments count: `example.org/shop` contains
+/// `example.org/shop/web:1`, but not `example.org/shopping/web`. An invalid name is in no registry.
 pub(super) fn is_from(image: &str, registry: &str) -> bool {
-    let (Some((image_host, image_path)), Some((host, path))) = (complete(image), place(registry)) else {
+    let (Some((image_host, image_path)), Some((host, path))) = (complete(image), location(registry)) else {
         return false;
     };
     image_host == host && image_path.len() >= path.len() && image_path.iter().zip(&path).all(|(a, b)| a == b)
 }
 
-/// Why a text is no registry, and what to write instead.
+/// Fault of an invalid registry, with the remedy.
 pub(super) fn fault_of(registry: &str) -> Option<&'static str> {
     if registry.contains("://") {
         return Some("has a scheme: leave it out, as in `registry.example.org/shop`");
@@ -31,16 +30,14 @@ pub(super) fn fault_of(registry: &str) -> Option<&'static str> {
         return Some("has a version: leave it out, since every version is meant");
     }
     if !is_host(registry.split('/').next().unwrap_or_default()) {
-        return Some(
-            "begins with no host: write one before it, such as `docker.io/` or `registry.example.org/`",
-        );
+        return Some("has no host: put one in front, such as `docker.io/` or `registry.example.org/`");
     }
-    place(registry)
+    location(registry)
         .is_none()
-        .then_some("is no registry: write a host and a path, such as `registry.example.org/shop`")
+        .then_some("is not a registry: write a host and a path, such as `registry.example.org/shop`")
 }
 
-/// The host and the path of an image, without its version.
+/// Host and path of an image, without its tag and digest.
 fn complete(image: &str) -> Option<(String, Vec<&str>)> {
     let (name, digest) = image.split_once('@').unwrap_or((image, ""));
     let last = name.rfind('/').map_or(0, |slash| slash + 1);
@@ -59,15 +56,15 @@ fn complete(image: &str) -> Option<(String, Vec<&str>)> {
     Some((host, path))
 }
 
-/// The host and the path of a registry.
-fn place(registry: &str) -> Option<(String, Vec<&str>)> {
+/// Host and path of a registry.
+fn location(registry: &str) -> Option<(String, Vec<&str>)> {
     match registry.trim_end_matches('/').split_once('/') {
         Some((host, path)) => Some((canonical(host), parts(path)?)),
         None => Some((canonical(registry.trim_end_matches('/')), Vec::new())),
     }
 }
 
-/// What tells a host from a user: a dot, a port, capital letters, or the one name that is a host without them.
+/// True for a host, not a user: it has a dot, a port or capital letters, or is `localhost`.
 fn is_host(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']');
     text.bytes().all(plain)
@@ -90,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_completed_as_runtimes_do() {
+    fn image_names_are_completed_as_in_runtimes() {
         for (image, want) in [
             ("nginx", "docker.io/library/nginx"),
             ("nginx:1.27", "docker.io/library/nginx"),
@@ -116,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_parts_of_the_path_count() {
+    fn whole_path_segments_are_compared() {
         for (image, registry, want) in [
             ("registry.example.org/shop/web:1", "registry.example.org/shop", true),
             ("registry.example.org/shop/web:1", "registry.example.org/shop/", true),
@@ -138,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_be_a_registry_has_a_remedy() {
+    fn an_invalid_registry_has_a_remedy() {
         for registry in
             ["", "https://example.org", "example.org/*", "example.org/a:1", "shop", "example.org//a", "a b.c"]
         {

@@ -1,4 +1,4 @@
-//! What must not be exceeded: of several policies, the smallest counts.
+//! Limits: of several policies, the smallest counts.
 
 use std::fmt::Display;
 
@@ -9,72 +9,72 @@ use super::{
     amount::{Amount, Measure},
     compute,
     reading::InForce,
-    wording::{ASK, code},
+    wording::{REMEDY, code},
 };
 
-/// The smallest limit of its sort.
-pub(super) struct Ceiling<'p> {
+/// Smallest limit of a kind.
+pub(super) struct SmallestLimit<'p> {
     policy: &'p str,
-    most: Most,
+    max: Max,
     overridden: Vec<Overridden>,
 }
 
-enum Most {
+enum Max {
     Containers(u32),
     Claims(u32),
     Amount(Measure, Amount),
 }
 
-/// The smallest limit of each sort; of equal ones, that of the first policy in order.
-pub(super) fn smallest<'p>(policies: &[&'p InForce<'_>]) -> Vec<Ceiling<'p>> {
+/// Smallest limit of each kind; of equal ones, that of the first policy.
+pub(super) fn smallest<'p>(policies: &[&'p InForce<'_>]) -> Vec<SmallestLimit<'p>> {
     let counts = [
-        least(policies, |policy| policy.spec.limits.containers, Most::Containers),
-        least(policies, |policy| policy.spec.limits.claims, Most::Claims),
+        least(policies, |policy| policy.spec.limits.containers, Max::Containers),
+        least(policies, |policy| policy.spec.limits.claims, Max::Claims),
     ];
     let amounts = Measure::ALL.map(|measure| {
-        least(policies, |policy| policy.most.get(measure).cloned(), |most| Most::Amount(measure, most))
+        least(policies, |policy| policy.max.get(measure).cloned(), |most| Max::Amount(measure, most))
     });
     counts.into_iter().chain(amounts).flatten().collect()
 }
 
 fn least<'p, T: Ord + Clone + Display>(
     policies: &[&'p InForce<'_>],
-    said: impl Fn(&InForce<'_>) -> Option<T>,
-    most: impl Fn(T) -> Most,
-) -> Option<Ceiling<'p>> {
-    let said: Vec<_> = policies.iter().filter_map(|policy| Some((policy.name, said(policy)?))).collect();
-    let (name, least) = said.iter().min_by_key(|(_, value)| value)?;
-    let overridden = said.iter().filter(|(_, value)| value != least);
+    read: impl Fn(&InForce<'_>) -> Option<T>,
+    max: impl Fn(T) -> Max,
+) -> Option<SmallestLimit<'p>> {
+    let limits: Vec<_> = policies.iter().filter_map(|policy| Some((policy.name, read(policy)?))).collect();
+    let (name, least) = limits.iter().min_by_key(|(_, value)| value)?;
+    let overridden = limits.iter().filter(|(_, value)| value != least);
     let overridden = overridden
         .map(|(policy, value)| Overridden { policy: (*policy).to_owned(), value: value.to_string() })
         .collect();
-    Some(Ceiling { policy: name, most: most(least.clone()), overridden })
+    Some(SmallestLimit { policy: name, max: max(least.clone()), overridden })
 }
 
-impl Ceiling<'_> {
-    /// Who set it, for the explanation.
+impl SmallestLimit<'_> {
+    /// Setting for the explanation.
     pub(super) fn setting(&self) -> Setting {
-        let (field, value) = match &self.most {
-            Most::Containers(most) => ("limits.containers".to_owned(), most.to_string()),
-            Most::Claims(most) => ("limits.claims".to_owned(), most.to_string()),
-            Most::Amount(measure, most) => (format!("limits.{}", measure.name()), most.to_string()),
+        let (field, value) = match &self.max {
+            Max::Containers(most) => ("limits.containers".to_owned(), most.to_string()),
+            Max::Claims(most) => ("limits.claims".to_owned(), most.to_string()),
+            Max::Amount(measure, most) => (format!("limits.{}", measure.name()), most.to_string()),
         };
         let source = Source::Policy(self.policy.to_owned());
         Setting { field, value, source, overridden: self.overridden.clone(), note: None }
     }
 
-    /// Where a Workload exceeds it.
+    /// Violations by a Workload.
     pub(super) fn violations(&self, subject: &Subject<'_>, effective: &Effective) -> Vec<Violation> {
         let document = subject.document;
-        match &self.most {
-            Most::Containers(most) => {
+        match &self.max {
+            Max::Containers(most) => {
                 self.number("containers", *most, document.containers.len()).into_iter().collect()
             }
-            Most::Claims(most) => {
+            Max::Claims(most) => {
                 let count = document.resources.as_ref().map_or(0, std::collections::BTreeMap::len);
                 self.number("resources", *most, count).into_iter().collect()
             }
-            Most::Amount(measure, most) => self.amounts(*measure, most, effective),
+            Max::Amount(measure, most) => self.amounts(*measure, most, effective),
         }
     }
 
@@ -97,15 +97,15 @@ impl Ceiling<'_> {
         for (container, compute) in &effective.compute {
             let parts = [("requests", &compute.requests), ("limits", &compute.limits)];
             let amounts = parts.into_iter().filter_map(|(part, amounts)| {
-                // `0` stands for "no limit" on some runtimes: it is no amount.
-                let amount = measure.read(measure.written(amounts)?).ok()?;
+                // `0` means "no limit" in some runtimes, so it does not count.
+                let amount = measure.read(measure.text(amounts)?).ok()?;
                 (amount > Quantity::ZERO).then_some((part, amount))
             });
             let amount = amounts.max_by_key(|(_, amount)| *amount);
             let Some((part, amount)) = amount else {
                 let pointer = compute::pointer(container, "limits", measure);
                 let what = format!(
-                    "limits the {name} of all containers together to {most}, and `{field}` says nothing: write there how much it may use",
+                    "limits the {name} of all containers together to {most}, but `{field}` is not set: set the maximum",
                     most = code(&most.text),
                     field = pointer.readable()
                 );
@@ -121,7 +121,7 @@ impl Ceiling<'_> {
                 _ => Pointer::of(["containers"]),
             };
             let sum =
-                sum.map_or_else(|_| "more than any machine has".to_owned(), |sum| code(&measure.shown(sum)));
+                sum.map_or_else(|_| "more than any machine has".to_owned(), |sum| code(&measure.format(sum)));
             let what = format!(
                 "limits the {name} of all containers together to {}; `{}` comes to {sum}: lower it",
                 code(&most.text),
@@ -136,7 +136,7 @@ impl Ceiling<'_> {
         Violation {
             policy: self.policy.to_owned(),
             pointer: pointer.as_str().to_owned(),
-            message: format!("Policy {} {what} {ASK}.", code(self.policy)),
+            message: format!("Policy {} {what} {REMEDY}.", code(self.policy)),
         }
     }
 }

@@ -1,27 +1,27 @@
-//! What the platform prescribes and forbids, put together for one Workload.
+//! Policies of the platform, combined for one Workload.
 //!
-//! Any number of policies may select a Workload; they are looked at by priority, the highest first, then by name, so
-//! the answer never depends on the order in which they were read.
+//! Any number of policies may select a Workload. They are sorted by priority, the highest first, then by name, so the result
+//! never depends on the order of the input.
 //!
-//! | what a policy says | of several policies | against the author |
+//! | field | several policies | conflict with the author |
 //! |---|---|---|
-//! | `defaults` | the first that says something, field by field | the author's value always wins |
-//! | `limits` | the smallest | more than that is a violation |
-//! | `allow` | what every one of them allows | anything else is a violation |
+//! | `defaults` | the first value, field by field | the author's value always wins |
+//! | `limits` | the smallest | a larger value is a violation |
+//! | `allow` | the intersection | anything else is a violation |
 //!
-//! `mode` is about violations alone: those of an `Enforce` policy block, those of an `Audit` policy are counted. An
-//! `Audit` policy neither lowers the limits nor shortens the lists of others; its defaults are filled in like any.
+//! `mode` concerns only violations: those of an `Enforce` policy block, those of an `Audit` policy are counted. An `Audit`
+//! policy neither lowers the limits nor shortens the lists of others; its defaults apply like any.
 //!
 //! Three rules keep defaults from contradicting the author. A default request above the limit of the container is
-//! lowered to that limit. A default limit below the author's request is left out. The class that an existing claim has
-//! stays, since another class is another database. The explanation says where this has happened.
+//! lowered to that limit. A default limit below the author's request is ignored. The class of an existing claim stays,
+//! since another class is another database. The explanation shows each of these.
 //!
-//! The limits of cpu and memory hold for all containers of a Workload together. A container counts with the larger of
-//! its limit and its request. One that has neither (or `0`, which runtimes take for "no limit") is a violation of its
-//! own: the sum would mean nothing.
+//! Limits of cpu and memory apply to the sum over all containers. A container counts with the larger of its limit and its
+//! request. A container with neither (or `0`, which runtimes read as "no limit") is a violation, since the sum would be
+//! meaningless.
 //!
-//! A policy that cannot be read is left out whole, never applied by halves, and reported as a [`Fault`]. As it
-//! was last accepted, which its status keeps, it stays in force.
+//! An invalid policy is ignored as a whole, never applied in part, and reported as a [`Fault`]. Its last accepted version,
+//! which its status keeps, stays in force. [`unreadable`] policies, which cannot be deserialized, are never ignored.
 
 mod allow;
 mod amount;
@@ -31,6 +31,8 @@ mod image;
 mod limits;
 mod outcome;
 mod reading;
+mod status;
+pub mod unreadable;
 mod wording;
 
 #[cfg(test)]
@@ -44,28 +46,32 @@ use orchestra_score::model::Workload;
 pub use self::outcome::{
     Compute, Effective, Fault, Invalid, Outcome, Overridden, Setting, Source, Verdict, Violation,
 };
-use self::{limits::Ceiling, reading::InForce};
+use self::{limits::SmallestLimit, reading::InForce};
+pub use self::{
+    status::{Count, status, unreadable_status},
+    unreadable::UnreadablePolicy,
+};
 
-/// The label that every namespace bears, with its name.
+/// Label of every namespace with its name.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// The Workload that policies are applied to.
+/// Workload to apply policies to.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// Its namespace, which selectors find under `kubernetes.io/metadata.name` whether or not it is labelled so.
+    /// Its namespace. Selectors match it as `kubernetes.io/metadata.name`, even if the label is missing.
     pub namespace: &'a str,
-    /// The labels of the namespace.
+    /// Labels of the namespace.
     pub namespace_labels: &'a BTreeMap<String, String>,
-    /// The labels of the Workload.
+    /// Labels of the Workload.
     pub labels: &'a BTreeMap<String, String>,
-    /// Its Score document, which is valid.
+    /// Its valid Score document.
     pub document: &'a Workload,
-    /// The classes of existing claims of the same type, by key. They count where the author names no class, so that
-    /// the edit of a policy never makes a database anew.
+    /// Classes of existing claims of the same type, by key. They apply if the author names no class, so an edit of a policy
+    /// never replaces a database.
     pub classes: &'a BTreeMap<String, String>,
 }
 
-/// Applies to a Workload all policies that select it.
+/// Applies all policies that select a Workload.
 pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
     let faults = reading::read(policies).1;
     let policies = last_good(policies);
@@ -77,13 +83,13 @@ pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
 
     let (enforced, audits): (Vec<&InForce<'_>>, Vec<_>) =
         policies.into_iter().partition(|policy| policy.spec.mode == Mode::Enforce);
-    let ceilings = limits::smallest(&enforced);
-    outcome.explanation.extend(ceilings.iter().map(Ceiling::setting));
+    let limits = limits::smallest(&enforced);
+    outcome.explanation.extend(limits.iter().map(SmallestLimit::setting));
     outcome.explanation.extend(enforced.iter().flat_map(|policy| allow::settings(policy)));
     outcome.explanation.sort();
 
     let effective = &outcome.effective;
-    let exceeded = ceilings.iter().flat_map(|ceiling| ceiling.violations(subject, effective));
+    let exceeded = limits.iter().flat_map(|limit| limit.violations(subject, effective));
     let forbidden = enforced.iter().flat_map(|policy| allow::violations(policy, subject, effective));
     outcome.violations = exceeded.chain(forbidden).collect();
     outcome.audited = audits.iter().flat_map(|policy| violations(policy, subject, effective)).collect();
@@ -98,25 +104,26 @@ pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
     outcome
 }
 
-/// The policies, those with faults as they were last accepted: a slip of the pen lets nobody through.
+/// Policies, with invalid ones replaced by their last accepted version: a typo must not disable a policy.
 fn last_good(policies: &[PlatformPolicy]) -> Vec<PlatformPolicy> {
-    let last_good = |policy: &PlatformPolicy| {
-        let kept = policy.status.as_ref().and_then(|status| status.in_force.as_deref());
-        match kept.filter(|_| !check(policy).is_empty()) {
-            Some(kept) => PlatformPolicy { spec: kept.clone(), ..policy.clone() },
-            None => policy.clone(),
-        }
-    };
-    policies.iter().map(last_good).collect()
+    policies.iter().map(last_good_of).collect()
 }
 
-/// What keeps a policy from being applied; nothing if it is well-formed.
+fn last_good_of(policy: &PlatformPolicy) -> PlatformPolicy {
+    let kept = policy.status.as_ref().and_then(|status| status.in_force.as_deref());
+    match kept.filter(|_| !check(policy).is_empty()) {
+        Some(kept) => PlatformPolicy { spec: kept.clone(), ..policy.clone() },
+        None => policy.clone(),
+    }
+}
+
+/// Faults of a policy; empty if it is valid.
 pub fn check(policy: &PlatformPolicy) -> Vec<Fault> {
     reading::read(std::slice::from_ref(policy)).1
 }
 
-/// What each policy that selects a Workload makes of it, in the order in which they count. What other policies fill in
-/// counts, since a Workload that they complete violates nothing. A policy with faults judges as it was last accepted.
+/// Verdict of each policy that selects a Workload, in order of precedence. Defaults of other policies apply, since a
+/// Workload that they complete violates nothing. An invalid policy judges with its last accepted version.
 pub fn judge(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Vec<Verdict> {
     let policies = last_good(policies);
     let (policies, _) = reading::read(&policies);
@@ -130,17 +137,23 @@ pub fn judge(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Vec<Verdict>
     selected.iter().map(verdict).collect()
 }
 
-/// Where a Workload violates a policy, whatever others say.
+/// Violations of one policy alone.
 fn violations(policy: &InForce<'_>, subject: &Subject<'_>, effective: &Effective) -> Vec<Violation> {
-    let ceilings = limits::smallest(&[policy]);
-    let exceeded = ceilings.iter().flat_map(|ceiling| ceiling.violations(subject, effective));
+    let limits = limits::smallest(&[policy]);
+    let exceeded = limits.iter().flat_map(|limit| limit.violations(subject, effective));
     exceeded.chain(allow::violations(policy, subject, effective)).collect()
 }
 
 fn selected<'p, 'a>(policies: &'p [InForce<'a>], subject: &Subject<'_>) -> Vec<&'p InForce<'a>> {
-    let mut namespace = Cow::Borrowed(subject.namespace_labels);
-    if namespace.get(NAMESPACE_NAME).map(String::as_str) != Some(subject.namespace) {
-        namespace.to_mut().insert(NAMESPACE_NAME.to_owned(), subject.namespace.to_owned());
-    }
+    let namespace = namespace_labels(subject);
     policies.iter().filter(|policy| policy.selects(&namespace, subject.labels)).collect()
+}
+
+/// Labels of the namespace of a Workload, with its name.
+fn namespace_labels<'a>(subject: &Subject<'a>) -> Cow<'a, BTreeMap<String, String>> {
+    let mut labels = Cow::Borrowed(subject.namespace_labels);
+    if labels.get(NAMESPACE_NAME).map(String::as_str) != Some(subject.namespace) {
+        labels.to_mut().insert(NAMESPACE_NAME.to_owned(), subject.namespace.to_owned());
+    }
+    labels
 }

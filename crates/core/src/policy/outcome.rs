@@ -1,138 +1,138 @@
-//! What comes of applying policies.
+//! Result of applying policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use orchestra_api::{claim::DeprovisionPolicy, plan::Amounts};
 use serde::{Deserialize, Serialize};
 
-/// What comes of applying policies to a Workload. Everything in it is sorted.
+/// Result of applying policies to a Workload. Everything in it is sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// What holds for the Workload.
+    /// Effective settings.
     pub effective: Effective,
-    /// What blocks it, by the place in its document.
+    /// Violations that block it, by pointer.
     pub violations: Vec<Violation>,
-    /// What would block it if the policy were enforced.
+    /// Violations of policies that are not enforced.
     pub audited: Vec<Violation>,
-    /// What the author wrote for the platform that it cannot read.
+    /// Invalid annotations of the author.
     pub invalid: Vec<Invalid>,
-    /// Everything that was decided, and by whom.
+    /// All settings with their sources.
     pub explanation: Vec<Setting>,
-    /// What is wrong with policies.
+    /// Faults of policies.
     pub faults: Vec<Fault>,
-    /// The policies that were left out, since they have faults and were never accepted.
+    /// Policies that are ignored, since they have faults and were never accepted.
     pub left_out: BTreeSet<String>,
 }
 
-/// What holds for a Workload once policies have filled in what the author left open.
+/// Settings of a Workload, with the defaults of policies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effective {
-    /// The default profile and the policy that gives it; absent where the author names a profile.
+    /// Default profile and its policy; absent if the author names a profile.
     pub profile: Option<(String, String)>,
-    /// The profiles that every enforced policy allows; all if absent.
+    /// Profiles that every enforced policy allows; all if absent.
     pub allowed_profiles: Option<BTreeSet<String>>,
-    /// The profiles that policies which are not enforced would allow, by policy.
+    /// Allowed profiles of policies that are not enforced, by policy.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub audited_profiles: BTreeMap<String, BTreeSet<String>>,
-    /// Amounts, by container.
+    /// Requests and limits, by container.
     pub compute: BTreeMap<String, Compute>,
     /// Classes, by resource.
     pub classes: BTreeMap<String, String>,
-    /// What becomes of resources that are no longer wanted, by resource.
+    /// Deprovision policies, by resource.
     pub deprovision: BTreeMap<String, DeprovisionPolicy>,
-    /// The annotations of the Score document, completed.
+    /// Annotations of the Score document, with defaults.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What a container needs, and what it may use.
+/// Requests and limits of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compute {
-    /// The least it needs.
+    /// Requests.
     pub requests: Amounts,
-    /// The most it may use.
+    /// Limits.
     pub limits: Amounts,
 }
 
-/// Something that a policy forbids.
+/// Violation of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Violation {
-    /// The policy.
+    /// Name of the policy.
     pub policy: String,
-    /// The place in the Score document, as a JSON pointer.
+    /// JSON pointer into the Score document.
     pub pointer: String,
-    /// What is wrong and what to do, in a sentence.
+    /// Sentence with the remedy.
     pub message: String,
 }
 
-/// Something the author wrote for the platform that it cannot read.
+/// Invalid annotation of the author.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Invalid {
-    /// The place in the Score document, as a JSON pointer.
+    /// JSON pointer into the Score document.
     pub pointer: String,
-    /// What is wrong and what to do, in a sentence.
+    /// Sentence with the remedy.
     pub message: String,
 }
 
-/// One field that was decided, and by whom.
+/// Value of a field, and its source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Setting {
-    /// A JSON pointer into the Score document, or a field of policies such as `limits.cpu`.
+    /// JSON pointer into the Score document, or a field of policies such as `limits.cpu`.
     pub field: String,
-    /// What holds.
+    /// Value.
     pub value: String,
-    /// Who said so.
+    /// Source.
     pub source: Source,
-    /// What policies said otherwise, the first in order first.
+    /// Other values of policies, in order of precedence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overridden: Vec<Overridden>,
-    /// Why it is not what its source said, where that is so.
+    /// Why the value differs from that of its source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Who decided a field.
+/// Source of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
     /// The author of the Workload.
     Author,
-    /// What exists already.
+    /// An existing claim.
     Existing,
     /// The policy of this name.
     Policy(String),
-    /// Nobody: it is always so.
+    /// Built-in default.
     BuiltIn,
 }
 
-/// What a policy said in vain.
+/// Value of a policy that was overridden.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Overridden {
-    /// The policy.
+    /// Name of the policy.
     pub policy: String,
-    /// What it said.
+    /// Value.
     pub value: String,
 }
 
-/// Why a policy cannot be applied.
+/// Fault of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fault {
-    /// The policy.
+    /// Name of the policy.
     pub policy: String,
-    /// The field of its spec, such as `limits.cpu`.
+    /// Field of its spec, such as `limits.cpu`.
     pub field: String,
-    /// What is wrong and what to do, in a sentence.
+    /// Sentence with the remedy.
     pub message: String,
 }
 
-/// What one policy makes of a Workload, whatever others say.
+/// Verdict of one policy about a Workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The policy.
+    /// Name of the policy.
     pub policy: String,
-    /// Where the Workload violates it.
+    /// Violations.
     pub violations: Vec<Violation>,
-    /// The profiles that it allows; all if absent. Which one the Workload gets is decided with its place.
+    /// Allowed profiles; all if absent. The profile of the Workload is chosen with its placement.
     pub profiles: Option<BTreeSet<String>>,
 }

@@ -1,4 +1,4 @@
-//! Policies as they are written, read once. What is read here can be applied without further questions.
+//! Parser of policies. Parsed policies apply without further checks.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -18,21 +18,21 @@ use super::{
 };
 use crate::selector::{Selector, is_key};
 
-/// A policy that can be applied.
+/// Valid policy.
 #[derive(Debug)]
 pub(super) struct InForce<'a> {
     pub(super) name: &'a str,
     pub(super) spec: &'a PlatformPolicySpec,
-    /// The namespaces it is about.
+    /// Selected namespaces.
     namespaces: Selector,
-    /// The Workloads it is about.
+    /// Selected Workloads.
     workloads: Selector,
-    /// The default requests.
+    /// Default requests.
     pub(super) requests: Pair,
-    /// The default limits.
+    /// Default limits.
     pub(super) limits: Pair,
-    /// What all containers together must not exceed.
-    pub(super) most: Pair,
+    /// Limits of all containers together.
+    pub(super) max: Pair,
 }
 
 impl InForce<'_> {
@@ -49,7 +49,7 @@ pub(super) fn name(policy: &PlatformPolicy) -> &str {
     policy.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// The policies that can be applied, in the order in which they count, and what is wrong with the others.
+/// Valid policies in order of precedence, and the faults of the others.
 pub(super) fn read(policies: &[PlatformPolicy]) -> (Vec<InForce<'_>>, Vec<Fault>) {
     let mut in_force = Vec::new();
     let mut faults = Vec::new();
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         let workloads = self.selector("workloadSelector", spec.workload_selector.as_ref());
         self.defaults(&spec.defaults);
         self.lists(spec);
-        let most = Amounts { cpu: spec.limits.cpu.clone(), memory: spec.limits.memory.clone() };
+        let max = Amounts { cpu: spec.limits.cpu.clone(), memory: spec.limits.memory.clone() };
         InForce {
             name: self.policy,
             spec,
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
             workloads,
             requests: self.pair("defaults.requests", &spec.defaults.requests),
             limits: self.pair("defaults.limits", &spec.defaults.limits),
-            most: self.pair("limits", &most),
+            max: self.pair("limits", &max),
         }
     }
 
@@ -96,7 +96,7 @@ impl<'a> Reader<'a> {
                     format!("At `{}`: {}; {}.", fault.pointer.readable(), fault.message, fault.hint);
                 self.fault(field, message);
             }
-            // A policy with faults is left out whole.
+            // An invalid policy is ignored as a whole.
             Selector::default()
         })
     }
@@ -158,14 +158,14 @@ impl<'a> Reader<'a> {
     }
 
     fn amount(&mut self, field: &str, amounts: &Amounts, measure: Measure) -> Option<Amount> {
-        let text = measure.written(amounts)?;
+        let text = measure.text(amounts)?;
         match measure.read(text) {
             Ok(quantity) if quantity > Quantity::ZERO => Some(Amount { text: text.to_owned(), quantity }),
             _ => {
                 let (name, form) = (measure.name(), measure.form());
                 self.fault(
                     &format!("{field}.{name}"),
-                    format!("{} is no amount of {name} above zero: write {form}.", code(text)),
+                    format!("{} is not a positive amount of {name}: write {form}.", code(text)),
                 );
                 None
             }
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The form that Score gives to classes.
+/// True if the text is a valid class in Score.
 fn is_class(text: &str) -> bool {
     (2..=63).contains(&text.len())
         && !text.starts_with('-')

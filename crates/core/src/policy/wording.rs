@@ -1,28 +1,29 @@
-//! The words that messages share.
+//! Formatting of messages.
 
-/// What every message about a violation ends with.
-pub(super) const ASK: &str = "or ask the platform team";
-/// How many things of a list are named.
-const NAMED: usize = 5;
+/// End of every message about a violation.
+pub(super) const REMEDY: &str = "or have the policy changed";
+/// Maximum number of listed items.
+const MAX_ITEMS: usize = 5;
 
-/// How much of a text is shown.
-const SHOWN: usize = 200;
+/// Maximum length of a quoted text.
+const MAX_CHARS: usize = 200;
 
-/// A text from outside, marked as such, on one line and cut to what fits into a sentence.
+/// Quoted text from outside, on one line and truncated.
 pub(super) fn code(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(SHOWN).is_some() {
+    let mut shown: String =
+        text.chars().take(MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
         shown.push('…');
     }
     format!("`{shown}`")
 }
 
-/// `a`, `b` and `c`; of long lists, the first few.
+/// `a`, `b` and `c`; long lists are truncated.
 pub(super) fn list<'t>(items: impl IntoIterator<Item = &'t str>) -> String {
     let mut shown: Vec<_> = items.into_iter().map(code).collect();
-    if shown.len() > NAMED {
-        let others = shown.len() - NAMED + 1;
-        shown.truncate(NAMED - 1);
+    if shown.len() > MAX_ITEMS {
+        let others = shown.len() - MAX_ITEMS + 1;
+        shown.truncate(MAX_ITEMS - 1);
         shown.push(format!("{others} others"));
     }
     match shown.split_last() {
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_are_cut_short() {
+    fn long_lists_are_truncated() {
         for (items, want) in [
             ("a", "`a`"),
             ("a b", "`a` and `b`"),
@@ -49,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_from_outside_stay_short_and_on_one_line() {
+    fn quoted_texts_are_truncated_and_on_one_line() {
         assert_eq!(code("a\nb"), "`a b`");
         assert_eq!(code(&"ä".repeat(300)), format!("`{}…`", "ä".repeat(200)));
     }

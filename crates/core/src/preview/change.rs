@@ -1,4 +1,4 @@
-//! What becomes of one object, field by field.
+//! Change of one object, field by field.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use orchestra_score::Pointer;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::{claims::SEGMENTS, config::provisioner, outputs::was_bound};
+use crate::{claim_state::was_bound, claims::SEGMENTS, config::provisioner};
 
-/// What becomes of an object.
+/// Action on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Action {
-    /// It is made.
+    /// It is created.
     Create,
     /// It is changed.
     Update,
-    /// It is removed.
+    /// It is deleted.
     Delete,
-    /// It stays as it is.
+    /// It does not change.
     Unchanged,
 }
 
-/// Kinds of objects that are made for a Workload, and the Workload itself.
+/// Kinds of objects of a Workload, and the Workload itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ObjectKind {
     /// A claim.
@@ -34,39 +34,38 @@ pub enum ObjectKind {
     WorkloadPlan,
     /// The exposure.
     WorkloadExposure,
-    /// The Workload, which comes first and goes last.
+    /// The Workload, created first and deleted last.
     Workload,
 }
 
-/// What becomes of one object.
+/// Change of one object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// What becomes of it.
+    /// Action.
     pub action: Action,
-    /// What it is.
+    /// Kind of the object.
     pub kind: ObjectKind,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// What it is, in words.
+    /// Description of the object.
     pub title: String,
-    /// When or how, where that is not plain.
+    /// When or how, if that is not obvious.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The fields of its spec that change, by pointer; of a Workload, those of its Score document. Of what is removed
-    /// none is listed.
+    /// Changed fields of its spec, by pointer; for a Workload, those of its Score document. Empty for a deletion.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
 }
 
-/// What becomes of one field. A list is one field, and so is a text with references in it.
+/// Change of one field. A list is one field, and so is a text with references.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FieldChange {
-    /// Its place, as a JSON pointer.
+    /// JSON pointer.
     pub pointer: String,
-    /// What is there now.
+    /// Current value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Json>,
-    /// What would be there.
+    /// New value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Json>,
 }
@@ -94,47 +93,47 @@ impl Change {
         Self::of(ObjectKind::WorkloadExposure, name, title, live, &desired.spec, is_same)
     }
 
-    /// The removal of a claim, under its policy.
+    /// Deletion of a claim, with its deprovision policy.
     pub(super) fn of_release(claim: &ResourceClaim) -> Self {
-        let begun = claim.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ENGINE));
-        // A provisioner of somebody else notes itself with its finalizer.
+        let engine = claim.metadata.annotations.as_ref().and_then(|all| all.get(annotation::ENGINE));
+        // An external provisioner leaves its finalizer.
         let is_held = claim.metadata.finalizers.as_ref().is_some_and(|holders| !holders.is_empty());
-        let (how, is_made) = match claim.spec.deprovision_policy {
-            _ if begun.is_some_and(|engine| engine == provisioner::STATIC) => {
-                ("let go; it was there before, and stays", false)
+        let (how, is_provisioned) = match claim.spec.deprovision_policy {
+            _ if engine.is_some_and(|engine| engine == provisioner::STATIC) => {
+                ("released; the existing resource is kept", false)
             }
-            _ if !was_bound(claim) && begun.is_none() && !is_held => ("nothing was made for it", false),
-            _ if !was_bound(claim) => ("it was never ready; what was begun for it is given up", true),
-            DeprovisionPolicy::Delete => ("removed with its data", true),
+            _ if !was_bound(claim) && engine.is_none() && !is_held => ("nothing was provisioned", false),
+            _ if !was_bound(claim) => ("it was never ready; its provisioning is cancelled", true),
+            DeprovisionPolicy::Delete => ("deleted with its data", true),
             DeprovisionPolicy::Retain => ("stopped; data and passwords are kept", true),
-            DeprovisionPolicy::Orphan => ("left running; nobody looks after it any more", true),
+            DeprovisionPolicy::Orphan => ("left running, no longer managed", true),
         };
-        let is_shared = is_made && claim.spec.id.is_some();
+        let is_shared = is_provisioned && claim.spec.id.is_some();
         let unless = if is_shared { ", unless another workload shares it" } else { "" };
-        let change = Self::of_removal(
+        let change = Self::of_deletion(
             ObjectKind::ResourceClaim,
             claim.metadata.name.as_deref(),
             claim_title(&claim.spec),
         );
-        change.with_note(&format!("{how}{unless}")).going(claim.metadata.deletion_timestamp.is_some())
+        change.with_note(&format!("{how}{unless}")).in_progress(claim.metadata.deletion_timestamp.is_some())
     }
 
-    /// The removal of the plan, which stops what runs.
+    /// Deletion of the plan, which stops the Workload.
     pub(super) fn of_stop(plan: &WorkloadPlan) -> Self {
         let title = format!("plan ({} on {})", plan.spec.profile, plan.spec.backend_id);
-        let change = Self::of_removal(ObjectKind::WorkloadPlan, plan.metadata.name.as_deref(), title);
-        change.with_note("what runs is stopped").going(plan.metadata.deletion_timestamp.is_some())
+        let change = Self::of_deletion(ObjectKind::WorkloadPlan, plan.metadata.name.as_deref(), title);
+        change.with_note("the workload is stopped").in_progress(plan.metadata.deletion_timestamp.is_some())
     }
 
-    /// The removal of the exposure, which withdraws the address.
+    /// Deletion of the exposure, which withdraws the address.
     pub(super) fn of_withdrawal(exposure: &WorkloadExposure) -> Self {
         let name = exposure.metadata.name.as_deref();
-        let change = Self::of_removal(ObjectKind::WorkloadExposure, name, "address".to_owned());
-        change.with_note("withdrawn").going(exposure.metadata.deletion_timestamp.is_some())
+        let change = Self::of_deletion(ObjectKind::WorkloadExposure, name, "address".to_owned());
+        change.with_note("withdrawn").in_progress(exposure.metadata.deletion_timestamp.is_some())
     }
 
-    /// A Workload that there is not yet.
-    pub(super) fn of_beginning(workload: &Workload) -> Self {
+    /// Creation of the Workload.
+    pub(super) fn of_creation(workload: &Workload) -> Self {
         let name = workload.metadata.name.clone().unwrap_or_default();
         let title = format!("workload {name}");
         Self {
@@ -147,22 +146,21 @@ impl Change {
         }
     }
 
-    /// What an apply changes in a Workload that exists; nothing if it says the same. Fields are those of its Score
-    /// document.
-    pub(super) fn of_document(held: &Workload, desired: &Workload) -> Option<Self> {
-        let fields = compare(Some(&held.document()), &desired.document());
-        let change = Self { action: Action::Update, fields, ..Self::of_beginning(desired) };
+    /// Change of an existing Workload by an apply; `None` if there is none. Fields are those of its Score document.
+    pub(super) fn of_document(live: &Workload, desired: &Workload) -> Option<Self> {
+        let fields = compare(Some(&live.document()), &desired.document());
+        let change = Self { action: Action::Update, fields, ..Self::of_creation(desired) };
         (!change.fields.is_empty()).then_some(change)
     }
 
-    /// The end of the Workload.
-    pub(super) fn of_end(workload: &Workload) -> Self {
+    /// Deletion of the Workload.
+    pub(super) fn of_workload_deletion(workload: &Workload) -> Self {
         let name = workload.metadata.name.as_deref();
         let title = format!("workload {}", name.unwrap_or_default());
-        Self::of_removal(ObjectKind::Workload, name, title).with_note("when nothing is left of it")
+        Self::of_deletion(ObjectKind::Workload, name, title).with_note("after everything else is gone")
     }
 
-    fn of_removal(kind: ObjectKind, name: Option<&str>, title: String) -> Self {
+    fn of_deletion(kind: ObjectKind, name: Option<&str>, title: String) -> Self {
         let name = name.unwrap_or_default().to_owned();
         Self { action: Action::Delete, kind, name, title, note: None, fields: Vec::new() }
     }
@@ -184,22 +182,22 @@ impl Change {
         let change =
             Self { action, kind, name: name.unwrap_or_default().to_owned(), title, note: None, fields };
         if action == Action::Update && change.fields.is_empty() {
-            return change.with_note("only its labels and its owner are put right");
+            return change.with_note("only labels and owner");
         }
         change
     }
 
-    /// Says when or how, after what was said already.
+    /// Adds a note.
     pub(super) fn with_note(mut self, note: &str) -> Self {
         self.note = Some(self.note.map_or_else(|| note.to_owned(), |before| format!("{before}; {note}")));
         self
     }
 
-    fn going(self, is_going: bool) -> Self {
-        if is_going { self.with_note("on its way already") } else { self }
+    fn in_progress(self, is_deleting: bool) -> Self {
+        if is_deleting { self.with_note("already being deleted") } else { self }
     }
 
-    /// Leaves out fields whose values cannot be known beforehand.
+    /// Drops fields whose values cannot be known in advance.
     pub(super) fn forget(&mut self, pointers: &[&str]) {
         self.fields.retain(|field| !pointers.contains(&field.pointer.as_str()));
     }
@@ -210,7 +208,7 @@ fn claim_title(claim: &ResourceClaimSpec) -> String {
     format!("dependency {} ({}, {}{id})", claim.key, claim.type_, claim.class)
 }
 
-/// The fields in which two values differ, by pointer.
+/// Fields in which two values differ, by pointer.
 fn compare<S: Serialize>(before: Option<&S>, after: &S) -> Vec<FieldChange> {
     let fields = |value: Option<&S>| {
         let mut found = BTreeMap::new();

@@ -1,137 +1,136 @@
-//! Why a Workload is as it is: the chain from the cause to the condition.
+//! Explanation of a Workload: the chain from the cause to the condition.
 
 use orchestra_api::{
-    Condition, ConditionStatus, ConditionType, Placement, Reason, ResourceClaim,
+    Condition, ConditionStatus, ConditionType, Placement, Reason, ResourceClaim, annotation,
     claim::Phase,
     plan::{self, Kind},
     workload::WorkloadStatus,
 };
 use serde::Serialize;
 
-use super::{Surroundings, advice, preview};
+use super::{PreviewContext, next_step, preview};
 use crate::{
-    Inputs, claims,
+    Inputs, claim_state, claims,
     config::{
         builtin,
-        provisioner::{self, Wanted},
+        provisioner::{self, ResourceRequest},
     },
     explain::Explanation,
-    place::Conclusion,
+    place::{self, Conclusion},
     plan as decide, provision,
 };
 
-/// Why a Workload is as it is.
+/// Explanation of a Workload.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explained {
-    /// Its namespace.
+    /// Namespace.
     pub namespace: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The generation that is explained.
+    /// Explained generation.
     pub generation: i64,
-    /// Whether all is well.
+    /// True if it is ready.
     pub ready: bool,
-    /// Whether it is on its way out.
+    /// True if it is being deleted.
     pub being_deleted: bool,
-    /// Whether the platform has looked at this generation. If it has not, the status is what it will find.
+    /// True if the status is about this generation. If not, it is the expected one.
     pub observed: bool,
-    /// What it says of itself.
+    /// Status.
     pub status: WorkloadStatus,
-    /// What fails, the first cause first.
+    /// Failing conditions, the first cause first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// What is planned to run.
+    /// Plan in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Running>,
-    /// What it depends on.
+    /// Dependencies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
-    /// Why the platform decides as it does.
+    /// Explanation of the decision.
     pub explanation: Explanation,
-    /// What to do; nothing if it is ready.
+    /// Next step; absent if it is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// A condition that does not hold, and what is behind it.
+/// Condition that is not true, with its causes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// The condition.
+    /// Condition.
     pub condition: ConditionType,
-    /// Whether it fails, or cannot be told.
+    /// `False` or `Unknown`.
     pub status: ConditionStatus,
-    /// Why, in a word.
+    /// Reason.
     pub reason: Reason,
-    /// Why, in a sentence.
+    /// Message.
     pub message: String,
-    /// What is behind it.
+    /// Causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
 }
 
-/// What is planned to run.
+/// Plan in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Running {
-    /// Where.
+    /// Placement.
     #[serde(flatten)]
     pub placement: Placement,
-    /// The profile.
+    /// Profile.
     pub profile: String,
-    /// Whether it runs on, or to an end.
+    /// Service or job.
     pub kind: Kind,
-    /// How far its runtime is with it.
+    /// Phase of the plan.
     pub phase: plan::Phase,
-    /// The generation for which this was planned.
+    /// Planned generation.
     pub generation: i64,
 }
 
-/// Something that the Workload depends on.
+/// Dependency of the Workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dependency {
-    /// The key of the resource.
+    /// Key of the resource.
     pub key: String,
-    /// What kind of thing it is.
+    /// Resource type.
     #[serde(rename = "type")]
     pub type_: String,
-    /// Which sort of it.
+    /// Resource class.
     pub class: String,
-    /// The identity under which it is shared.
+    /// Id under which it is shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The name of its claim.
+    /// Name of its claim.
     pub claim: String,
-    /// Who provides it: an engine, or why nobody does.
+    /// Provider.
     pub provider: Provider,
-    /// How far it is.
+    /// Phase of the claim.
     pub phase: Phase,
-    /// What is said of it.
+    /// Message of the claim.
     pub message: String,
-    /// Whether its outputs can be used.
+    /// True if its outputs are available.
     pub outputs_available: bool,
-    /// The names of its outputs.
+    /// Names of its outputs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
 }
 
-/// Who provides a dependency.
+/// Provider of a dependency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Provider {
     /// An engine.
     Engine(String),
-    /// A provisioner that others write.
+    /// An external controller.
     Others,
-    /// Nobody, and why.
+    /// None, with the reason.
     Nobody(String),
 }
 
-/// Explains a Workload from everything that is known of it.
-pub fn explain(inputs: &Inputs, around: &Surroundings) -> Explained {
-    let mut explanation = decide(inputs).explanation;
-    explanation.notes.extend(around.notes());
+/// Explains a Workload.
+pub fn explain(inputs: &Inputs, context: &PreviewContext) -> Explained {
+    let explanation = decide(inputs).explanation;
     let generation = inputs.generation();
     let reported = inputs
         .workload
@@ -139,9 +138,9 @@ pub fn explain(inputs: &Inputs, around: &Surroundings) -> Explained {
         .clone()
         .filter(|status| status.observed_generation == Some(generation) && !status.conditions.is_empty());
     let observed = reported.is_some();
-    let status = reported.unwrap_or_else(|| preview(inputs, around).status);
+    let status = reported.unwrap_or_else(|| preview(inputs, context).status);
     let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready);
-    let live = inputs.live();
+    let live = inputs.owned();
     let mut explained = Explained {
         namespace: inputs.namespace_name().to_owned(),
         name: inputs.workload_ref().name,
@@ -157,29 +156,31 @@ pub fn explain(inputs: &Inputs, around: &Surroundings) -> Explained {
             phase: plan.status.as_ref().map(|status| status.phase).unwrap_or_default(),
             generation: plan.spec.observed_workload_generation,
         }),
-        dependencies: live.claims.values().map(|claim| dependency(inputs, around, claim)).collect(),
+        dependencies: live.claims.values().map(|claim| dependency(inputs, context, claim)).collect(),
         explanation,
         next: None,
         status,
     };
     explained.dependencies.sort_by(|a, b| (&a.key, &a.claim).cmp(&(&b.key, &b.claim)));
     explained.causes = explained.causes();
-    explained.next = (!explained.ready).then(|| advice::next(&explained));
+    let is_suspended = inputs.workload.metadata.annotations.as_ref().is_some_and(annotation::suspends);
+    explained.next = (!explained.ready).then(|| next_step::next(&explained, is_suspended));
     explained
 }
 
-fn dependency(inputs: &Inputs, around: &Surroundings, claim: &ResourceClaim) -> Dependency {
-    let summary = claims::summary(claim, inputs.live().is_kept(claim), true);
-    let is_at_hand = |engine: &str| around.engines.as_ref().is_some_and(|known| known.contains_key(engine));
-    let selected = provisioner::select(&inputs.config, &Wanted::by(&claim.spec), is_at_hand);
-    let provider = match (provision::keeper(claim), selected) {
-        (Some(keeper), _) => Provider::Engine(keeper.clone()),
+fn dependency(inputs: &Inputs, context: &PreviewContext, claim: &ResourceClaim) -> Dependency {
+    let summary = claims::summary(claim, inputs.owned().is_kept(claim), true);
+    let is_available =
+        |engine: &str| context.engines.as_ref().is_some_and(|known| known.contains_key(engine));
+    let selected = provisioner::select(&inputs.config, &ResourceRequest::of(&claim.spec), is_available);
+    let provider = match (claim_state::engine(claim), selected) {
+        (Some(engine), _) => Provider::Engine(engine.clone()),
         (None, Ok(entry)) if entry.engine == provision::EXTERNAL => Provider::Others,
         (None, Ok(entry)) => {
             let runtime_class = &claim.spec.placement.runtime_class;
-            Provider::Engine(builtin::resolved(entry, runtime_class, is_at_hand).engine)
+            Provider::Engine(builtin::resolved(entry, runtime_class, is_available).engine)
         }
-        (None, Err(nobody)) => Provider::Nobody(nobody.to_string()),
+        (None, Err(no_match)) => Provider::Nobody(no_match.to_string()),
     };
     let outputs = claim.status.as_ref().map(|status| status.outputs.keys().cloned().collect());
     Dependency {
@@ -214,7 +215,7 @@ impl Explained {
         causes
     }
 
-    /// What is behind a condition that does not hold.
+    /// Causes of a condition that is not true.
     fn because(&self, condition: &Condition) -> Vec<String> {
         let Explanation { mistakes, violations, placement, gaps, .. } = &self.explanation;
         match condition.type_ {
@@ -224,19 +225,15 @@ impl Explained {
             }
             ConditionType::ClaimsReady => {
                 let waiting = self.dependencies.iter().filter(|dependency| !dependency.outputs_available);
-                let is_asked_for = |key: &str| self.dependencies.iter().any(|known| known.key == key);
-                let unasked = self.status.claims.iter().filter(|row| !is_asked_for(&row.key));
-                let unasked = unasked.map(|row| format!("Resource `{}`: {}", row.key, row.message));
-                waiting.map(ToString::to_string).chain(unasked).collect()
+                let is_requested = |key: &str| self.dependencies.iter().any(|known| known.key == key);
+                let unrequested = self.status.claims.iter().filter(|row| !is_requested(&row.key));
+                let unrequested = unrequested.map(|row| format!("Resource `{}`: {}", row.key, row.message));
+                waiting.map(ToString::to_string).chain(unrequested).collect()
             }
             ConditionType::RuntimeReady => {
                 let refused =
                     placement.iter().filter(|found| matches!(found.conclusion, Conclusion::Refused(_)));
-                let tried = refused.flat_map(|found| {
-                    let profile = found.profile.as_ref();
-                    let profile = profile.map(|at| format!("profile {}: {}", at.name, at.because));
-                    profile.into_iter().chain(found.backends.iter().map(|at| format!("backend {at}")))
-                });
+                let tried = refused.flat_map(place::Explanation::considered);
                 gaps.iter().map(|gap| gap.message.clone()).chain(tried).collect()
             }
             ConditionType::Ready => Vec::new(),

@@ -1,4 +1,4 @@
-//! An explanation as people read it: the causes, what was chosen, and what to do as the last line.
+//! Text of an explanation: the causes, the choices, and the next step as the last line.
 
 use std::fmt;
 
@@ -17,19 +17,16 @@ impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { namespace, name, .. } = self;
         if self.ready && !self.being_deleted {
-            writeln!(f, "Workload {namespace}/{name} is ready. {}", self.in_one_paragraph())?;
+            writeln!(f, "Workload {namespace}/{name} is ready. {}", self.summary())?;
             self.choices(f)?;
-            self.depended_on(f)?;
+            self.dependencies(f)?;
             return self.audited(f);
         }
         let what = if self.being_deleted { "is being deleted" } else { "is not ready" };
         writeln!(f, "Workload {namespace}/{name} {what}.")?;
         if !self.observed {
             let generation = self.generation;
-            writeln!(
-                f,
-                "The platform has not looked at generation {generation} yet; this is what it will find."
-            )?;
+            writeln!(f, "Generation {generation} has not been reconciled yet; this is the expected result.")?;
         }
         for cause in &self.causes {
             let super::Cause { condition, status, reason, message, because } = cause;
@@ -48,7 +45,7 @@ impl fmt::Display for Explained {
 }
 
 impl Explained {
-    fn in_one_paragraph(&self) -> String {
+    fn summary(&self) -> String {
         let mut sentences = Vec::new();
         if let Some(running) = &self.running {
             let verb = match running.kind {
@@ -66,15 +63,15 @@ impl Explained {
         });
         let dependencies: Vec<_> = self.dependencies.iter().map(Dependency::title).collect();
         sentences.push(match &dependencies[..] {
-            [] => "It depends on nothing.".to_owned(),
+            [] => "No dependencies.".to_owned(),
             all => format!("It depends on {}.", all.join(", ")),
         });
         sentences.join(" ")
     }
 
-    /// What was chosen, and by whom.
+    /// Placement and settings, with their sources.
     fn choices(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Why there is no place has been said with the condition.
+        // A refused placement is explained with the condition.
         let placement = self.explanation.placement.as_ref();
         let found = placement.filter(|placement| !matches!(placement.conclusion, Conclusion::Refused(_)));
         if let Some(placement) = found {
@@ -95,8 +92,8 @@ impl Explained {
         Ok(())
     }
 
-    /// What it depends on, and who provides it.
-    fn depended_on(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Dependencies with their providers.
+    fn dependencies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.dependencies.is_empty() {
             writeln!(f, "\nWhat it depends on:")?;
         }
@@ -122,9 +119,9 @@ impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let provider = match &self.provider {
             Provider::Engine(engine) => format!("provided by the engine `{engine}`"),
-            Provider::Others => "provided by others".to_owned(),
-            // Why is what its message says.
-            Provider::Nobody(_) => "provided by nobody".to_owned(),
+            Provider::Others => "provided by an external controller".to_owned(),
+            // Its message has the reason.
+            Provider::Nobody(_) => "no provisioner".to_owned(),
         };
         write!(f, "{}, {provider}: {:?}: {}", self.title(), self.phase, self.message)
     }
@@ -143,7 +140,7 @@ impl fmt::Display for Setting {
         write!(f, "{} = {}", readable(&self.field), self.value)?;
         match &self.source {
             Source::Author => f.write_str(" (the author)")?,
-            Source::Existing => f.write_str(" (as it exists)")?,
+            Source::Existing => f.write_str(" (existing claim)")?,
             Source::Policy(policy) => write!(f, " (policy {policy})")?,
             Source::BuiltIn => f.write_str(" (built in)")?,
         }

@@ -1,17 +1,16 @@
-//! What an apply or a deletion would do, and the words for it.
+//! Preview of an apply or a deletion, as value and text.
 //!
-//! Nothing is decided here: [`plan`](fn@crate::plan) decides, on what would be there, and the answer is laid beside
-//! what is there. So what is shown is what is done. A plan holds references where values are secret, and so do all
-//! texts here.
+//! [`plan`](fn@crate::plan) decides about the inputs as they would be, and the result is compared with the live objects, so
+//! a preview shows what the controller would do. Secrets are references in plans, and so they are in all texts here.
 
-mod advice;
 mod change;
+mod claim_forecast;
 mod deletion;
 mod explained;
 mod explained_text;
-mod foresight;
-mod outlook;
-mod proposal;
+mod known_after_apply;
+mod next_step;
+mod proposed;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -33,83 +32,90 @@ use serde::Serialize;
 
 pub use self::{
     change::{Action, Change, FieldChange, ObjectKind},
+    claim_forecast::{PreviewContext, shared_instances},
     deletion::of_deletion,
     explained::{Cause, Dependency, Explained, Provider, Running, explain},
-    foresight::KNOWN_AFTER_BINDING,
-    outlook::{Surroundings, shared_instances},
-    proposal::propose,
+    known_after_apply::KNOWN_AFTER_BINDING,
+    proposed::propose,
 };
 
 use self::{
-    foresight::Foreseen,
-    outlook::{Settled, settle},
+    claim_forecast::{Settled, settle},
+    known_after_apply::KnownAfterApply,
 };
 use crate::{
-    Applied, Decision, Gap, Inputs, decision::DoomedKind, explain::Explanation, inputs::Live,
+    Applied, Decision, Gap, Inputs,
+    decision::{Deferral, DeletionKind},
+    explain::Explanation,
+    inputs::Owned,
     place::Conclusion,
 };
 
-/// What stands for the uid of a Workload that does not exist.
+/// Placeholder of the uid of a new Workload.
 const KNOWN_AFTER_APPLY: &str = "(known after apply)";
 
-/// What an apply or a deletion would do.
+/// Preview of an apply or a deletion.
 #[derive(Clone, Debug, Serialize)]
 pub struct Preview {
-    /// The namespace of the Workload.
+    /// Namespace of the Workload.
     pub namespace: String,
-    /// The name of the Workload.
+    /// Name of the Workload.
     pub name: String,
-    /// What would become of each object behind the Workload, in the order in which it happens.
+    /// Changes of objects, in order.
     pub changes: Vec<Change>,
-    /// What the Workload would say of itself right after.
+    /// Status of the Workload right after.
     pub status: WorkloadStatus,
-    /// Values that are not known yet. The plan is shown with [`KNOWN_AFTER_BINDING`] in their place if they will come
-    /// by themselves.
+    /// Missing values. The plan has [`KNOWN_AFTER_BINDING`] in place of those that are awaited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<Gap>,
-    /// Why.
+    /// Writes that the controller defers, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<Deferral>,
+    /// Explanation of the decision.
     pub explanation: Explanation,
 }
 
-/// What would be done about a Workload. One that is being deleted goes, whatever is applied to it.
-pub fn preview(inputs: &Inputs, around: &Surroundings) -> Preview {
+/// Preview of an apply. A Workload that is being deleted is deleted, whatever is applied.
+pub fn preview(inputs: &Inputs, context: &PreviewContext) -> Preview {
     if inputs.workload.metadata.deletion_timestamp.is_some() {
         return of_deletion(inputs);
     }
     let is_new = inputs.workload_ref().uid.is_empty();
     let inputs = as_existing(inputs);
-    let settled = settle(&inputs, around);
-    let later = foresight::foresee(&settled.inputs, &settled.decision, &settled.prospects);
-    let status = settled.decision.basis.report(&as_applied(&settled.decision, &settled.inputs.live()));
+    let settled = settle(&inputs, context);
+    let later = known_after_apply::foresee(&settled.inputs, &settled.decision, &settled.forecasts);
+    let applied = as_applied(&settled.decision, &settled.inputs.owned());
+    let status = settled.decision.status_inputs.report(&applied);
+    let mut deferred = settled.decision.deferred.clone();
+    deferred.extend(settled.decision.report(&applied).deferred);
     let mut pending = settled.decision.explanation.gaps.clone();
     let more = later.gaps.iter().filter(|gap| !pending.contains(gap)).cloned().collect::<Vec<_>>();
-    let mut changes = Changes { live: inputs.live(), settled: &settled, later }.listed();
+    let mut changes = Changes { live: inputs.owned(), settled: &settled, later }.listed();
     if is_new {
-        // The revision of a plan tells of the uid as well.
+        // The revision of a plan depends on the uid.
         for change in &mut changes {
             change.forget(&["/workloadRef/uid", "/revision"]);
         }
-        changes.insert(0, Change::of_beginning(&inputs.workload));
-    } else if let Some(held) = &around.held {
-        changes.splice(0..0, Change::of_document(held, &inputs.workload));
+        changes.insert(0, Change::of_creation(&inputs.workload));
+    } else if let Some(live) = &context.live {
+        changes.splice(0..0, Change::of_document(live, &inputs.workload));
     }
     pending.extend(more);
-    let mut explanation = settled.decision.explanation;
-    explanation.notes.extend(around.notes());
+    let explanation = settled.decision.explanation;
     let (namespace, name) = (inputs.namespace_name().to_owned(), inputs.workload_ref().name);
-    Preview { namespace, name, changes, status, pending, explanation }
+    Preview { namespace, name, changes, status, pending, deferred, explanation }
 }
 
 impl Preview {
-    /// Why the platform would not carry out what is applied, if so: the document has a mistake, or a policy forbids
-    /// something in it. Whatever else is not ready may become so by itself, or when others act.
+    /// Reason to refuse the apply: a mistake in the document, or a violated policy. Any other condition may still become true
+    /// without a change of the document.
     pub fn refusal(&self) -> Option<Reason> {
         let inputs = self.status.conditions.iter().find(|found| found.type_ == ConditionType::InputsValid)?;
         (inputs.status == ConditionStatus::False).then_some(inputs.reason)
     }
 }
 
-/// A Workload that does not exist, as if it did: a plan names its uid, and nothing in the API can have this one.
+/// Inputs with a placeholder uid for a new Workload: a plan refers to it, and no object of the API can have it.
 fn as_existing(inputs: &Inputs) -> Cow<'_, Inputs> {
     let mut inputs = Cow::Borrowed(inputs);
     if inputs.workload_ref().uid.is_empty() {
@@ -118,11 +124,11 @@ fn as_existing(inputs: &Inputs) -> Cow<'_, Inputs> {
     inputs
 }
 
-/// What is decided, beside what is there.
+/// Decision compared with the live objects.
 struct Changes<'a> {
-    live: Live<'a>,
+    live: Owned<'a>,
     settled: &'a Settled,
-    later: Foreseen,
+    later: KnownAfterApply,
 }
 
 impl Changes<'_> {
@@ -134,28 +140,28 @@ impl Changes<'_> {
         changes
     }
 
-    /// The claims that are wanted, by key.
+    /// Desired claims, by key.
     fn claims(&self) -> Vec<Change> {
         let later: BTreeMap<&str, &ResourceClaim> = by_name(&self.later.claims);
-        let of_line = |line: &crate::status::Line| {
+        let of_line = |line: &crate::status::ClaimRow| {
             let live = self.live.claims.get(line.claim.as_str()).copied();
             let name = line.claim.as_str();
             let change = if let Some(desired) = self.settled.claims.get(name) {
                 Change::of_claim(live, desired)
             } else if let Some(desired) = later.get(name) {
-                Change::of_claim(live, desired).with_note("once the values that it refers to are known")
+                Change::of_claim(live, desired).with_note("once the values it refers to are known")
             } else {
                 live.map(|live| Change::of_claim(Some(live), live))?
             };
-            let prospect = self.settled.prospects.get(name);
+            let forecast = self.settled.forecasts.get(name);
             Some(
-                prospect
-                    .map(outlook::Prospect::note)
+                forecast
+                    .map(claim_forecast::Forecast::note)
                     .iter()
                     .fold(change, |change, note| change.with_note(note)),
             )
         };
-        let lines = self.settled.decision.basis.claims.iter();
+        let lines = self.settled.decision.status_inputs.claims.iter();
         lines.filter(|line| line.wanted).filter_map(of_line).collect()
     }
 
@@ -187,7 +193,7 @@ impl Changes<'_> {
         live.map(|live| Change::of_exposure(Some(live), live))
     }
 
-    /// The claims that nobody wants any more: they go once nothing that runs can be using them.
+    /// Claims that are no longer desired: they are deleted once the running version cannot use them.
     fn released(&self) -> Vec<Change> {
         let placement = self.settled.decision.explanation.placement.as_ref();
         let is_decided =
@@ -195,18 +201,22 @@ impl Changes<'_> {
         if !is_decided {
             return Vec::new();
         }
-        let lines = self.settled.decision.basis.claims.iter().filter(|line| line.wanted);
+        let lines = self.settled.decision.status_inputs.claims.iter().filter(|line| line.wanted);
         let wanted: BTreeSet<&str> = lines.map(|line| line.claim.as_str()).collect();
-        let doomed =
-            self.settled.decision.delete.iter().filter(|doomed| doomed.kind == DoomedKind::ResourceClaim);
-        let now: BTreeSet<&str> = doomed.map(|doomed| doomed.name.as_str()).collect();
+        let deletion = self
+            .settled
+            .decision
+            .delete
+            .iter()
+            .filter(|deletion| deletion.kind == DeletionKind::ResourceClaim);
+        let now: BTreeSet<&str> = deletion.map(|deletion| deletion.name.as_str()).collect();
         let released = self.live.claims.iter().filter(|(name, _)| !wanted.contains(*name));
         let change = |(name, claim): (&&str, &&ResourceClaim)| {
             let change = Change::of_release(claim);
             if claim.metadata.deletion_timestamp.is_some() || now.contains(name) {
                 change
             } else {
-                change.with_note("once the running version does without it")
+                change.with_note("once the running version no longer uses it")
             }
         };
         released.map(change).collect()
@@ -217,15 +227,15 @@ fn by_name(claims: &[ResourceClaim]) -> BTreeMap<&str, &ResourceClaim> {
     claims.iter().filter_map(|claim| Some((claim.metadata.name.as_deref()?, claim))).collect()
 }
 
-/// A decision as it would be if the API took all of it.
-fn as_applied(decision: &Decision, live: &Live<'_>) -> Applied {
-    let now = decision.basis.now;
+/// Answers of the API if it accepted the whole decision.
+fn as_applied(decision: &Decision, live: &Owned<'_>) -> Applied {
+    let now = decision.status_inputs.now;
     let claim = |claim: &ResourceClaim| {
         let name = claim.metadata.name.clone().unwrap_or_default();
         let held = live.claims.get(name.as_str()).copied();
         let is_same = held.is_some_and(|held| held.spec == claim.spec);
         let held_claim = ResourceClaim {
-            metadata: as_held(&claim.metadata, held.map(|held| &held.metadata), is_same, now),
+            metadata: merged(&claim.metadata, held.map(|held| &held.metadata), is_same, now),
             spec: claim.spec.clone(),
             status: held.and_then(|held| held.status.clone()),
         };
@@ -235,7 +245,7 @@ fn as_applied(decision: &Decision, live: &Live<'_>) -> Applied {
         let held = live.plan.ours();
         let is_same = held.is_some_and(|held| held.spec == plan.spec);
         Ok(WorkloadPlan {
-            metadata: as_held(&plan.metadata, held.map(|held| &held.metadata), is_same, now),
+            metadata: merged(&plan.metadata, held.map(|held| &held.metadata), is_same, now),
             spec: plan.spec.clone(),
             status: held.and_then(|held| held.status.clone()),
         })
@@ -244,26 +254,26 @@ fn as_applied(decision: &Decision, live: &Live<'_>) -> Applied {
         let held = live.exposure.ours();
         let is_same = held.is_some_and(|held| held.spec == exposure.spec);
         Ok(WorkloadExposure {
-            metadata: as_held(&exposure.metadata, held.map(|held| &held.metadata), is_same, now),
+            metadata: merged(&exposure.metadata, held.map(|held| &held.metadata), is_same, now),
             spec: exposure.spec.clone(),
             status: held.and_then(|held| held.status.clone()),
         })
     });
-    Applied { claims: decision.claims.iter().map(claim).collect(), plan, exposure, trouble: None }
+    Applied { claims: decision.claims.iter().map(claim).collect(), plan, exposure, fault: None }
 }
 
-/// The metadata of an object after an apply: what others have put there stays.
-fn as_held(desired: &ObjectMeta, held: Option<&ObjectMeta>, is_same: bool, now: Timestamp) -> ObjectMeta {
-    let Some(held) = held else {
+/// Metadata of an object after an apply: fields of other managers stay.
+fn merged(desired: &ObjectMeta, live: Option<&ObjectMeta>, is_same: bool, now: Timestamp) -> ObjectMeta {
+    let Some(live) = live else {
         let creation_timestamp = Some(Time(now));
         return ObjectMeta { generation: Some(1), creation_timestamp, ..desired.clone() };
     };
-    let mut labels = held.labels.clone().unwrap_or_default();
+    let mut labels = live.labels.clone().unwrap_or_default();
     labels.extend(desired.labels.clone().unwrap_or_default());
     ObjectMeta {
-        generation: held.generation.map(|generation| generation + i64::from(!is_same)),
+        generation: live.generation.map(|generation| generation + i64::from(!is_same)),
         labels: Some(labels),
         owner_references: desired.owner_references.clone(),
-        ..held.clone()
+        ..live.clone()
     }
 }

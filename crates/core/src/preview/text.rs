@@ -1,4 +1,4 @@
-//! A preview as people read it: one line for each thing, marked `+`, `~` or `-`.
+//! Text of a preview: one line for each object, marked `+`, `~` or `-`.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use orchestra_score::pointer::readable;
 use serde_json::Value as Json;
 
 use super::{Action, Change, FieldChange, ObjectKind, Preview};
-use crate::claims::SEGMENTS;
+use crate::{claims::SEGMENTS, decision::Deferral, sentence::sentence};
 
-/// Where the parts are that an author recognises in something new.
-const TELLING: &[&str] = &["/containers/", "/params/", "/ports/"];
-/// What the orchestrator notes for itself.
+/// Fields of a new object that mean something to its author.
+const RELEVANT: &[&str] = &["/containers/", "/params/", "/ports/"];
+/// Fields that the orchestrator records for itself.
 const BOOKKEEPING: &[&str] =
     &["/observedWorkloadGeneration", "/revision", "/workloadRef/name", "/workloadRef/uid"];
-/// What follows from other fields; it is told only where it is all that changes, as when a secret is rotated.
+/// Fields that follow from others; shown only if nothing else changes, as when a secret is rotated.
 const DERIVED: &[&str] = &["/claims", "/exposures"];
-/// How many characters of a value are shown.
-const SHOWN: usize = 100;
+/// Maximum length of a shown value.
+const MAX_VALUE_CHARS: usize = 100;
 
 impl fmt::Display for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,7 +28,7 @@ impl fmt::Display for Preview {
         if changing().next().is_none() {
             writeln!(f, "No changes.")?;
         } else if changing().filter(|change| !is_of_document(change)).all(is_bookkeeping) {
-            writeln!(f, "No changes to what runs.")?;
+            writeln!(f, "No changes to the plan.")?;
         }
         for gap in &self.pending {
             writeln!(f, "? {}", gap.message)?;
@@ -36,12 +36,16 @@ impl fmt::Display for Preview {
         for violation in &self.explanation.audited {
             writeln!(f, "! {} (not enforced yet)", violation.message)?;
         }
-        // What a deletion waits for is in the condition already.
-        if !self.changes.iter().any(is_end) {
+        // Deferred statuses follow within a moment.
+        if self.deferred.contains(&Deferral::Move) {
+            writeln!(f, "Note: {}", sentence(&Deferral::Move.to_string(), 0))?;
+        }
+        // The condition shows what a deletion waits for.
+        if !self.changes.iter().any(is_workload_deletion) {
             self.explanation.notes.iter().try_for_each(|note| writeln!(f, "Note: {note}"))?;
         }
         writeln!(f)?;
-        // A single one is in the condition already.
+        // The condition shows a single mistake.
         if let mistakes @ [_, _, ..] = self.explanation.mistakes.as_slice() {
             mistakes.iter().try_for_each(|mistake| writeln!(f, "{mistake}"))?;
         }
@@ -53,16 +57,16 @@ impl fmt::Display for Preview {
         if failing.peek().is_none() {
             return write!(f, "The workload would be ready.");
         }
-        write!(f, "The workload would say:")?;
-        failing.try_for_each(|condition| write!(f, "\n  {}", in_words(condition)))
+        write!(f, "Expected conditions:")?;
+        failing.try_for_each(|condition| write!(f, "\n  {}", line(condition)))
     }
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mark, fields): (_, Vec<&FieldChange>) = match self.action {
-            Action::Create => ('+', self.fields.iter().filter(|field| is_telling(field)).collect()),
-            Action::Update => ('~', self.telling_updates()),
+            Action::Create => ('+', self.fields.iter().filter(|field| is_relevant(field)).collect()),
+            Action::Update => ('~', self.relevant_updates()),
             Action::Delete => ('-', Vec::new()),
             Action::Unchanged => ('=', Vec::new()),
         };
@@ -76,12 +80,12 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    /// The changed fields without those that only follow from others.
-    fn telling_updates(&self) -> Vec<&FieldChange> {
+    /// Changed fields, without derived ones if there are others.
+    fn relevant_updates(&self) -> Vec<&FieldChange> {
         let (derived, own): (Vec<_>, Vec<_>) = self
             .fields
             .iter()
-            .filter(|field| !is_noted(field))
+            .filter(|field| !is_recorded(field))
             .partition(|field| DERIVED.contains(&field.pointer.as_str()));
         if own.is_empty() { derived } else { own }
     }
@@ -94,58 +98,58 @@ impl fmt::Display for FieldChange {
         match (before, after) {
             (Some(before), Some(after)) => write!(f, "{pointer} {} -> {}", show(before), show(after)),
             (None, Some(after)) => write!(f, "{pointer} {}", show(after)),
-            (Some(before), None) => write!(f, "{pointer} {} -> nothing", show(before)),
+            (Some(before), None) => write!(f, "{pointer} {} -> (removed)", show(before)),
             (None, None) => write!(f, "{pointer}"),
         }
     }
 }
 
-/// A condition as one line.
-pub(super) fn in_words(condition: &Condition) -> String {
+/// Condition as one line.
+pub(super) fn line(condition: &Condition) -> String {
     let Condition { type_, status, reason, message, .. } = condition;
     format!("{type_} is {status} ({reason}): {message}")
 }
 
-fn is_telling(field: &FieldChange) -> bool {
-    TELLING.iter().any(|part| field.pointer.starts_with(part))
+fn is_relevant(field: &FieldChange) -> bool {
+    RELEVANT.iter().any(|part| field.pointer.starts_with(part))
 }
 
-fn is_noted(field: &FieldChange) -> bool {
+fn is_recorded(field: &FieldChange) -> bool {
     BOOKKEEPING.contains(&field.pointer.as_str())
 }
 
-/// Whether a change is of no concern to its author: notes, and the object in which a runtime will publish addresses.
+/// True if a change is irrelevant to the author: recorded fields only, or the empty exposure.
 fn is_bookkeeping(change: &Change) -> bool {
     match change.action {
         Action::Create => change.kind == ObjectKind::WorkloadExposure,
-        Action::Update => change.fields.iter().all(is_noted),
+        Action::Update => change.fields.iter().all(is_recorded),
         Action::Delete | Action::Unchanged => false,
     }
 }
 
-/// Whether a change is one of the document alone.
+/// True for a change of the document.
 fn is_of_document(change: &Change) -> bool {
     change.kind == ObjectKind::Workload && change.action == Action::Update
 }
 
-/// Whether a change is the end of the Workload.
-fn is_end(change: &Change) -> bool {
+/// True for the deletion of the Workload.
+fn is_workload_deletion(change: &Change) -> bool {
     change.kind == ObjectKind::Workload && change.action == Action::Delete
 }
 
-/// A value on one line: a text with references in it as the author would write it.
+/// Value on one line; a text with references in the author's notation.
 fn show(value: &Json) -> String {
     let text = match segments(value.get(SEGMENTS).unwrap_or(value)) {
         Some(text) => Json::String(text).to_string(),
         None => value.to_string(),
     };
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
 }
 
-/// The text that segments make, if that is what a value is.
+/// Text of segments, if the value is a list of them.
 fn segments(value: &Json) -> Option<String> {
     let list = value.as_array().filter(|list| !list.is_empty())?;
     let piece = |item: &Json| {

@@ -1,5 +1,5 @@
-//! Things that exist already, as the platform's document describes them: what the engine `static` gives. All of it
-//! follows from the document, but for whether the Secrets that it names are there.
+//! Resources that already exist: outputs of the engine `static`. They follow from the config, except for the existence of
+//! its Secrets.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use orchestra_api::{claim::Output, config::Provisioner, reference::SecretKeyRef}
 
 use super::Bound;
 
-/// The outputs of an entry that Secrets hold, by name.
+/// Secret outputs of an entry, by name.
 pub fn secrets(entry: &Provisioner) -> impl Iterator<Item = (&String, &SecretKeyRef)> {
     entry.outputs.iter().filter_map(|(name, output)| match output {
         Output::SecretKeyRef(secret) => Some((name, secret)),
@@ -15,7 +15,7 @@ pub fn secrets(entry: &Provisioner) -> impl Iterator<Item = (&String, &SecretKey
     })
 }
 
-/// What an entry gives while its Secrets are there in these versions.
+/// Outputs of an entry whose Secrets have these versions.
 pub fn bind(entry: &Provisioner, versions: BTreeMap<String, String>) -> Bound {
-    Bound { outputs: entry.outputs.clone(), versions, message: "Ready to use.".to_owned() }
+    Bound { outputs: entry.outputs.clone(), versions, message: "Ready.".to_owned() }
 }

@@ -1,119 +1,127 @@
-//! What is to be done about one instance: the thing behind all claims of a namespace with the same type, class and
-//! id. It is decided over all its claims at once, so that sharers see one thing, and the last to leave takes it down.
+//! Decision about one instance, which all claims of a namespace with the same type, class and id share. It covers all its
+//! claims at once, so all of them see the same instance, and the deletion of the last one releases it.
 
 pub mod existing;
-pub mod neighbour;
 pub mod params;
 mod release;
+mod secret;
+pub mod service_ref;
 mod sharing;
 pub mod template;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use orchestra_api::{
-    Placement, ResourceClaim, WorkloadPlan, annotation,
+    Placement, ResourceClaim,
     claim::{DeprovisionPolicy, Output, Phase, ResourceClaimStatus},
     condition::Reason,
     config::{Provisioner, UnknownParams},
-    finalizer, name, plan,
+    finalizer, name,
 };
 use serde_json::{Map, Value as Json};
 
+pub use self::secret::{check_secret_owner, is_secret_of};
 use crate::{
+    claim_state::{self, has_finalizer, has_only_foreign_finalizers, is_bound, is_releasing},
     claims,
     config::{
         Config, builtin,
-        provisioner::{self, Wanted},
+        provisioner::{self, ResourceRequest},
     },
+    decision::Requeue,
+    driver::{DriverError, Released},
     sentence::sentence,
 };
 
-/// Everything that a decision about one instance rests on.
+/// Inputs of a decision about one instance.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// The namespace of the instance.
+    /// Namespace of the instance.
     pub namespace: String,
-    /// Its identity, as the label of its claims says.
+    /// Id of the instance, as in the label of its claims.
     pub instance: String,
-    /// All its claims, those that are being deleted too.
+    /// All its claims, including those that are being deleted.
     pub claims: Vec<ResourceClaim>,
-    /// The names of claims that something which runs still uses.
+    /// Names of claims that a running version uses.
     pub in_use: BTreeSet<String>,
-    /// The platform's document.
+    /// The orchestrator config in force.
     pub config: std::sync::Arc<Config>,
-    /// The engines that are at hand, and whether sharers may add parameters of their own.
+    /// Available engines.
     pub engines: BTreeMap<String, Engine>,
 }
 
-/// What is known of an engine.
+/// Capabilities of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Engine {
-    /// Whether sharers of an instance may add parameters of their own.
+    /// True if claims of one instance may have different parameters.
     pub additive: bool,
-    /// Whether it looks at parameters at all.
+    /// True if it reads parameters.
     pub reads_params: bool,
 }
 
-/// What is decided about one instance.
+/// Decision about one instance.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[must_use]
 pub struct Decision {
-    /// Claims, by name, to take charge of with this engine, before anything is made.
-    pub take: BTreeMap<String, String>,
-    /// The status of claims, by name, where it is known without asking anybody.
+    /// Claims, by name, to add the finalizer and this engine to, before anything is provisioned.
+    pub add_finalizer: BTreeMap<String, String>,
+    /// Statuses of claims, by name, that are known without the engine.
     pub statuses: BTreeMap<String, ResourceClaimStatus>,
-    /// What an engine has to do, if anything.
+    /// Work of an engine.
     pub work: Option<Work>,
-    /// Claims, by name, that can go: others still hold the instance, or nobody ever made it.
-    pub let_go: Vec<String>,
-    /// Whether it is left to a provisioner that others write.
+    /// Claims, by name, whose finalizer is removed: other claims keep the instance, or it was never provisioned.
+    pub remove_finalizer: Vec<String>,
+    /// True if an external controller provides it.
     pub external: bool,
 }
 
-/// What an engine has to do.
+/// Work of an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// Provide the instance to these claims.
     Ensure(Box<Instance>),
-    /// Take the instance down; then these claims can go.
+    /// Release the instance.
     Release(Release),
 }
 
-/// An instance to provide.
+/// Instance to provide.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
-    /// Where it belongs.
+    /// Namespace.
     pub namespace: String,
-    /// Its identity.
+    /// Id of the instance.
     pub id: String,
-    /// What kind of thing it is.
+    /// Resource type.
     pub type_: String,
-    /// Which sort of it.
+    /// Resource class.
     pub class: String,
-    /// The identity under which it is shared.
+    /// Id under which it is shared.
     pub shared_id: Option<String>,
-    /// Parameters of all its claims together.
+    /// Merged parameters of all its claims.
     pub params: Map<String, Json>,
-    /// What authors noted about it.
+    /// Metadata of its resources.
     pub metadata: Map<String, Json>,
-    /// Settings of the backend where what asks for it runs, in the words of its runtime.
+    /// Settings of the backend of its first Workload.
     pub values: Map<String, Json>,
-    /// Who provides it.
+    /// Provisioner entry.
     pub entry: Provisioner,
-    /// The names of the claims it is provided to.
+    /// Names of its claims.
     pub claims: Vec<String>,
-    /// Who asks for it with these claims, in the same order.
+    /// Workloads with these claims, in the same order.
     pub dependents: Vec<Dependent>,
-    /// What is said of parameters that are not used.
+    /// Warning about unused parameters.
     pub warning: Option<String>,
 }
 
-/// A Workload that depends on an instance.
+/// Workload that depends on an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependent {
-    /// Its name.
+    /// Name of the Workload.
     pub workload: String,
-    /// What it calls the dependency.
+    /// Key of the resource.
     pub key: String,
 }
 
@@ -123,63 +131,148 @@ impl From<&ResourceClaim> for Dependent {
     }
 }
 
-/// An instance to take down.
+/// Instance to release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// Where it belongs.
+    /// Namespace.
     pub namespace: String,
-    /// Its identity.
+    /// Id of the instance.
     pub id: String,
-    /// What kind of thing it is.
+    /// Resource type.
     pub type_: String,
-    /// The engine that made it.
+    /// Engine that provisioned it.
     pub engine: String,
-    /// What becomes of it.
+    /// Deprovision policy.
     pub policy: DeprovisionPolicy,
-    /// The claims that can go afterwards, by name.
+    /// Claims, by name, whose finalizer is removed afterwards.
     pub claims: Vec<String>,
+    /// Those of them on which the start of the release is recorded first: it cannot be undone from then on.
+    pub start: Vec<String>,
+}
+
+/// Writes after the work of an engine.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Report {
+    /// Statuses of claims, by name.
+    pub statuses: BTreeMap<String, ResourceClaimStatus>,
+    /// Claims, by name, whose finalizer is removed.
+    pub remove_finalizer: Vec<String>,
+    /// When the instance is reconciled again.
+    pub requeue: Requeue,
+}
+
+/// Interval of checks on an instance that is being provided or released, in case its engine reports no change.
+const PROGRESS_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Interval of checks on the Secrets behind an instance that is bound: they are not watched, and may be rotated.
+const SECRET_CHECK_INTERVAL: Duration = Duration::from_mins(5);
+
+/// Report after an engine was asked to provide an instance.
+pub fn report_ensured(
+    inputs: &Inputs,
+    instance: &Instance,
+    answer: Result<Provision, DriverError>,
+) -> Report {
+    let (answer, fault) = match answer {
+        Ok(answer) => (answer, None),
+        Err(DriverError::Refused { reason, message }) => (Provision::Failed(reason, message), None),
+        Err(DriverError::Transient { reason, message }) => {
+            (Provision::Blocked(reason, message.clone()), Some(message))
+        }
+    };
+    let claims = inputs.claims.iter().filter(|claim| instance.claims.contains(&name_of(claim)));
+    // A bound claim stays bound while its engine is unreachable.
+    let reported = claims.filter(|claim| fault.is_none() || !is_bound(claim));
+    let statuses =
+        reported.map(|claim| (name_of(claim), report(claim, &answer, instance.warning.as_deref()))).collect();
+    let requeue = match (fault, answer) {
+        (Some(message), _) => Requeue::Backoff(message),
+        (None, Provision::Bound(bound)) if !bound.versions.is_empty() => {
+            Requeue::After(SECRET_CHECK_INTERVAL)
+        }
+        (None, Provision::Bound(_) | Provision::Failed(..)) => Requeue::OnChange,
+        (None, Provision::Pending(_) | Provision::Binding(_) | Provision::Blocked(..)) => {
+            Requeue::After(PROGRESS_CHECK_INTERVAL)
+        }
+    };
+    Report { statuses, remove_finalizer: Vec::new(), requeue }
+}
+
+/// Report after an engine was asked to release an instance. Without an answer, this binary does not contain the engine.
+pub fn report_released(
+    inputs: &Inputs,
+    release: &Release,
+    answer: Option<Result<Released, DriverError>>,
+) -> Report {
+    let later = Requeue::After(PROGRESS_CHECK_INTERVAL);
+    let (message, requeue) = match answer {
+        Some(Ok(Released::Done)) => {
+            return Report { remove_finalizer: release.claims.clone(), ..Report::default() };
+        }
+        Some(Ok(Released::Waiting(message))) => (message, later),
+        Some(Err(DriverError::Transient { message, .. } | DriverError::Refused { message, .. })) => {
+            (message.clone(), Requeue::Backoff(message))
+        }
+        None => {
+            let message = format!(
+                "The engine `{}` that provisioned it is not available: restore it, or remove the finalizer `{}` from this claim.",
+                release.engine,
+                finalizer::PROVISIONER
+            );
+            (message, later)
+        }
+    };
+    let claims = inputs.claims.iter().filter(|claim| release.claims.contains(&name_of(claim)));
+    let waiting = |claim: &ResourceClaim| ResourceClaimStatus {
+        reason: Some(Reason::BindingPending),
+        message: Some(message.clone()),
+        ..claim.status.clone().unwrap_or_default()
+    };
+    let statuses = claims.map(|claim| (name_of(claim), waiting(claim))).collect();
+    Report { statuses, remove_finalizer: Vec::new(), requeue }
 }
 
 /// Decides about one instance.
 pub fn decide(inputs: &Inputs) -> Decision {
     let mut decision = Decision::default();
-    // What something that runs still uses is provided as before, although somebody deleted it.
+    // A deleted claim that a running version uses is still provided.
     let is_kept = |claim: &ResourceClaim| {
-        inputs.in_use.contains(&name_of(claim)) && is_ours(claim) && !release::is_begun(claim)
+        inputs.in_use.contains(&name_of(claim)) && has_finalizer(claim) && !is_releasing(claim)
     };
-    let (dying, mut living): (Vec<_>, Vec<_>) = inputs
+    let (deleted, mut current): (Vec<_>, Vec<_>) = inputs
         .claims
         .iter()
         .partition(|claim| claim.metadata.deletion_timestamp.is_some() && !is_kept(claim));
-    living.sort_by_key(|claim| sharing::seniority(claim));
-    if dying.iter().any(|claim| release::is_begun(claim)) {
-        // What is being taken down is provided anew only once it is gone.
-        let message = "What bore this identity before is being taken down first.";
-        decision.statuses.extend(living.iter().map(|claim| (name_of(claim), pending(claim, message))));
-        release::decide(inputs, &dying, false, &mut decision);
+    current.sort_by_key(|claim| sharing::seniority(claim));
+    if deleted.iter().any(|claim| is_releasing(claim)) {
+        // A new instance is provisioned once the previous one is gone.
+        let message = "Waiting for the previous instance to be deleted.";
+        decision.statuses.extend(current.iter().map(|claim| (name_of(claim), pending(claim, message))));
+        release::decide(inputs, &deleted, false, &mut decision);
         return decision;
     }
-    let instance = provide(inputs, &living, &mut decision);
-    // Only a claim that is in our charge, or is about to be, sees to it that the instance is taken down one day.
-    let is_held = !decision.take.is_empty() || living.iter().any(|claim| is_ours(claim));
-    release::decide(inputs, &dying, is_held, &mut decision);
-    // One thing at a time: what is being taken down is provided anew only once it is gone.
+    let instance = provide(inputs, &current, &mut decision);
+    // Only a claim with our finalizer leads to a release of the instance later.
+    let stays = !decision.add_finalizer.is_empty() || current.iter().any(|claim| has_finalizer(claim));
+    release::decide(inputs, &deleted, stays, &mut decision);
+    // A new instance is provisioned once the previous one is gone.
     if decision.work.is_none() {
         decision.work = instance.map(|instance| Work::Ensure(Box::new(instance)));
     }
     decision
 }
 
-/// Decides about the claims that are not being deleted, and what is to be provided to them.
-fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) -> Option<Instance> {
-    let holder = living.first()?;
+/// Decides about the claims that are not being deleted. Returns the instance to provide.
+fn provide(inputs: &Inputs, current: &[&ResourceClaim], decision: &mut Decision) -> Option<Instance> {
+    let holder = current.first()?;
 
-    let is_at_hand = |engine: &str| inputs.engines.contains_key(engine);
-    let selected = provisioner::select(&inputs.config, &Wanted::by(&holder.spec), is_at_hand);
+    let is_available = |engine: &str| inputs.engines.contains_key(engine);
+    let selected = provisioner::select(&inputs.config, &ResourceRequest::of(&holder.spec), is_available);
     let entry = match selected.map_err(|none| sentence(&none.to_string(), 0)) {
-        Ok(entry) => builtin::resolved(entry, &holder.spec.placement.runtime_class, is_at_hand),
+        Ok(entry) => builtin::resolved(entry, &holder.spec.placement.runtime_class, is_available),
         Err(message) => {
-            nobody_provides(living, &message, decision);
+            fail_all(current, &message, decision);
             return None;
         }
     };
@@ -189,22 +282,22 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
     }
     let Some(engine) = inputs.engines.get(&entry.engine) else {
         let message = format!(
-            "The platform's document provides `{}` with the engine `{}`, which is not at hand: ask the platform team.",
+            "The orchestrator config provides `{}` with the engine `{}`, which is not available here; choose another engine.",
             holder.spec.type_, entry.engine
         );
-        nobody_provides(living, &message, decision);
+        fail_all(current, &message, decision);
         return None;
     };
-    let noted = living.iter().find_map(|claim| keeper(claim));
-    if let Some(other) = noted.filter(|noted| **noted != entry.engine) {
+    let recorded = current.iter().find_map(|claim| claim_state::engine(claim));
+    if let Some(other) = recorded.filter(|recorded| **recorded != entry.engine) {
         let message = format!(
-            "It was made by the engine `{other}`, and the platform's document now names `{}`: what was made stays as it is until nobody wants it.",
+            "It was provisioned by the engine `{other}`, and the orchestrator config now names `{}`: it is unchanged until it is released.",
             entry.engine
         );
-        nobody_provides(living, &message, decision);
+        fail_all(current, &message, decision);
         return None;
     }
-    let (sharers, params, metadata) = sharing::agree(living, *engine, decision);
+    let (sharers, params, metadata) = sharing::agree(current, *engine, decision);
     let unused = if engine.reads_params { Vec::new() } else { params.keys().cloned().collect() };
     let warning = unused_params(&entry, &unused);
     if let (Some(warning), UnknownParams::Refuse) = (&warning, entry.unknown_params) {
@@ -212,8 +305,8 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
         return None;
     }
     for claim in &sharers {
-        if !is_taken(claim, &entry.engine) {
-            decision.take.insert(name_of(claim), entry.engine.clone());
+        if claim_state::engine(claim) != Some(&entry.engine) {
+            decision.add_finalizer.insert(name_of(claim), entry.engine.clone());
         }
     }
     (!sharers.is_empty()).then(|| Instance {
@@ -232,48 +325,21 @@ fn provide(inputs: &Inputs, living: &[&ResourceClaim], decision: &mut Decision) 
     })
 }
 
-/// The settings of a backend; none if the document does not name it any more.
+/// Settings of a backend; empty if the config no longer has it.
 fn values(inputs: &Inputs, placement: &Placement) -> Map<String, Json> {
     let backends = inputs.config.profiles().values().flat_map(|profile| &profile.backends);
     let mut here = backends.filter(|backend| backend.placement == *placement);
     here.next().map(|backend| backend.values.clone()).unwrap_or_default()
 }
 
-/// Claims that nobody here provides. What is bound was provided before the platform changed: it stays as it is.
-fn nobody_provides(claims: &[&ResourceClaim], message: &str, decision: &mut Decision) {
-    for claim in claims.iter().filter(|claim| !is_served(claim) && !is_others(claim)) {
+/// Fails claims without a provider. A bound claim stays bound: it was provided before the platform changed.
+fn fail_all(claims: &[&ResourceClaim], message: &str, decision: &mut Decision) {
+    for claim in claims.iter().filter(|claim| !is_bound(claim) && !has_only_foreign_finalizers(claim)) {
         decision.statuses.insert(name_of(claim), failed(claim, message));
     }
 }
 
-/// Whether a claim is bound as it is asked for now. A deletion counts as a generation, and asks for nothing else.
-pub fn is_served(claim: &ResourceClaim) -> bool {
-    let generation = claim.metadata.generation;
-    let before_deletion = claim.metadata.deletion_timestamp.as_ref().and(generation.map(|all| all - 1));
-    claim.status.as_ref().is_some_and(|status| {
-        let observed = status.observed_generation;
-        status.phase == Phase::Bound
-            && (observed == generation || observed.is_some() && observed == before_deletion)
-    })
-}
-
-/// Whether something that runs may be using a claim: the plan of its Workload names it, or has not taken the place of
-/// one that did.
-pub fn is_in_use(claim: &ResourceClaim, plan: &WorkloadPlan) -> bool {
-    let may_run_older = plan.status.as_ref().is_some_and(|status| {
-        status.phase != plan::Phase::Ready || status.observed_revision.as_ref() != Some(&plan.spec.revision)
-    });
-    plan.spec.workload_ref == claim.spec.workload_ref
-        && (may_run_older
-            || plan.spec.claims.iter().any(|used| Some(&used.name) == claim.metadata.name.as_ref()))
-}
-
-/// Whether a claim is being taken down, from which there is no way back.
-pub fn is_releasing(claim: &ResourceClaim) -> bool {
-    release::is_begun(claim)
-}
-
-/// The engine of provisioners that others write.
+/// Engine of resources that external controllers provide.
 pub const EXTERNAL: &str = "external";
 
 fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
@@ -284,41 +350,17 @@ fn unused_params(entry: &Provisioner, unused: &[String]) -> Option<String> {
     let names: Vec<_> = unused.iter().map(|name| format!("`{name}`")).collect();
     Some(match entry.unknown_params {
         UnknownParams::Refuse => {
-            format!("The parameters {} are not known here: remove them from `params`.", names.join(", "))
+            format!("Unknown params: {}; remove them.", names.join(", "))
         }
-        UnknownParams::Warn => format!("The parameters {} are not used here.", names.join(", ")),
+        UnknownParams::Warn => format!("Ignored params: {}.", names.join(", ")),
     })
-}
-
-fn is_taken(claim: &ResourceClaim, engine: &str) -> bool {
-    keeper(claim).is_some_and(|noted| noted == engine)
-}
-
-/// The engine of ours that has taken charge of a claim.
-pub(crate) fn keeper(claim: &ResourceClaim) -> Option<&String> {
-    engine_of(claim).filter(|_| is_ours(claim))
-}
-
-/// The engine that is noted on a claim.
-fn engine_of(claim: &ResourceClaim) -> Option<&String> {
-    claim.metadata.annotations.as_ref()?.get(annotation::ENGINE)
-}
-
-/// Whether somebody else has taken charge of a claim, as its finalizer tells: two who contradict each other help nobody.
-fn is_others(claim: &ResourceClaim) -> bool {
-    !is_ours(claim) && claim.metadata.finalizers.as_ref().is_some_and(|holders| !holders.is_empty())
-}
-
-/// Whether one of our engines has taken charge of a claim.
-fn is_ours(claim: &ResourceClaim) -> bool {
-    claim.metadata.finalizers.iter().flatten().any(|holder| holder == finalizer::PROVISIONER)
 }
 
 fn name_of(claim: &ResourceClaim) -> String {
     claim.metadata.name.clone().unwrap_or_default()
 }
 
-/// A claim that has to wait.
+/// Status of a claim that waits.
 fn pending(claim: &ResourceClaim, message: &str) -> ResourceClaimStatus {
     ResourceClaimStatus {
         phase: Phase::Pending,
@@ -330,7 +372,7 @@ fn pending(claim: &ResourceClaim, message: &str) -> ResourceClaimStatus {
     }
 }
 
-/// A claim that cannot be provided. What it gave before is still known: whatever uses it runs on.
+/// Status of a claim that cannot be provided. Its outputs stay, since a running version may use them.
 fn failed(claim: &ResourceClaim, message: &str) -> ResourceClaimStatus {
     let before = claim.status.clone().unwrap_or_default();
     ResourceClaimStatus {
@@ -343,36 +385,36 @@ fn failed(claim: &ResourceClaim, message: &str) -> ResourceClaimStatus {
     }
 }
 
-/// What an engine answers.
+/// Answer of an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Provision {
-    /// It has not begun, and why.
+    /// Not started, with the reason.
     Pending(String),
-    /// It is at work.
+    /// In progress.
     Binding(String),
-    /// Something is in its way, and it is tried again.
-    Hindered(Reason, String),
-    /// The thing is there and answers.
+    /// Blocked by an obstacle; it is retried.
+    Blocked(Reason, String),
+    /// The instance exists and responds.
     Bound(Bound),
-    /// It cannot be had.
+    /// It cannot be provisioned.
     Failed(Reason, String),
 }
 
-/// What a thing that is there gives.
+/// Outputs of an instance.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bound {
     /// Its outputs, by name.
     pub outputs: BTreeMap<String, Output>,
-    /// The versions of the Secrets that outputs refer to, by name: no values, but they change when a value does.
+    /// Resource versions of the Secrets behind the outputs, by name.
     pub versions: BTreeMap<String, String>,
-    /// What users are told.
+    /// Message for users.
     pub message: String,
 }
 
-/// The status of a claim, from what the engine answered.
+/// Status of a claim after the answer of an engine.
 pub fn report(claim: &ResourceClaim, answer: &Provision, warning: Option<&str>) -> ResourceClaimStatus {
     let before = claim.status.clone().unwrap_or_default();
-    let said = |message: &str| {
+    let with_warning = |message: &str| {
         let warning = warning.map(|warning| format!(" {warning}")).unwrap_or_default();
         Some(format!("{message}{warning}"))
     };
@@ -381,7 +423,7 @@ pub fn report(claim: &ResourceClaim, answer: &Provision, warning: Option<&str>) 
         Provision::Pending(message) => ResourceClaimStatus {
             phase: Phase::Pending,
             reason: Some(Reason::BindingPending),
-            message: said(message),
+            message: with_warning(message),
             outputs_available: false,
             observed_generation,
             ..before
@@ -389,15 +431,15 @@ pub fn report(claim: &ResourceClaim, answer: &Provision, warning: Option<&str>) 
         Provision::Binding(message) => ResourceClaimStatus {
             phase: Phase::Binding,
             reason: Some(Reason::BindingPending),
-            message: said(message),
+            message: with_warning(message),
             outputs_available: false,
             observed_generation,
             ..before
         },
-        Provision::Hindered(reason, message) => ResourceClaimStatus {
+        Provision::Blocked(reason, message) => ResourceClaimStatus {
             phase: Phase::Binding,
             reason: Some(if claims::is_obstacle(*reason) { *reason } else { Reason::BindingPending }),
-            message: said(message),
+            message: with_warning(message),
             outputs_available: false,
             observed_generation,
             ..before
@@ -408,7 +450,7 @@ pub fn report(claim: &ResourceClaim, answer: &Provision, warning: Option<&str>) 
         Provision::Bound(bound) => ResourceClaimStatus {
             phase: Phase::Bound,
             reason: Some(Reason::Succeeded),
-            message: said(&bound.message),
+            message: with_warning(&bound.message),
             outputs_available: true,
             outputs: bound.outputs.clone(),
             outputs_revision: Some(revision(claim, bound)),
@@ -417,7 +459,7 @@ pub fn report(claim: &ResourceClaim, answer: &Provision, warning: Option<&str>) 
     }
 }
 
-/// Changes with the outputs and with the versions of the Secrets behind them. It follows from no secret value.
+/// Hash of the outputs and the versions of their Secrets, without secret values.
 fn revision(claim: &ResourceClaim, bound: &Bound) -> String {
     let outputs = serde_json::to_string(&bound.outputs).unwrap_or_default();
     let versions = serde_json::to_string(&bound.versions).unwrap_or_default();

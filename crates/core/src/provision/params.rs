@@ -1,19 +1,19 @@
-//! The parameters of a claim: which of them are known, and what they say.
+//! Parameters of a claim.
 
 use orchestra_api::config::{Provisioner, UnknownParams};
 use serde_json::{Map, Value as Json};
 
-/// What the platform's document and the author say together, the author last.
+/// Parameters of the config and of the author, who takes precedence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params {
-    /// The values, by name.
+    /// Values, by name.
     pub given: Map<String, Json>,
-    /// What is said of parameters that are not used.
+    /// Warning about unused parameters.
     pub warning: Option<String>,
 }
 
 impl Params {
-    /// What was given to a thing of a type that knows these. What is not known is refused or told, as the entry says.
+    /// Checks parameters of a type with these known ones. Unknown ones are an error or a warning, by the entry.
     pub fn read(
         type_: &str,
         entry: &Provisioner,
@@ -27,44 +27,44 @@ impl Params {
             return Ok(Self { given, warning: None });
         }
         let known = match known {
-            [] => "there are none that it knows".to_owned(),
-            known => format!("it knows {}", listed(known.iter().copied())),
+            [] => "it has none".to_owned(),
+            known => format!("known params: {}", listed(known.iter().copied())),
         };
         let unknown = unknown.join(", ");
         match entry.unknown_params {
-            UnknownParams::Refuse => Err(format!(
-                "The parameters {unknown} of `{type_}` are not known here: remove them from `params`; {known}."
-            )),
+            UnknownParams::Refuse => {
+                Err(format!("Unknown params of `{type_}`: {unknown}. Remove them; {known}."))
+            }
             UnknownParams::Warn => {
-                let warning = format!("The parameters {unknown} are not used here; {known}.");
+                let warning = format!("Ignored params: {unknown}; {known}.");
                 Ok(Self { given, warning: Some(warning) })
             }
         }
     }
 
-    /// A text, or a number as text.
+    /// String, or a number as string.
     pub fn text(&self, key: &str) -> Result<Option<String>, String> {
         match self.given.get(key) {
             None => Ok(None),
             Some(Json::String(text)) => Ok(Some(text.clone())),
             Some(Json::Number(number)) => Ok(Some(number.to_string())),
-            Some(_) => Err(format!("The parameter `{key}` has to be a text without secrets in it.")),
+            Some(_) => Err(format!("The parameter `{key}` must be a string without secrets.")),
         }
     }
 
-    /// A list of texts; empty if there is none.
+    /// List of strings; empty if absent.
     pub fn texts(&self, key: &str) -> Result<Vec<String>, String> {
         let Some(given) = self.given.get(key) else { return Ok(Vec::new()) };
         let items = given.as_array().into_iter().flatten();
         let texts: Vec<String> = items.filter_map(|item| item.as_str().map(ToOwned::to_owned)).collect();
         if given.as_array().is_none_or(|items| items.len() != texts.len()) {
-            return Err(format!("The parameter `{key}` has to be a list of texts without secrets in them."));
+            return Err(format!("The parameter `{key}` must be a list of strings without secrets."));
         }
         Ok(texts)
     }
 }
 
-/// Names, as a sentence lists them.
+/// Quoted names, separated by commas.
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<_> = names.into_iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")

@@ -1,21 +1,22 @@
-//! Claims that are being deleted. Nothing is taken from under what still runs; the last claim takes the instance
-//! down, as the most careful of those that leave together wishes.
+//! Decision about claims that are being deleted. The last claim releases the instance, with the most conservative
+//! deprovision policy of the claims deleted together.
 
 use orchestra_api::{ResourceClaim, annotation};
 
-use super::{Decision, Inputs, Release, Work, is_ours, name_of};
+use super::{Decision, Inputs, Release, Work, name_of};
+use crate::claim_state::{has_finalizer, is_releasing};
 
-pub(super) fn decide(inputs: &Inputs, dying: &[&ResourceClaim], is_held: bool, decision: &mut Decision) {
-    let ours: Vec<_> = dying.iter().copied().filter(|claim| is_ours(claim)).collect();
-    if is_held {
-        decision.let_go.extend(ours.into_iter().map(name_of));
+pub(super) fn decide(inputs: &Inputs, deleted: &[&ResourceClaim], is_kept: bool, decision: &mut Decision) {
+    let ours: Vec<_> = deleted.iter().copied().filter(|claim| has_finalizer(claim)).collect();
+    if is_kept {
+        decision.remove_finalizer.extend(ours.into_iter().map(name_of));
         return;
     }
     let Some(first) = ours.first() else { return };
     let engine = ours.iter().find_map(|claim| claim.metadata.annotations.as_ref()?.get(annotation::ENGINE));
     let Some(engine) = engine else {
-        // Nothing was made before the engine was noted.
-        decision.let_go.extend(ours.into_iter().map(name_of));
+        // Nothing is provisioned before the engine is recorded.
+        decision.remove_finalizer.extend(ours.into_iter().map(name_of));
         return;
     };
     decision.work = Some(Work::Release(Release {
@@ -24,12 +25,7 @@ pub(super) fn decide(inputs: &Inputs, dying: &[&ResourceClaim], is_held: bool, d
         type_: first.spec.type_.clone(),
         engine: engine.clone(),
         policy: ours.iter().map(|claim| claim.spec.deprovision_policy).max().unwrap_or_default(),
+        start: ours.iter().copied().filter(|claim| !is_releasing(claim)).map(name_of).collect(),
         claims: ours.into_iter().map(name_of).collect(),
     }));
-}
-
-/// Whether the release of an instance has begun: then it is brought to its end, whoever asks for it anew.
-pub(super) fn is_begun(claim: &ResourceClaim) -> bool {
-    is_ours(claim)
-        && claim.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(annotation::RELEASING))
 }

@@ -1,21 +1,22 @@
-//! Sharing by id: whoever asks for an instance that others hold must ask for the same thing. Whoever came first is
-//! served on; a newcomer that disagrees is told on what, and with whom.
+//! Sharing by id: all claims of an instance must request the same. The first claim wins; a later one that differs fails
+//! with the difference and the other Workload.
 
 use std::collections::BTreeMap;
 
 use orchestra_api::ResourceClaim;
 use serde_json::{Map, Value as Json};
 
-use super::{Decision, Engine, failed, is_served, name_of};
+use super::{Decision, Engine, failed, name_of};
+use crate::claim_state;
 
-/// Those that are served come first, then the oldest, then the first by name.
+/// Order of precedence: bound claims, then the oldest, then by name.
 pub(super) fn seniority(claim: &ResourceClaim) -> (bool, Option<String>, String) {
-    let is_bound = is_served(claim);
+    let is_bound = claim_state::is_bound(claim);
     let age = claim.metadata.creation_timestamp.as_ref().map(|time| time.0.to_string());
     (!is_bound, age, name_of(claim))
 }
 
-/// The claims that agree, and the parameters and metadata of all of them together. The others fail.
+/// Claims that agree, with their merged parameters and metadata. The others fail.
 pub(super) fn agree<'a>(
     claims: &[&'a ResourceClaim],
     engine: Engine,
@@ -25,39 +26,39 @@ pub(super) fn agree<'a>(
     let mut metadata = Shared { part: "metadata", values: None, extra: false };
     let mut sharers = Vec::new();
     for claim in claims {
-        let clash = params
-            .clash(claim, claim.spec.params.as_ref())
-            .or_else(|| metadata.clash(claim, claim.spec.metadata.as_ref()));
-        match clash {
+        let conflict = params
+            .conflict(claim, claim.spec.params.as_ref())
+            .or_else(|| metadata.conflict(claim, claim.spec.metadata.as_ref()));
+        match conflict {
             Some(message) => {
                 decision.statuses.insert(name_of(claim), failed(claim, &message));
             }
             None => sharers.push(*claim),
         }
     }
-    (sharers, params.together(), metadata.together())
+    (sharers, params.merged(), metadata.merged())
 }
 
-/// Values by key, each with the Workload that gave it first.
+/// Values by key, each with the first Workload that sets it.
 type Given<'a> = BTreeMap<String, (&'a str, Json)>;
 
-/// What sharers have said so far, and who said it first.
+/// Merged values of the claims so far, and the first Workload.
 struct Shared<'a> {
     part: &'static str,
     values: Option<(&'a str, Given<'a>)>,
-    /// Whether more may be said.
+    /// True if later claims may add keys.
     extra: bool,
 }
 
 impl<'a> Shared<'a> {
-    /// What all of them said.
-    fn together(self) -> Map<String, Json> {
+    /// Merged values.
+    fn merged(self) -> Map<String, Json> {
         let values = self.values.map(|(_, values)| values).into_iter().flatten();
         values.map(|(key, (_, value))| (key, value)).collect()
     }
 
-    /// On what a claim disagrees with those before it; otherwise its own words are added.
-    fn clash(&mut self, claim: &'a ResourceClaim, given: Option<&Map<String, Json>>) -> Option<String> {
+    /// Conflict of a claim with those before it; without one, its values are added.
+    fn conflict(&mut self, claim: &'a ResourceClaim, given: Option<&Map<String, Json>>) -> Option<String> {
         let given = given?;
         let workload = claim.spec.workload_ref.name.as_str();
         let Some((first, known)) = &mut self.values else {

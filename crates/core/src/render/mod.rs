@@ -1,3 +1,3 @@
-//! From plans to what runtimes make of them: pure, so that what would be made can be shown and tested without them.
+//! Rendering of plans as objects of runtimes. Pure, so it can be previewed and tested without them.
 
 pub mod kubernetes;

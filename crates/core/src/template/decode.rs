@@ -1,22 +1,17 @@
-//! What a template gave, read as the reference tools read it: YAML of Go's yaml.v3.
+//! Parser of rendered YAML, compatible with the reference tools, which use Go's yaml.v3.
 
 use std::{collections::BTreeSet, rc::Rc};
 
+use orchestra_gotemplate::{Heap, ListKind, MapKind, Time, Value, number_value};
 use orchestra_score::{Code, Node, Source, SourceId, node::Value as Parsed, pointer::Path, yaml};
 
-use super::{
-    language::{
-        machine::Machine,
-        value::{ListKind, MapKind, Time, Value, number_value},
-    },
-    provision::Cause,
-};
+use super::provision::Cause;
 
-/// Why what a template gave cannot be used: the cause, and a sentence that holds nothing of it.
+/// Error of rendered YAML: the cause, and a sentence that quotes nothing of it.
 pub(super) type Unreadable = (Cause, String);
 
-/// Reads the YAML that a template gave; nothing is nil.
-pub(super) fn decode(machine: &mut Machine, text: &str) -> Result<Value, Unreadable> {
+/// Parses rendered YAML; an empty text is nil.
+pub(super) fn decode(heap: &mut Heap, text: &str) -> Result<Value, Unreadable> {
     let source = Source::new("rendered", text);
     let (node, findings) = yaml::parse_any(&source, SourceId(0));
     let mut odd = Odd::default();
@@ -30,40 +25,43 @@ pub(super) fn decode(machine: &mut Machine, text: &str) -> Result<Value, Unreada
             Code::UnsupportedValue if not_finite(written).is_some() => {
                 odd.floats.insert(finding.pointer.as_str().to_owned());
             }
-            // The message of a finding may quote the text, so only the place is said.
+            // The message of a finding may quote the text, so only the line is shown.
             _ => {
                 let line = finding.span.map_or(0, |span| source.line(span.start as usize));
-                return Err((Cause::Yaml, format!("what it gives is not valid YAML (line {line} of it)")));
+                return Err((
+                    Cause::Yaml,
+                    format!("its output is not valid YAML (line {line} of the output)"),
+                ));
             }
         }
     }
-    Ok(node.map_or(Value::Nil, |node| value(machine, &node, &Path::Root, &odd)))
+    Ok(node.map_or(Value::Nil, |node| value(heap, &node, &Path::Root, &odd)))
 }
 
-/// What JSON does not have, by place.
+/// Values that JSON lacks, by pointer.
 #[derive(Default)]
 struct Odd {
     keys: BTreeSet<String>,
     floats: BTreeSet<String>,
 }
 
-fn value(machine: &mut Machine, node: &Node, at: &Path<'_>, odd: &Odd) -> Value {
+fn value(heap: &mut Heap, node: &Node, at: &Path<'_>, odd: &Odd) -> Value {
     match &node.value {
         Parsed::Null => Value::Nil,
         Parsed::Bool(flag) => Value::Bool(*flag),
         Parsed::Number(number) => number_value(number),
         Parsed::String(text) => {
             let float = not_finite(text).filter(|_| odd.floats.contains(at.pointer().as_str()));
-            float.map_or_else(|| Value::text(text), Value::Float)
+            float.map_or_else(|| Value::string(text), Value::Float)
         }
         Parsed::Timestamp(text) => {
-            time(text).map_or_else(|| Value::text(text), |time| Value::Time(Rc::new(time)))
+            time(text).map_or_else(|| Value::string(text), |time| Value::Time(Rc::new(time)))
         }
         Parsed::List(items) => {
             let items =
-                items.iter().enumerate().map(|(number, item)| value(machine, item, &at.index(number), odd));
+                items.iter().enumerate().map(|(number, item)| value(heap, item, &at.index(number), odd));
             let items = items.collect();
-            machine.heap.new_list(ListKind::Any, items)
+            heap.new_list(ListKind::Any, items)
         }
         Parsed::Map(map) => {
             let mut kind = MapKind::Any;
@@ -73,9 +71,9 @@ fn value(machine: &mut Machine, node: &Node, at: &Path<'_>, odd: &Odd) -> Value 
                 if !odd.keys.is_empty() && odd.keys.contains(place.pointer().as_str()) {
                     kind = MapKind::AnyKeys;
                 }
-                entries.insert(key.clone(), value(machine, &entry.node, &place, odd));
+                entries.insert(key.clone(), value(heap, &entry.node, &place, odd));
             }
-            machine.heap.new_map(kind, entries)
+            heap.new_map(kind, entries)
         }
     }
 }
@@ -89,7 +87,7 @@ fn not_finite(text: &str) -> Option<f64> {
     }
 }
 
-/// A date, or a date and time, that the reader took for one.
+/// Date, or date and time, of a YAML timestamp.
 fn time(text: &str) -> Option<Time> {
     let (date, rest) = match text.find(['T', 't', ' ']) {
         Some(at) => (&text[..at], &text[at + 1..]),

@@ -1,58 +1,58 @@
-//! Provisioner files, read.
+//! Parser of provisioner files.
 
 use std::{collections::BTreeMap, fmt};
 
 use orchestra_score::{Diagnostic, Node, Source, SourceId, node::Value as Parsed, yaml};
 use serde_json::{Map, Value as Json};
 
-/// An entry of a provisioner file.
+/// Entry of a provisioner file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
-    /// Where it comes from: `template://…`.
+    /// URI: `template://…`.
     pub uri: String,
-    /// The type of resource it provides.
+    /// Resource type.
     pub type_: String,
-    /// The class it is for; any, if there is none.
+    /// Resource class; any if absent.
     pub class: Option<String>,
-    /// The id it is for; any, if there is none.
+    /// Resource id; any if absent.
     pub id: Option<String>,
-    /// What it is, in the words of its author.
+    /// Description.
     pub description: String,
-    /// The params that it reads, as its author says.
+    /// Declared params.
     pub supported_params: Vec<String>,
-    /// The outputs that it gives, as its author says.
+    /// Declared outputs.
     pub expected_outputs: Vec<String>,
-    /// The templates.
+    /// Templates.
     pub templates: Templates,
-    /// What stands under `x-orchestra`, unread.
+    /// Value of `x-orchestra`, not parsed.
     pub extension: Map<String, Json>,
-    /// Why it cannot be used here, if it cannot: it is of a scheme other than `template`.
+    /// Why it is not supported: its scheme is not `template`.
     pub refused: Option<String>,
 }
 
-/// The templates of an entry; an empty text where there is none.
+/// Templates of an entry; empty if absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Templates {
-    /// Values that the other templates use.
+    /// Values for the other templates.
     pub init: String,
-    /// What is kept for the next run.
+    /// State for the next run.
     pub state: String,
-    /// A merge patch on what entries share.
+    /// Merge patch of the shared state.
     pub shared: String,
-    /// The outputs.
+    /// Outputs.
     pub outputs: String,
-    /// Objects of Kubernetes.
+    /// Kubernetes objects.
     pub manifests: String,
-    /// Parts that only score-compose has, by name.
+    /// Parts of score-compose, by name.
     pub compose: BTreeMap<String, String>,
 }
 
-/// Why a provisioner file cannot be used.
+/// Fault of a provisioner file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFault {
-    /// The place of the entry in the file, from 0; none where the file itself is at fault.
+    /// Index of the entry in the file; `None` for a fault of the file itself.
     pub entry: Option<usize>,
-    /// A sentence that names what is wrong.
+    /// Message.
     pub message: String,
 }
 
@@ -67,20 +67,20 @@ impl fmt::Display for FileFault {
 
 impl std::error::Error for FileFault {}
 
-/// The parts of an entry that only score-compose has, in the order they are evaluated.
+/// Parts of score-compose, in order of evaluation.
 pub(super) const COMPOSE_PARTS: [&str; 7] =
     ["directories", "files", "networks", "services", "volumes", "models", "info_logs"];
 
-/// Reads a provisioner file. Templates are not looked at before they are used.
+/// Parses a provisioner file. Templates are parsed when they are used.
 pub fn load(text: &str) -> Result<Vec<Entry>, FileFault> {
     let fault = |message: String| FileFault { entry: None, message };
     let (node, findings) = yaml::parse(&Source::new("provisioners", text), SourceId(0));
     if let Some(error) = findings.into_sorted().into_iter().find(Diagnostic::is_error) {
         return Err(fault(format!("the file cannot be read: {}", error.message)));
     }
-    let node = node.ok_or_else(|| fault("there is nothing in the file".to_owned()))?;
+    let node = node.ok_or_else(|| fault("the file is empty".to_owned()))?;
     let entries =
-        node.as_list().ok_or_else(|| fault("a provisioner file is a list of entries".to_owned()))?;
+        node.as_list().ok_or_else(|| fault("a provisioner file must be a list of entries".to_owned()))?;
     entries
         .iter()
         .enumerate()
@@ -89,24 +89,24 @@ pub fn load(text: &str) -> Result<Vec<Entry>, FileFault> {
 }
 
 impl Entry {
-    /// Whether it provides resources of this type, class and id.
+    /// True if it provides resources of this type, class and id.
     pub fn matches(&self, type_: &str, class: &str, id: &str) -> bool {
         self.type_ == type_
             && self.class.as_deref().is_none_or(|own| own == class)
             && self.id.as_deref().is_none_or(|own| own == id)
     }
 
-    /// How much of a resource it names: an id says more than a class, and a class more than nothing.
+    /// Specificity: an id counts more than a class.
     pub fn specificity(&self) -> (bool, bool) {
         (self.id.is_some(), self.class.is_some())
     }
 
-    /// Whether it is written for score-compose: it has parts that mean nothing to a cluster.
+    /// True if it has parts of score-compose, which a cluster does not support.
     pub fn is_for_compose(&self) -> bool {
         !self.templates.compose.is_empty()
     }
 
-    /// Reads an entry that is JSON already.
+    /// Parses an entry from JSON.
     pub fn from_json(json: Json) -> Result<Self, String> {
         Self::read(&Node::from(json))
     }
@@ -115,15 +115,15 @@ impl Entry {
         let map = match &node.value {
             Parsed::Map(map) => map,
             Parsed::Null => return Err("`uri` is missing".to_owned()),
-            _ => return Err(format!("an entry is a map, and this is {}", node.kind())),
+            _ => return Err(format!("an entry must be a map, found {}", node.type_name())),
         };
         let mut entry = Self::default();
         let uri = map.get("uri").and_then(|entry| entry.node.as_str()).unwrap_or_default();
         let scheme = scheme(uri)?;
         if scheme != "template" {
             entry.refused = Some(match scheme.as_str() {
-                "cmd" => "it runs a command (`cmd://`), which this platform does not".to_owned(),
-                other => format!("there is no engine for `{other}://`"),
+                "cmd" => "it runs a command (`cmd://`), which is not supported".to_owned(),
+                other => format!("the scheme `{other}://` is not supported"),
             });
         }
         for (key, field) in map {
@@ -138,9 +138,9 @@ impl Entry {
                 "expected_outputs" => entry.expected_outputs = texts(&field.node).map_err(wrong)?,
                 "x-orchestra" => match field.node.to_json() {
                     Json::Object(map) => entry.extension = map,
-                    _ => return Err(wrong(format!("is a map, and this is {}", field.node.kind()))),
+                    _ => return Err(wrong(format!("must be a map, found {}", field.node.type_name()))),
                 },
-                // What an entry of another scheme says beyond this is not for us.
+                // Other fields of an unsupported entry are ignored.
                 _ if entry.refused.is_some() => {}
                 _ => entry.template(key, &field.node).map_err(wrong)?,
             }
@@ -167,7 +167,7 @@ impl Entry {
     }
 }
 
-/// The scheme of a URI, in small letters.
+/// Lower-case scheme of a URI.
 fn scheme(uri: &str) -> Result<String, String> {
     if uri.is_empty() {
         return Err("`uri` is missing".to_owned());
@@ -182,14 +182,14 @@ fn scheme(uri: &str) -> Result<String, String> {
     scheme.map(str::to_ascii_lowercase).ok_or_else(|| "`uri` has no scheme, such as `template://`".to_owned())
 }
 
-/// A scalar as text, as Go reads one into a text field; nothing for null.
+/// Scalar as text, as in Go; `None` for null.
 fn text(node: &Node) -> Result<Option<String>, String> {
     match &node.value {
         Parsed::Null => Ok(None),
         Parsed::String(text) | Parsed::Timestamp(text) => Ok(Some(text.clone())),
         Parsed::Bool(flag) => Ok(Some(flag.to_string())),
         Parsed::Number(number) => Ok(Some(number.to_string())),
-        Parsed::List(_) | Parsed::Map(_) => Err(format!("is text, and this is {}", node.kind())),
+        Parsed::List(_) | Parsed::Map(_) => Err(format!("must be text, found {}", node.type_name())),
     }
 }
 
@@ -197,6 +197,6 @@ fn texts(node: &Node) -> Result<Vec<String>, String> {
     match &node.value {
         Parsed::Null => Ok(Vec::new()),
         Parsed::List(list) => list.iter().map(|item| Ok(text(item)?.unwrap_or_default())).collect(),
-        _ => Err(format!("is a list of names, and this is {}", node.kind())),
+        _ => Err(format!("must be a list of names, found {}", node.type_name())),
     }
 }

@@ -1,84 +1,79 @@
-//! What the templates of an entry see.
+//! Data of templates.
 
 use std::collections::BTreeMap;
 
+use orchestra_gotemplate::{Field, Heap, MapKind, MapType, Value};
 use serde_json::{Map, Value as Json};
 
-use super::language::{
-    machine::Machine,
-    value::{Field, MapKind, Value},
-    {port_record, service_record},
-};
-
-/// What the templates of an entry see, beside what earlier templates of the same run gave.
+/// Data of the templates of an entry, beside the results of earlier templates of the same run.
 ///
 /// A map that is `None` is a nil map: it prints as empty, and `toJson` gives `null`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inputs {
-    /// The identity of the resource: `type.class#id`.
+    /// Uid of the resource: `type.class#id`.
     pub uid: String,
-    /// A name of the resource that is unique in the world and stays.
+    /// Stable globally unique id of the resource.
     pub guid: String,
-    /// The type that the workload asks for.
+    /// Resource type.
     pub type_: String,
-    /// The class; `default` where none is asked for.
+    /// Resource class, or `default`.
     pub class: String,
-    /// The id; `workload.key` where it is not shared.
+    /// Resource id; `workload.key` if it is not shared.
     pub id: String,
-    /// The params, with placeholders expanded.
+    /// Params, with placeholders expanded.
     pub params: Option<Map<String, Json>>,
-    /// The metadata of the resource.
+    /// Metadata of the resource.
     pub metadata: Option<Map<String, Json>>,
-    /// What was kept of the last run.
+    /// State of the last run.
     pub state: Map<String, Json>,
-    /// What entries share with each other.
+    /// Shared state of entries.
     pub shared: Map<String, Json>,
-    /// The workload that asks for it (the first, where several share it).
+    /// Workload of the resource (the first, if several share it).
     pub source_workload: String,
-    /// The metadata of that workload.
+    /// Metadata of that workload.
     pub workload_metadata: Option<Map<String, Json>>,
-    /// The services of the workloads that can be reached.
+    /// Services of the reachable workloads.
     pub workload_services: BTreeMap<String, Service>,
-    /// The namespace that things are made in.
+    /// Namespace of created objects.
     pub namespace: String,
-    /// Set for files of score-compose, whose templates see other fields and have other parts.
+    /// Set for files of score-compose, which have other fields and parts.
     pub compose: Option<Compose>,
 }
 
-/// What only templates of score-compose see.
+/// Fields of score-compose.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Compose {
-    /// The name of the project.
+    /// Project name.
     pub project_name: String,
-    /// The folder that files are written to.
+    /// Folder of mounted files.
     pub mounts_directory: String,
 }
 
-/// The service of a workload.
+/// Service of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Service {
-    /// The name it is reached by.
+    /// Host name.
     pub service_name: String,
-    /// Its ports, by name and once more by number.
+    /// Ports, by name and by number.
     pub ports: BTreeMap<String, Port>,
 }
 
-/// A port of a service.
+/// Port of a service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Port {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The number that others use.
+    /// Port of the service.
     pub port: i64,
-    /// The number inside the container.
+    /// Port of the container.
     pub target_port: i64,
     /// `TCP` or `UDP`.
     pub protocol: String,
 }
 
 impl Inputs {
-    /// The fields that templates see, but for what earlier templates gave.
-    pub(super) fn fields(&self, machine: &mut Machine) -> Vec<Field> {
+    /// Fields of templates, without results of earlier templates.
+    pub(super) fn fields(&self, heap: &mut Heap) -> Vec<Field> {
         let mut fields = Vec::new();
         let mut add = |name: &'static str, value: Value| fields.push(Field { name, json: name, value });
         for (name, text) in [
@@ -88,40 +83,71 @@ impl Inputs {
             ("Id", &self.id),
             ("SourceWorkload", &self.source_workload),
         ] {
-            add(name, Value::text(text));
+            add(name, Value::string(text));
         }
         for (name, map) in [("Params", &self.params), ("Metadata", &self.metadata)] {
-            add(name, object(machine, map.as_ref()));
+            add(name, object(heap, map.as_ref()));
         }
-        add("WorkloadServices", self.services(machine));
+        add("WorkloadServices", self.services(heap));
         if let Some(compose) = &self.compose {
-            add("ComposeProjectName", Value::text(&compose.project_name));
-            add("MountsDirectory", Value::text(&compose.mounts_directory));
+            add("ComposeProjectName", Value::string(&compose.project_name));
+            add("MountsDirectory", Value::string(&compose.mounts_directory));
         } else {
-            add("Guid", Value::text(&self.guid));
-            add("Namespace", Value::text(&self.namespace));
-            add("WorkloadMetadata", object(machine, self.workload_metadata.as_ref()));
+            add("Guid", Value::string(&self.guid));
+            add("Namespace", Value::string(&self.namespace));
+            add("WorkloadMetadata", object(heap, self.workload_metadata.as_ref()));
         }
         fields
     }
 
-    fn services(&self, machine: &mut Machine) -> Value {
+    fn services(&self, heap: &mut Heap) -> Value {
         let mut services = BTreeMap::new();
         for (workload, service) in &self.workload_services {
             let mut ports = BTreeMap::new();
             for (key, port) in &service.ports {
-                let record = port_record(machine, &port.name, port.port, port.target_port, &port.protocol);
+                let record = port.record(heap);
                 ports.insert(key.clone(), record);
             }
-            let ports = machine.heap.new_map(MapKind::Ports, ports);
-            let record = service_record(machine, Value::text(&service.service_name), ports);
+            let ports = heap.new_map(MapKind::Typed(&PORTS), ports);
+            let record = service_record(heap, &service.service_name, ports);
             services.insert(workload.clone(), record);
         }
-        machine.heap.new_map(MapKind::Services, services)
+        heap.new_map(MapKind::Typed(&SERVICES), services)
     }
 }
 
-/// A map of the inputs; none is a nil map.
-fn object(machine: &mut Machine, map: Option<&Map<String, Json>>) -> Value {
-    map.map_or(Value::Map(MapKind::Any, None), |map| machine.heap.object(map))
+impl Port {
+    fn record(&self, heap: &mut Heap) -> Value {
+        let protocol = Value::Named("types.ServicePortProtocol", self.protocol.as_str().into());
+        let fields = vec![
+            Field { name: "Name", json: "name", value: Value::string(&self.name) },
+            Field { name: "Port", json: "port", value: Value::Int(self.port) },
+            Field { name: "TargetPort", json: "target_port", value: Value::Int(self.target_port) },
+            Field { name: "Protocol", json: "protocol", value: protocol },
+        ];
+        heap.new_record("provisioners.ServicePort", fields)
+    }
+}
+
+fn service_record(heap: &mut Heap, name: &str, ports: Value) -> Value {
+    let fields = vec![
+        Field { name: "ServiceName", json: "ServiceName", value: Value::string(name) },
+        Field { name: "Ports", json: "ports", value: ports },
+    ];
+    heap.new_record("provisioners.NetworkService", fields)
+}
+
+/// Services by Workload; the Go type of the reference tools.
+static SERVICES: MapType = MapType {
+    name: "map[string]provisioners.NetworkService",
+    zero: |heap| service_record(heap, "", Value::Map(MapKind::Typed(&PORTS), None)),
+};
+
+/// Ports by name or number; the Go type of the reference tools.
+static PORTS: MapType =
+    MapType { name: "map[string]provisioners.ServicePort", zero: |heap| Port::default().record(heap) };
+
+/// Map of the inputs; `None` is a nil map.
+fn object(heap: &mut Heap, map: Option<&Map<String, Json>>) -> Value {
+    map.map_or(Value::Map(MapKind::Any, None), |map| heap.map_from_json(map))
 }

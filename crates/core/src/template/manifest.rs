@@ -1,11 +1,10 @@
-//! Manifests are checked as score-k8s checks them: those of kinds that every cluster has must be what the kind says,
-//! to the last field. Others are left to the cluster.
+//! Validation of manifests, as in score-k8s: built-in kinds are checked strictly, other kinds by the cluster.
 
 use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, networking::v1 as networking};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json};
 
-/// What is wrong with a manifest, if anything. The sentence names a field, never a value.
+/// Fault of a manifest. The sentence names a field, never a value.
 pub(super) fn fault(manifest: &Map<String, Json>) -> Option<String> {
     let text = |key: &str| match manifest.get(key) {
         Some(Json::String(text)) if !text.is_empty() => Ok(text.as_str()),
@@ -43,18 +42,18 @@ pub(super) fn fault(manifest: &Map<String, Json>) -> Option<String> {
     }
 }
 
-/// Reads the manifest as its kind: what does not come back was no field of it.
+/// Parses the manifest as its kind; a field that is lost is unknown.
 fn strict<K: DeserializeOwned + Serialize>(mut manifest: Json) -> Option<String> {
     if let Err(fault) = normalise(&mut manifest, "") {
         return Some(fault);
     }
     let Ok(Ok(read)) = K::deserialize(&manifest).map(|kind| serde_json::to_value(&kind)) else {
-        return Some(format!("does not have the fields or types of its kind{}", place::<K>(&manifest)));
+        return Some(format!("does not match the schema of its kind{}", place::<K>(&manifest)));
     };
-    unknown(&manifest, &read, "").map(|field| format!("has a field that its kind does not have: {field}"))
+    unknown(&manifest, &read, "").map(|field| format!("has an unknown field: {field}"))
 }
 
-/// Where a manifest stops being of its kind: the first top-level field without which it would be.
+/// First top-level field without which the manifest would match its kind.
 fn place<K: DeserializeOwned>(manifest: &Json) -> String {
     let fields = manifest.as_object().into_iter().flatten();
     let culprit = fields.map(|(key, _)| key).find(|key| {
@@ -69,7 +68,7 @@ fn place<K: DeserializeOwned>(manifest: &Json) -> String {
 const QUANTITIES: [&str; 8] =
     ["requests", "limits", "capacity", "hard", "max", "min", "default", "defaultRequest"];
 
-/// What Go's decoder takes beyond what our types do: whole numbers written as floats, and quantities as numbers.
+/// Normalises what Go's decoder accepts beyond our types: whole numbers as floats, and quantities as numbers.
 fn normalise(value: &mut Json, under: &str) -> Result<(), String> {
     match value {
         Json::Number(number) => {
@@ -83,7 +82,7 @@ fn normalise(value: &mut Json, under: &str) -> Result<(), String> {
         }
         Json::Array(items) => items.iter_mut().try_for_each(|item| normalise(item, ""))?,
         Json::Object(map) => {
-            // Null is as good as nothing to Go's decoder, also in maps of texts.
+            // Go's decoder treats null as absent, even in maps of strings.
             map.retain(|_, item| !item.is_null());
             for (key, item) in map.iter_mut() {
                 let is_quantity = QUANTITIES.contains(&under) || key == "sizeLimit";
@@ -91,7 +90,7 @@ fn normalise(value: &mut Json, under: &str) -> Result<(), String> {
                     *item = Json::String(number.to_string());
                 }
                 if is_quantity && item.as_str().is_some_and(|text| !looks_like_quantity(text)) {
-                    return Err(format!("has a quantity under `{key}` that is none"));
+                    return Err(format!("has an invalid quantity under `{key}`"));
                 }
                 normalise(item, key)?;
             }
@@ -117,7 +116,7 @@ fn looks_like_quantity(text: &str) -> bool {
         && (SUFFIXES.contains(&suffix) || suffix == "Ei" || exponent)
 }
 
-/// The first field that did not come back.
+/// First field that is lost.
 fn unknown(given: &Json, read: &Json, at: &str) -> Option<String> {
     match (given, read) {
         (Json::Object(given), Json::Object(read)) => given.iter().find_map(|(key, value)| {

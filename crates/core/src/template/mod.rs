@@ -1,18 +1,16 @@
-//! Score's provisioner files: what they say, and what one entry gives for one resource.
+//! Score's provisioner files: parser, and evaluation of an entry for a resource.
 //!
-//! A file (`*.provisioners.yaml`) is a list of entries. An entry with a `template://` address holds Go templates,
-//! evaluated one after the other, each giving YAML: `init`, `state`, `shared`, `outputs`, `manifests`. Everything here
-//! is pure: random values follow from a seed, so that the same seed and inputs give the same result.
+//! A file (`*.provisioners.yaml`) is a list of entries. An entry with a `template://` URI has Go templates, evaluated one
+//! after the other, each rendering YAML: `init`, `state`, `shared`, `outputs`, `manifests`. Everything here is pure: random
+//! values follow from a seed, so the same seed and inputs give the same result.
 //!
-//! `language` is the template language itself; it is bounded, so that no template can hang or exhaust the platform.
+//! The template language itself is the crate `orchestra-gotemplate`. It limits what a template may use.
 
 mod decode;
 mod entry;
 mod inputs;
-mod language;
 mod manifest;
 mod provision;
-mod random;
 mod secret_ref;
 
 pub use entry::{Entry, FileFault, Templates, load};

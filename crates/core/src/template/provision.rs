@@ -1,75 +1,75 @@
-//! One run of an entry for one resource.
+//! Evaluation of an entry for one resource.
 
 use std::{collections::BTreeMap, fmt};
 
+use orchestra_gotemplate::{
+    Error, ErrorKind, Field, Function, Heap, Interpreter, MapKind, Parameter, Template, Value,
+};
 use serde_json::{Map, Value as Json};
 
 use super::{
     decode::decode,
     entry::{COMPOSE_PARTS, Entry},
     inputs::Inputs,
-    language::{
-        machine::{Fault, Machine},
-        value::{Field, MapKind, Value},
-    },
     manifest,
+    secret_ref::encode_secret_ref,
 };
 
-/// What an entry gives.
+/// Result of an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
-    /// What the `init` template gave.
+    /// Result of the `init` template.
     pub init: Map<String, Json>,
-    /// What is to be kept for the next run.
+    /// State for the next run.
     pub state: Map<String, Json>,
-    /// What the `shared` template gave: a JSON merge patch.
+    /// Result of the `shared` template: a JSON merge patch.
     pub shared_patch: Map<String, Json>,
-    /// What entries share, with the patch applied.
+    /// Shared state, with the patch applied.
     pub shared: Map<String, Json>,
-    /// The outputs.
+    /// Outputs.
     pub outputs: Map<String, Json>,
-    /// Objects to make.
+    /// Objects to create.
     pub manifests: Vec<Json>,
-    /// What the other parts of an entry of score-compose gave, as plain YAML.
+    /// Results of the other parts of score-compose, as plain YAML.
     pub parts: Map<String, Json>,
-    /// The random texts that were drawn, in order. An output that contains one is a secret.
+    /// Generated random texts, in order. An output that contains one is a secret.
     pub drawn: Vec<String>,
 }
 
-/// Why a template gave nothing. Never holds a rendered value: those may be secret.
+/// Failure of a template. It never contains a rendered value, which may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The template that failed: `init`, `state`, `shared`, `outputs`, `manifests`…; `format` for the entry itself.
+    /// Failed template: `init`, `state`, `shared`, `outputs`, `manifests`…; `format` for the entry itself.
     pub stage: String,
-    /// What went wrong.
+    /// Cause.
     pub cause: Cause,
-    /// The argument of a `fail` call, which is meant to be read; drawn texts and values of the state are blotted out.
+    /// Argument of a `fail` call, for users; random texts and values of the state are redacted.
     pub text: Option<String>,
-    /// A sentence for people, with the line where there is one.
+    /// Message, with the line if there is one.
     pub message: String,
 }
 
-/// What went wrong with a template.
+/// Cause of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The entry itself is not well formed.
+    /// The entry is invalid.
     Format,
-    /// The text is not a template.
+    /// The template has a syntax error.
     Parse,
-    /// The template could not be carried out.
+    /// The execution of the template failed.
     Execute,
     /// The template called `fail`.
     Fail,
-    /// What came out is not YAML.
+    /// The output is not YAML.
     Yaml,
-    /// What came out is YAML of another shape than wanted.
+    /// The output is YAML of the wrong shape.
     Shape,
-    /// A manifest is not what its kind says.
+    /// A manifest does not match its kind.
     Manifest,
 }
 
 impl Cause {
-    /// The name that the conformance data of Score uses.
+    /// Name in the conformance data of Score.
     pub fn name(self) -> &'static str {
         match self {
             Self::Format => "format",
@@ -92,14 +92,14 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Entry {
-    /// Runs the templates for a resource. The same seed and inputs give the same result.
+    /// Evaluates the templates for a resource. The same seed and inputs give the same result.
     pub fn provision(&self, inputs: &Inputs, seed: &[u8]) -> Result<Given, Failure> {
         if let Some(reason) = &self.refused {
             return Err(format_failure(format!("`{}` cannot be used: {reason}", self.uri)));
         }
         if inputs.compose.is_none() && self.is_for_compose() {
             return Err(format_failure(format!(
-                "`{}` cannot be used: it is written for score-compose, and only `manifests` are used here",
+                "`{}` cannot be used: it is for score-compose; only entries with `manifests` are supported",
                 self.uri
             )));
         }
@@ -109,7 +109,7 @@ impl Entry {
         run.state = run.map("state", &templates.state)?;
         let patch = run.map("shared", &templates.shared)?;
         let shared_patch = run.object("shared", &patch)?;
-        run.shared = merged(&mut run.machine, &run.shared.clone(), &patch);
+        run.shared = merged(&mut run.interpreter.heap, &run.shared.clone(), &patch);
         let outputs = run.map("outputs", &templates.outputs)?;
         let manifests =
             if inputs.compose.is_none() { run.manifests(&templates.manifests)? } else { Vec::new() };
@@ -128,29 +128,35 @@ impl Entry {
             outputs: run.object("outputs", &outputs)?,
             manifests,
             parts,
-            drawn: std::mem::take(&mut run.machine.draws.drawn),
+            drawn: run.interpreter.random_strings().to_vec(),
         })
     }
 
-    /// Renders one more template, with what a run gave, and reads what comes out as YAML. `stage` names it in
-    /// failures. Random texts in it are no secrets: draw them in `init`.
+    /// Renders one more template with the result of a run, and parses its output as YAML. `stage` names it in failures. Random
+    /// texts in it are no secrets: generate them in `init`.
     pub fn render(&self, stage: &str, text: &str, inputs: &Inputs, given: &Given) -> Result<Json, Failure> {
         let mut run = Run::after(inputs, given, self.uri.as_bytes());
         let value = run.value(stage, text)?;
-        run.machine.heap.to_json(&value).map_err(|_| too_large(stage))
+        run.interpreter.heap.to_json(&value).map_err(|_| too_large(stage))
     }
 }
 
-/// The text that a template gives, with what a run gave before it.
+/// Text of a template, rendered with the result of a run.
 pub fn render_text(text: &str, inputs: &Inputs, given: &Given, seed: &[u8]) -> Result<String, Failure> {
     Run::after(inputs, given, seed).text("template", text)
 }
 
-/// A run of the templates of an entry.
+/// Functions of score-k8s that score-compose does not have.
+static CLUSTER_FUNCTIONS: &[Function] =
+    &[Function::fixed("encodeSecretRef", &[Parameter::Str, Parameter::Str], |interpreter, args| {
+        interpreter.string(encode_secret_ref(args[0].as_str(), args[1].as_str()))
+    })];
+
+/// Evaluation of the templates of an entry.
 struct Run<'a> {
     inputs: &'a Inputs,
-    machine: Machine,
-    /// What stays the same for all templates.
+    interpreter: Interpreter,
+    /// Fields that all templates have.
     fields: Vec<Field>,
     init: Value,
     state: Value,
@@ -159,18 +165,19 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(inputs: &'a Inputs, seed: &[u8]) -> Self {
-        let mut machine = Machine::new(seed);
-        let fields = inputs.fields(&mut machine);
-        let state = machine.heap.object(&inputs.state);
-        let shared = machine.heap.object(&inputs.shared);
-        Self { inputs, machine, fields, init: Value::Map(MapKind::Any, None), state, shared }
+        let mut interpreter = Interpreter::new(seed);
+        let heap = &mut interpreter.heap;
+        let fields = inputs.fields(heap);
+        let state = heap.map_from_json(&inputs.state);
+        let shared = heap.map_from_json(&inputs.shared);
+        Self { inputs, interpreter, fields, init: Value::Map(MapKind::Any, None), state, shared }
     }
 
     fn after(inputs: &'a Inputs, given: &Given, seed: &[u8]) -> Self {
         let mut run = Self::new(inputs, seed);
-        run.init = run.machine.heap.object(&given.init);
-        run.state = run.machine.heap.object(&given.state);
-        run.shared = run.machine.heap.object(&given.shared);
+        run.init = run.interpreter.heap.map_from_json(&given.init);
+        run.state = run.interpreter.heap.map_from_json(&given.state);
+        run.shared = run.interpreter.heap.map_from_json(&given.shared);
         run
     }
 
@@ -179,31 +186,34 @@ impl<'a> Run<'a> {
         for (name, value) in [("Init", &self.init), ("State", &self.state), ("Shared", &self.shared)] {
             fields.push(Field { name, json: name, value: value.clone() });
         }
-        let root = self.machine.heap.new_record("*templateprov.Data", fields);
-        let cluster = self.inputs.compose.is_none();
-        self.machine.render(text, &root, cluster).map_err(|fault| self.failure(stage, fault))
+        let root = self.interpreter.heap.new_record("*templateprov.Data", fields);
+        let functions: &'static [Function] =
+            if self.inputs.compose.is_none() { CLUSTER_FUNCTIONS } else { &[] };
+        let output = Template::parse(text.trim(), functions)
+            .and_then(|template| self.interpreter.render(&template, &root));
+        output.map_err(|error| self.failure(stage, error))
     }
 
-    fn failure(&self, stage: &str, fault: Fault) -> Failure {
-        let (cause, line, message, text) = match fault {
-            Fault::Parse { line, message } => (Cause::Parse, line, message, None),
-            Fault::Execute { line, message } => (Cause::Execute, line, message, None),
-            Fault::Failed { line, text } => {
-                let text = self.blotted(text);
-                (Cause::Fail, line, text.clone(), Some(text))
+    fn failure(&self, stage: &str, Error { line, kind, message }: Error) -> Failure {
+        let (cause, message, text) = match kind {
+            ErrorKind::Parse => (Cause::Parse, message, None),
+            ErrorKind::Execute => (Cause::Execute, message, None),
+            ErrorKind::Fail => {
+                let text = self.redacted(message);
+                (Cause::Fail, text.clone(), Some(text))
             }
         };
-        let message = format!("the template `{stage}` fails in line {line}: {message}");
+        let message = format!("the template `{stage}` failed in line {line}: {message}");
         Failure { stage: stage.to_owned(), cause, text, message }
     }
 
-    /// The text without what was drawn and without the texts of the state, which may be secret.
-    fn blotted(&self, text: String) -> String {
-        let mut secrets = self.machine.draws.drawn.clone();
-        for state in [Ok(self.inputs.state.clone()), self.machine.heap.to_object(&self.state)] {
+    /// Text without random values and values of the state, which may be secret.
+    fn redacted(&self, text: String) -> String {
+        let mut secrets = self.interpreter.random_strings().to_vec();
+        for state in [Ok(self.inputs.state.clone()), self.interpreter.heap.to_object(&self.state)] {
             secrets.extend(state.unwrap_or_default().values().flat_map(texts));
         }
-        // Short texts are too common to be told apart.
+        // Short texts are too common to redact.
         secrets.retain(|secret| secret.len() >= 6);
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.iter().fold(text, |text, secret| text.replace(secret, "***"))
@@ -214,21 +224,23 @@ impl<'a> Run<'a> {
             return Ok(Value::Nil);
         }
         let rendered = self.text(stage, text)?;
-        decode(&mut self.machine, &rendered).map_err(|(cause, message)| Failure {
+        decode(&mut self.interpreter.heap, &rendered).map_err(|(cause, message)| Failure {
             stage: stage.to_owned(),
             cause,
             text: None,
-            message: format!("the template `{stage}` fails: {message}"),
+            message: format!("the template `{stage}` failed: {message}"),
         })
     }
 
-    /// A template that gives a map; nothing is an empty one.
+    /// Template that renders a map; an empty output is an empty map.
     fn map(&mut self, stage: &str, text: &str) -> Result<Value, Failure> {
         match self.value(stage, text)? {
-            Value::Nil => Ok(self.machine.heap.new_map(MapKind::Any, BTreeMap::new())),
+            Value::Nil => Ok(self.interpreter.heap.new_map(MapKind::Any, BTreeMap::new())),
             map @ Value::Map(MapKind::Any, _) => Ok(map),
-            // A key that is nothing is an empty text.
-            Value::Map(MapKind::AnyKeys, at) if self.machine.heap.map(at).keys().all(String::is_empty) => {
+            // A null key is an empty string.
+            Value::Map(MapKind::AnyKeys, at)
+                if self.interpreter.heap.map(at).keys().all(String::is_empty) =>
+            {
                 Ok(Value::Map(MapKind::Any, at))
             }
             _ => Err(shape(stage, "a map with text keys")),
@@ -236,14 +248,14 @@ impl<'a> Run<'a> {
     }
 
     fn object(&self, stage: &str, value: &Value) -> Result<Map<String, Json>, Failure> {
-        self.machine.heap.to_object(value).map_err(|_| too_large(stage))
+        self.interpreter.heap.to_object(value).map_err(|_| too_large(stage))
     }
 
     fn manifests(&mut self, text: &str) -> Result<Vec<Json>, Failure> {
         let stage = "manifests";
         let wanted = || shape(stage, "a list of objects");
         let value = self.value(stage, text)?;
-        let list = match self.machine.heap.to_json(&value).map_err(|_| too_large(stage))? {
+        let list = match self.interpreter.heap.to_json(&value).map_err(|_| too_large(stage))? {
             Json::Null => Vec::new(),
             Json::Array(list) => list,
             _ => return Err(wanted()),
@@ -260,17 +272,17 @@ impl<'a> Run<'a> {
                     stage: stage.to_owned(),
                     cause: Cause::Manifest,
                     text: None,
-                    message: self.blotted(format!("manifest {} {fault}", number + 1)),
+                    message: self.redacted(format!("manifest {} {fault}", number + 1)),
                 });
             }
         }
         Ok(list)
     }
 
-    /// A part that only score-compose has.
+    /// Part of score-compose.
     fn part(&mut self, part: &str, text: &str) -> Result<Json, Failure> {
         let value = self.value(part, text)?;
-        let json = self.machine.heap.to_json(&value).map_err(|_| too_large(part))?;
+        let json = self.interpreter.heap.to_json(&value).map_err(|_| too_large(part))?;
         let fits = |wanted: fn(&Json) -> bool| {
             json.as_object().is_some_and(|map| map.values().all(wanted)) || json.is_null()
         };
@@ -283,7 +295,7 @@ impl<'a> Run<'a> {
             },
             _ => fits(|value| value.is_object() || value.is_null()),
         };
-        if fits { Ok(json) } else { Err(shape(part, "what such a part is")) }
+        if fits { Ok(json) } else { Err(shape(part, "the shape of this part")) }
     }
 }
 
@@ -292,16 +304,16 @@ fn format_failure(message: String) -> Failure {
 }
 
 fn shape(stage: &str, wanted: &str) -> Failure {
-    let message = format!("the template `{stage}` must give {wanted}");
+    let message = format!("the template `{stage}` must render {wanted}");
     Failure { stage: stage.to_owned(), cause: Cause::Shape, text: None, message }
 }
 
 fn too_large(stage: &str) -> Failure {
-    let message = format!("the template `{stage}` gives more than a template may");
+    let message = format!("the output of the template `{stage}` exceeds the size limit");
     Failure { stage: stage.to_owned(), cause: Cause::Execute, text: None, message }
 }
 
-/// All texts in a value.
+/// All strings in a value.
 fn texts(json: &Json) -> Vec<String> {
     match json {
         Json::String(text) => vec![text.clone()],
@@ -311,21 +323,21 @@ fn texts(json: &Json) -> Vec<String> {
     }
 }
 
-/// A map with a JSON merge patch applied: null deletes, maps are merged, everything else replaces.
-fn merged(machine: &mut Machine, target: &Value, patch: &Value) -> Value {
-    let entries = |machine: &Machine, value: &Value| match value {
-        Value::Map(_, at) => machine.heap.map(*at).clone(),
+/// Map with a JSON merge patch applied: null deletes, maps are merged, any other value replaces.
+fn merged(heap: &mut Heap, target: &Value, patch: &Value) -> Value {
+    let entries = |heap: &Heap, value: &Value| match value {
+        Value::Map(_, at) => heap.map(*at).clone(),
         _ => BTreeMap::new(),
     };
-    let mut result = entries(machine, target);
-    for (key, value) in entries(machine, patch) {
+    let mut result = entries(heap, target);
+    for (key, value) in entries(heap, patch) {
         match value {
             Value::Nil => {
                 result.remove(&key);
             }
             Value::Map(MapKind::Any, _) => {
                 let old = result.remove(&key).unwrap_or(Value::Nil);
-                let new = merged(machine, &old, &value);
+                let new = merged(heap, &old, &value);
                 result.insert(key, new);
             }
             other => {
@@ -333,5 +345,5 @@ fn merged(machine: &mut Machine, target: &Value, patch: &Value) -> Value {
             }
         }
     }
-    machine.heap.new_map(MapKind::Any, result)
+    heap.new_map(MapKind::Any, result)
 }

@@ -1,28 +1,28 @@
-//! References to secrets inside text, as score-k8s writes them: `🔐💬name_key💬🔐`.
+//! References to secrets in text, in the notation of score-k8s: `🔐💬name_key💬🔐`.
 
 const OPEN: &str = "🔐💬";
 const CLOSE: &str = "💬🔐";
 
-/// A part of a text: as it is, or a value of a Secret.
+/// Part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Text as it is.
+    /// Literal text.
     Literal(String),
-    /// The value under a key of a Secret.
+    /// Value of a Secret.
     Ref {
-        /// The name of the Secret.
+        /// Name of the Secret.
         name: String,
-        /// The key in it.
+        /// Key in the Secret.
         key: String,
     },
 }
 
-/// The text that stands for the value under a key of a Secret.
+/// Reference to the value of a key of a Secret.
 pub fn encode_secret_ref(name: &str, key: &str) -> String {
     format!("{OPEN}{name}_{key}{CLOSE}")
 }
 
-/// Takes a text apart. The name of a Secret has no underscore, so the first one ends it; what is not a whole reference
+/// Splits a text into segments. The name of a Secret has no underscore, so the first one ends it; an incomplete reference
 /// is text.
 pub fn decode_secret_refs(text: &str) -> Vec<Segment> {
     let mut segments = Vec::new();
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_references_comes_apart_as_it_was_put_together() {
+    fn references_round_trip() {
         let text = format!("a{}:{}", encode_secret_ref("pg", "user"), encode_secret_ref("pg", "pass_word"));
         let reference = |key: &str| Segment::Ref { name: "pg".to_owned(), key: key.to_owned() };
         let literal = |text: &str| Segment::Literal(text.to_owned());
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_whole_reference_is_text() {
+    fn an_incomplete_reference_is_text() {
         for text in ["plain", "🔐💬open", "🔐💬nokey💬🔐", "💬🔐"] {
             assert_eq!(decode_secret_refs(text), [Segment::Literal(text.to_owned())], "{text}");
         }

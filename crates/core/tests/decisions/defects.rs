@@ -1,5 +1,5 @@
-//! Defects of earlier orchestrators that must not come back, as far as decisions can have them.
-//! `docs/predecessor-defects.md` lists all of them with the tests that protect from them, these and others.
+//! Regression tests for defects of earlier orchestrators, as far as they concern decisions.
+//! `docs/predecessor-defects.md` lists all defects with their tests.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use orchestra_api::{
     plan::Phase,
     reference::SecretKeyRef,
 };
-use orchestra_core::decision::DoomedKind;
+use orchestra_core::decision::DeletionKind;
 use serde_json::{Value as Json, json};
 
 use crate::decisions::{
@@ -29,8 +29,7 @@ fn the_document_lists_every_defect_with_tests_that_exist() {
         let named: Vec<&str> = row[2].split_whitespace().filter(|word| word.contains("::")).collect();
         let named: Vec<&str> = named.into_iter().map(|word| word.trim_end_matches([',', '.', ';'])).collect();
         assert_eq!(table::missing_tests(named.iter().copied()), Vec::<String>::new(), "{}", row[0]);
-        let is_postponed = row[2].contains("comes with");
-        assert!(!named.is_empty() || is_postponed, "{}: neither a test nor a reason", row[0]);
+        assert!(!named.is_empty(), "{}: no test", row[0]);
     }
 }
 
@@ -54,7 +53,7 @@ fn another_output_and_a_rotated_secret_are_new_revisions() {
     let first = revision(&world);
     let status = |world: &mut World, change: fn(&mut orchestra_api::claim::ResourceClaimStatus)| {
         change(world.claims.values_mut().next().unwrap().status.as_mut().unwrap());
-        world.orchestrate();
+        world.reconcile();
         revision(world)
     };
     let moved = status(&mut world, |status| {
@@ -66,7 +65,7 @@ fn another_output_and_a_rotated_secret_are_new_revisions() {
 }
 
 #[test]
-fn a_change_of_parameters_reaches_the_claim_and_nothing_else_of_it_changes() {
+fn a_change_of_parameters_changes_only_the_parameters_of_the_claim() {
     let mut world = World::with(with_database());
     world.policy("keep", json!({"defaults": {"deprovision": "Retain"}}));
     world.settle();
@@ -83,7 +82,7 @@ fn a_change_of_parameters_reaches_the_claim_and_nothing_else_of_it_changes() {
 }
 
 #[test]
-fn a_dependency_that_is_no_longer_wanted_goes_and_counts_no_more() {
+fn a_removed_dependency_is_deleted_and_no_longer_counts() {
     let mut world = World::with(with_database());
     world.answer("postgres", Answer::Refuse(Reason::QuotaExceeded));
     world.settle();
@@ -95,7 +94,7 @@ fn a_dependency_that_is_no_longer_wanted_goes_and_counts_no_more() {
 }
 
 #[test]
-fn an_older_dependency_goes_also_when_another_one_refers_to_its_successor() {
+fn an_older_dependency_is_deleted_even_if_another_one_refers_to_its_successor() {
     let spec = |class: &str| {
         json!({
             "containers": {"app": {"image": "nginx", "variables": {"A": "${resources.cache.host}"}}},
@@ -115,7 +114,7 @@ fn an_older_dependency_goes_also_when_another_one_refers_to_its_successor() {
 }
 
 #[test]
-fn a_change_of_a_dependency_is_rolled_out_once_it_has_been_carried_out() {
+fn a_change_of_a_dependency_is_rolled_out_once_it_is_provisioned() {
     let spec = |size: u32, word: &str| {
         let mut spec = with_database();
         spec["resources"]["db"]["params"]["size"] = json!(size);
@@ -128,7 +127,7 @@ fn a_change_of_a_dependency_is_rolled_out_once_it_has_been_carried_out() {
     world.answer("postgres", Answer::Make);
     world.write(json!({}), json!({}), spec(2, "two"));
     world.settle();
-    assert_eq!(revision(&world), before, "what runs waits for what it depends on");
+    assert_eq!(revision(&world), before, "the running version waits for its dependency");
     world.answer("postgres", Answer::Bind);
     world.settle();
     assert_ne!(revision(&world), before);
@@ -136,7 +135,7 @@ fn a_change_of_a_dependency_is_rolled_out_once_it_has_been_carried_out() {
 
 #[test]
 fn every_field_of_a_document_is_in_the_plan() {
-    let mut world = World::new(crate::decisions::world::DOCUMENT);
+    let mut world = World::new(crate::decisions::world::CONFIG);
     let spec = json!({
         "containers": {
             "first": {
@@ -150,7 +149,7 @@ fn every_field_of_a_document_is_in_the_plan() {
                 "volumes": {"/data": {"source": "${resources.disk}", "path": "part/of/it", "readOnly": true}},
                 "resources": {"requests": {"cpu": "125m", "memory": "65Mi"}, "limits": {"cpu": "2", "memory": "3Gi"}},
                 "livenessProbe": {"httpGet": {"path": "/alive", "port": 7001, "host": "live-host", "scheme": "HTTPS",
-                    "httpHeaders": [{"name": "X-Live", "value": "live-header"}]}},
+                    "httpHeaders": [{"name": "X-Owned", "value": "live-header"}]}},
                 "readinessProbe": {"exec": {"command": ["ready-command"]}},
                 "before": {"second": {"ready": "healthy"}},
             },
@@ -189,7 +188,7 @@ fn every_field_of_a_document_is_in_the_plan() {
         "7001",
         "live-host",
         "HTTPS",
-        "X-Live",
+        "X-Owned",
         "live-header",
         "ready-command",
         r#""second":"healthy""#,
@@ -207,7 +206,7 @@ fn every_field_of_a_document_is_in_the_plan() {
 }
 
 #[test]
-fn what_a_runtime_said_of_an_older_revision_is_old_news() {
+fn the_status_of_an_older_revision_does_not_count() {
     let mut world = World::with(with_database());
     world.settle();
     world.running = Running::Absent;
@@ -227,14 +226,14 @@ fn a_claim_that_is_bound_without_outputs_is_not_ready() {
     status.outputs.clear();
     status.outputs_available = false;
     assert_eq!(status.phase, ClaimPhase::Bound);
-    world.orchestrate();
+    world.reconcile();
     let status = world.status();
     let claims = status.conditions.iter().find(|c| c.type_ == ConditionType::ClaimsReady).unwrap();
     assert_eq!(claims.reason, Reason::BindingPending);
 }
 
 #[test]
-fn an_output_that_is_missing_is_never_invented() {
+fn a_missing_output_is_never_invented() {
     let mut world = World::with(with_database());
     world.answer("postgres", Answer::BindInPart);
     let status = world.settle();
@@ -245,7 +244,7 @@ fn an_output_that_is_missing_is_never_invented() {
 }
 
 #[test]
-fn a_workload_is_taken_down_before_what_it_depends_on_in_reverse_order() {
+fn a_workload_is_deleted_before_its_dependencies_in_reverse_order() {
     let mut world = World::with(json!({
         "containers": {"app": {"image": "nginx"}},
         "resources": {"db": {"type": "postgres"}, "cache": {"type": "redis", "params": {"at": "${resources.db.host}"}}},
@@ -256,19 +255,19 @@ fn a_workload_is_taken_down_before_what_it_depends_on_in_reverse_order() {
     while world.workload.is_some() {
         assert!(order.len() < 10, "{order:?}");
         let delete = world.decide().delete;
-        order.extend(delete.iter().map(|doomed| (doomed.kind, doomed.name.clone())));
-        world.orchestrate();
+        order.extend(delete.iter().map(|deletion| (deletion.kind, deletion.name.clone())));
+        world.reconcile();
         world.run();
         world.provide();
     }
     let kinds: Vec<_> = order.iter().map(|(kind, _)| *kind).collect();
-    let claim = DoomedKind::ResourceClaim;
-    assert_eq!(kinds, [DoomedKind::WorkloadExposure, DoomedKind::WorkloadPlan, claim, claim]);
+    let claim = DeletionKind::ResourceClaim;
+    assert_eq!(kinds, [DeletionKind::WorkloadExposure, DeletionKind::WorkloadPlan, claim, claim]);
     assert!(order[2].1.starts_with("shop-cache-") && order[3].1.starts_with("shop-db-"), "{order:?}");
 }
 
 #[test]
-fn the_policy_of_the_author_reaches_the_provisioner() {
+fn the_deprovision_policy_of_the_author_reaches_the_provisioner() {
     for (written, policy) in [
         (None, DeprovisionPolicy::Delete),
         (Some("Retain"), DeprovisionPolicy::Retain),
@@ -287,13 +286,13 @@ fn the_policy_of_the_author_reaches_the_provisioner() {
 }
 
 #[test]
-fn objects_that_are_not_its_own_are_in_the_way_and_left_alone() {
+fn objects_of_another_owner_block_a_workload_and_are_left_alone() {
     let mut other = World::with(with_database());
     other.settle();
-    let mut world = World::new(crate::decisions::world::DOCUMENT);
-    // Another uid: a Workload of the same name that was there before.
-    world.born("something else");
-    world.born("something else");
+    let mut world = World::new(crate::decisions::world::CONFIG);
+    // Another uid: an earlier Workload of the same name.
+    world.new_metadata("something else");
+    world.new_metadata("something else");
     world.write(json!({}), json!({}), with_database());
     world.claims.clone_from(&other.claims);
     world.plan.clone_from(&other.plan);
@@ -303,7 +302,7 @@ fn objects_that_are_not_its_own_are_in_the_way_and_left_alone() {
         decision.claims.is_empty() && decision.plan.is_none() && decision.delete.is_empty(),
         "{decision:#?}"
     );
-    world.orchestrate();
+    world.reconcile();
     let status = world.status();
     assert_eq!(status.endpoint, None);
     assert!(
@@ -333,7 +332,7 @@ fn secrets_stay_references_in_plans_and_parameters() {
 }
 
 #[test]
-fn a_runtime_that_fails_is_heard() {
+fn a_failure_of_the_runtime_is_reported() {
     for phase in [Phase::Degraded, Phase::Failed] {
         let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
         world.running = Running::Says(phase, None);

@@ -1,17 +1,17 @@
-//! What a plan says is what there is afterwards; done twice it does nothing; and the order in which things are known
-//! does not matter.
+//! Properties of decisions: executing one has the effect it describes, executing it twice changes nothing, and the order of
+//! inputs does not matter.
 
 use orchestra_api::{ResourceClaim, WorkloadExposure, WorkloadPlan};
-use orchestra_core::{Decision, Inputs, decision::DoomedKind, lint::lint, plan};
+use orchestra_core::{Decision, Inputs, decision::DeletionKind, lint::lint, plan};
 use proptest::prelude::*;
 
 use crate::decisions::{
     conditions::check_messages,
-    random::{self, Scene},
-    world::{DOCUMENT, Denials, World},
+    random::{self, History},
+    world::{CONFIG, Denials, World},
 };
 
-/// The same inputs in another order.
+/// Inputs in another order.
 fn reordered(inputs: &Inputs) -> Inputs {
     let mut inputs = inputs.clone();
     inputs.claims.reverse();
@@ -20,13 +20,13 @@ fn reordered(inputs: &Inputs) -> Inputs {
     inputs
 }
 
-/// Everything about a decision; of its configuration only what followed from it.
-fn told(decision: &Decision) -> String {
+/// Debug text of a decision.
+fn debug_text(decision: &Decision) -> String {
     format!("{decision:#?}")
 }
 
-/// Checks one decision against what the world holds after it was carried out.
-fn check_carried_out(before: &World, decision: &Decision, after: &World) {
+/// Checks one decision against the world after its execution.
+fn check_executed(before: &World, decision: &Decision, after: &World) {
     let Decision { claims, plan, exposure, delete, .. } = decision;
     if before.denials == Denials::default() && after.workload.is_some() {
         for claim in claims {
@@ -36,7 +36,7 @@ fn check_carried_out(before: &World, decision: &Decision, after: &World) {
         let held = |plan: &WorkloadPlan| plan.spec.clone();
         if let Some(wanted) = plan {
             assert_eq!(after.plan.as_ref().map(held), Some(wanted.spec.clone()));
-        } else if !delete.iter().any(|doomed| doomed.kind == DoomedKind::WorkloadPlan) {
+        } else if !delete.iter().any(|deletion| deletion.kind == DeletionKind::WorkloadPlan) {
             assert_eq!(after.plan.as_ref().map(held), before.plan.as_ref().map(held));
         }
         let held = |exposure: &WorkloadExposure| exposure.spec.clone();
@@ -45,7 +45,7 @@ fn check_carried_out(before: &World, decision: &Decision, after: &World) {
         }
     }
     for (name, claim) in &before.claims {
-        let said = delete.iter().any(|doomed| doomed.name == *name);
+        let said = delete.iter().any(|deletion| deletion.name == *name);
         let is_going = |claim: Option<&ResourceClaim>| {
             claim.is_none_or(|claim| claim.metadata.deletion_timestamp.is_some())
         };
@@ -57,10 +57,10 @@ fn check_carried_out(before: &World, decision: &Decision, after: &World) {
     }
 }
 
-fn check_scene(scene: &Scene) {
-    let mut world = World::new(DOCUMENT);
-    for happening in scene.happenings() {
-        happening.happen(&mut world);
+fn check_history(history: &History) {
+    let mut world = World::new(CONFIG);
+    for happening in history.steps() {
+        happening.take(&mut world);
         for pass in 0.. {
             assert!(pass < 40, "no end: {world:#?}");
             let changed = check_pass(&mut world);
@@ -78,24 +78,24 @@ fn check_scene(scene: &Scene) {
     }
 }
 
-/// One pass of the workload controller, looked at from all sides; tells whether it changed anything.
+/// One checked pass of the workload controller. Returns whether it changed anything.
 fn check_pass(world: &mut World) -> bool {
     let Some(inputs) = world.inputs() else { return false };
     let decision = plan(&inputs);
-    assert_eq!(told(&decision), told(&plan(&reordered(&inputs))), "the order of inputs matters");
+    assert_eq!(debug_text(&decision), debug_text(&plan(&reordered(&inputs))), "the order of inputs matters");
     let before = world.clone();
-    let changed = world.orchestrate();
-    check_carried_out(&before, &decision, world);
+    let changed = world.reconcile();
+    check_executed(&before, &decision, world);
     check_messages(&world.status());
-    // Done again at once, it says the same and writes nothing.
+    // Repeated, it decides the same and writes nothing.
     let once = world.clone();
     if let Some(inputs) = world.inputs() {
         let again = plan(&inputs);
         if world.denials == Denials::default() {
             let writes = (again.claims.len(), again.plan.is_some(), again.exposure.is_some());
-            assert_eq!(writes, (0, false, false), "written once, and yet: {again:#?}");
+            assert_eq!(writes, (0, false, false), "it writes again: {again:#?}");
         }
-        world.orchestrate();
+        world.reconcile();
         if again.is_settled() && decision.delete.is_empty() {
             assert_eq!(once.status(), world.status(), "the status changes without a cause");
         }
@@ -112,20 +112,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_plan_says_is_what_there_is_and_it_comes_to_rest(scene in random::scene()) {
-        check_scene(&scene);
+    fn decisions_have_the_effect_they_describe_and_settle(history in random::history()) {
+        check_history(&history);
     }
 
     #[test]
-    fn everything_of_a_deleted_workload_goes(scene in random::scene()) {
-        let mut world = World::new(DOCUMENT);
-        for happening in scene.happenings() {
-            happening.happen(&mut world);
-            world.orchestrate();
+    fn everything_of_a_deleted_workload_is_deleted(history in random::history()) {
+        let mut world = World::new(CONFIG);
+        for happening in history.steps() {
+            happening.take(&mut world);
+            world.reconcile();
             world.provide();
             world.run();
         }
-        // Whatever state it is in, and whatever the platform is like now.
+        // In any state, with any config.
         world.running = crate::decisions::world::Running::Says(orchestra_api::plan::Phase::Degraded, None);
         world.delete();
         world.settle();

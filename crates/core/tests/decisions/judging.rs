@@ -1,4 +1,4 @@
-//! What each policy makes of a Workload: the same as its status says, policy by policy.
+//! Verdicts of policies about a Workload, which agree with its status.
 
 use orchestra_api::Reason;
 use orchestra_core::judge;
@@ -17,7 +17,7 @@ fn verdicts(world: &World) -> Json {
 }
 
 #[test]
-fn a_class_that_a_policy_filled_in_before_still_counts_when_the_policy_says_otherwise() {
+fn a_default_class_of_an_existing_claim_stays_after_an_edit_of_the_policy() {
     let mut world = with_database();
     world.policy("classes", json!({"defaults": {"classes": {"postgres": "small"}}}));
     world.settle();
@@ -30,7 +30,7 @@ fn a_class_that_a_policy_filled_in_before_still_counts_when_the_policy_says_othe
 }
 
 #[test]
-fn a_profile_that_nobody_asked_for_violates_the_policies_that_do_not_allow_it() {
+fn a_default_profile_violates_policies_that_do_not_allow_it() {
     let mut world = with_database();
     world.policy("batch-only", json!({"allow": {"profiles": ["batch-job"]}}));
     world.policy("both", json!({"allow": {"profiles": ["batch-job", "web-service"]}}));
@@ -45,7 +45,7 @@ fn a_profile_that_nobody_asked_for_violates_the_policies_that_do_not_allow_it() 
 }
 
 #[test]
-fn an_authors_own_profile_is_told_once() {
+fn a_profile_of_the_author_is_reported_once() {
     let mut world = with_database();
     let spec = json!({"containers": {"app": {"image": "nginx"}}});
     world.write(json!({}), json!({"score.dev/profile": "web-service"}), spec);
@@ -55,7 +55,7 @@ fn an_authors_own_profile_is_told_once() {
 }
 
 #[test]
-fn what_is_invalid_or_on_its_way_out_is_judged_by_none() {
+fn an_invalid_or_deleted_workload_has_no_verdicts() {
     let mut world = with_database();
     world.policy("all", json!({}));
     assert_eq!(verdicts(&world), json!({"all": false}));

@@ -1,8 +1,9 @@
-//! Decisions about Workloads, from outside: values in, values out. A world of values stands in for the API, for
-//! provisioners and for runtimes, so that thousands of cases take a second.
+//! Tests of decisions about Workloads. A simulated world replaces the API, provisioners and runtimes, so thousands of cases
+//! take a second.
 
 mod conditions;
 mod defects;
+mod deferrals;
 mod fixpoint;
 mod judging;
 mod random;
@@ -11,4 +12,5 @@ mod security;
 mod sharing;
 mod suspension;
 mod table;
+mod unreadable_policies;
 mod world;

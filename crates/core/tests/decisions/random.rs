@@ -1,4 +1,4 @@
-//! Random worlds: a Workload that somebody writes, changes and deletes, while the platform changes around it.
+//! Random histories: a Workload is applied, changed and deleted, while the platform changes too.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,33 +12,33 @@ use proptest::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::decisions::world::{Answer, DOCUMENT, Denials, Running, World};
+use crate::decisions::world::{Answer, CONFIG, Denials, Running, World};
 
-/// Documents of the platform, and the same with their entries in another order.
-static DOCUMENTS: LazyLock<Vec<(Arc<Config>, Arc<Config>)>> = LazyLock::new(|| {
+/// Orchestrator configs, and the same with their entries in another order.
+static CONFIGS: LazyLock<Vec<(Arc<Config>, Arc<Config>)>> = LazyLock::new(|| {
     let texts = [
-        DOCUMENT.to_owned(),
-        // The place that most Workloads have is gone.
-        DOCUMENT.replace(
+        CONFIG.to_owned(),
+        // The backend of most Workloads is gone.
+        CONFIG.replace(
             "{backendId: here, runtimeClass: scripted, priority: 10",
             "{backendId: new, runtimeClass: other, priority: 1",
         ),
-        // The profile is another, and so are the provisioners.
-        DOCUMENT
+        // Other profiles and provisioners.
+        CONFIG
             .replace("defaults: {profile: web-service}", "defaults: {profile: batch-job}")
             .replace("type: postgres, engine: builtin", "type: postgres, engine: http")
             .replace("    - {type: redis, engine: builtin}\n", ""),
         String::new(),
     ];
-    texts.iter().map(|text| (checked(text), checked(&turned(text)))).collect()
+    texts.iter().map(|text| (checked(text), checked(&reversed(text)))).collect()
 });
 
 fn checked(text: &str) -> Arc<Config> {
     Arc::new(config::check(text).unwrap_or_else(|faults| panic!("{faults:?}: {text}")))
 }
 
-/// A document with its lists the other way round.
-fn turned(text: &str) -> String {
+/// Config with its lists reversed.
+fn reversed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let is_provisioner = |line: &&str| line.starts_with("    - {type:");
     let is_backend = |line: &&str| line.starts_with("        - {backendId:");
@@ -56,19 +56,19 @@ fn turned(text: &str) -> String {
     turned.collect::<Vec<_>>().join("\n")
 }
 
-/// A Workload as somebody writes it.
+/// Applied Workload.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct Manifest {
     labels: Json,
     annotations: Json,
     spec: Json,
 }
 
-/// Something that happens.
+/// Step of a history.
 #[derive(Clone, Debug)]
-pub(crate) enum Happening {
-    Write(Written),
-    Document(usize),
+pub(crate) enum Step {
+    Write(Manifest),
+    Config(usize),
     Policies(Vec<Json>),
     Answer(&'static str, Answer),
     Run(Running),
@@ -77,36 +77,36 @@ pub(crate) enum Happening {
     Delete,
 }
 
-/// What happens, one after the other.
+/// History of steps.
 #[derive(Clone, Debug)]
-pub(crate) struct Scene(Vec<Happening>);
+pub(crate) struct History(Vec<Step>);
 
-impl Scene {
-    /// Lets it happen. Whenever the world has come to rest, it is looked at.
-    pub(crate) fn play(&self, mut look: impl FnMut(&World)) {
-        let mut world = World::new(DOCUMENT);
+impl History {
+    /// Takes all steps, and checks the world whenever it has settled.
+    pub(crate) fn play(&self, mut check: impl FnMut(&World)) {
+        let mut world = World::new(CONFIG);
         for happening in &self.0 {
-            happening.happen(&mut world);
+            happening.take(&mut world);
             world.settle();
-            look(&world);
+            check(&world);
         }
     }
 
-    pub(crate) fn happenings(&self) -> &[Happening] {
+    pub(crate) fn steps(&self) -> &[Step] {
         &self.0
     }
 }
 
-impl Happening {
-    pub(crate) fn happen(&self, world: &mut World) {
+impl Step {
+    pub(crate) fn take(&self, world: &mut World) {
         match self.clone() {
-            Self::Write(Written { labels, annotations, spec }) => {
-                // What is being deleted can still be written, but is gone all the same.
+            Self::Write(Manifest { labels, annotations, spec }) => {
+                // A Workload that is being deleted can still be changed, but is deleted anyway.
                 if world.workload.as_ref().is_none_or(|w| w.metadata.deletion_timestamp.is_none()) {
                     world.write(labels, annotations, spec);
                 }
             }
-            Self::Document(which) => world.config = Arc::clone(&DOCUMENTS[which].0),
+            Self::Config(which) => world.config = Arc::clone(&CONFIGS[which].0),
             Self::Policies(policies) => {
                 world.policies.clear();
                 for (index, spec) in policies.into_iter().enumerate() {
@@ -122,9 +122,9 @@ impl Happening {
     }
 }
 
-/// The same platform with the entries of its document in another order.
+/// Config with its entries in another order.
 pub(crate) fn reordered(config: &Arc<Config>) -> Arc<Config> {
-    let known = DOCUMENTS.iter().find(|(one, _)| one == config);
+    let known = CONFIGS.iter().find(|(one, _)| one == config);
     known.map_or_else(|| Arc::clone(config), |(_, turned)| Arc::clone(turned))
 }
 
@@ -188,7 +188,7 @@ fn container() -> impl Strategy<Value = Json> {
     })
 }
 
-fn written() -> impl Strategy<Value = Written> {
+fn manifest() -> impl Strategy<Value = Manifest> {
     let resources = btree_map(select(KEYS.to_vec()), resource(), 0..=3);
     let containers = btree_map(select(vec!["app", "side"]), container(), 1..=2);
     let ports = btree_map(select(vec!["http", "metrics", "other"]), 1u16..9999, 0..=2);
@@ -222,23 +222,23 @@ fn written() -> impl Strategy<Value = Written> {
                 ports.into_iter().map(|(name, port)| (name.to_owned(), json!({"port": port}))).collect();
             let mut spec =
                 json!({"containers": containers, "service": {"ports": ports}, "resources": resources});
-            mend(&mut spec, &|text| {
+            remove_placeholders(&mut spec, &|text| {
                 KEYS.iter()
                     .any(|key| !resources.contains_key(*key) && text.contains(&format!("resources.{key}")))
             });
             if mistake {
                 spec["containers"]["app"] = json!({"imagee": "typo"});
             }
-            Written { labels: Json::Object(labels), annotations, spec }
+            Manifest { labels: Json::Object(labels), annotations, spec }
         },
     )
 }
 
-/// Takes out placeholders that name a resource which is not there.
-fn mend(value: &mut Json, is_wrong: &impl Fn(&str) -> bool) {
+/// Removes placeholders of missing resources.
+fn remove_placeholders(value: &mut Json, is_wrong: &impl Fn(&str) -> bool) {
     match value {
         Json::String(text) if is_wrong(text) => *value = json!("plain"),
-        Json::Object(map) => map.values_mut().for_each(|value| mend(value, is_wrong)),
+        Json::Object(map) => map.values_mut().for_each(|value| remove_placeholders(value, is_wrong)),
         _ => {}
     }
 }
@@ -261,7 +261,7 @@ fn reason() -> impl Strategy<Value = Reason> {
     select(Reason::ALL.to_vec())
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn step() -> impl Strategy<Value = Step> {
     let answer = prop_oneof![
         4 => Just(Answer::Bind),
         1 => Just(Answer::BindInPart),
@@ -276,7 +276,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => Just(Running::Absent),
         3 => (phase, option::of(reason())).prop_map(|(phase, reason)| Running::Says(phase, reason)),
     ];
-    // What an apply is refused for; see `denial` in the controllers.
+    // Reasons for a denied apply; see `denial` in the controllers.
     let denied = || {
         let reasons = [
             Reason::PolicyViolation,
@@ -288,25 +288,23 @@ fn happening() -> impl Strategy<Value = Happening> {
     };
     let denials = (denied(), denied()).prop_map(|(claims, plans)| Denials { claims, plans });
     prop_oneof![
-        8 => written().prop_map(Happening::Write),
-        2 => (0..4usize).prop_map(Happening::Document),
-        2 => vec(policy(), 0..3).prop_map(Happening::Policies),
-        4 => (select(TYPES.to_vec()), answer).prop_map(|(type_, answer)| Happening::Answer(type_, answer)),
-        4 => running.prop_map(Happening::Run),
-        2 => denials.prop_map(Happening::Deny),
-        1 => Just(Happening::Delete),
+        8 => manifest().prop_map(Step::Write),
+        2 => (0..4usize).prop_map(Step::Config),
+        2 => vec(policy(), 0..3).prop_map(Step::Policies),
+        4 => (select(TYPES.to_vec()), answer).prop_map(|(type_, answer)| Step::Answer(type_, answer)),
+        4 => running.prop_map(Step::Run),
+        2 => denials.prop_map(Step::Deny),
+        1 => Just(Step::Delete),
     ]
 }
 
-/// Random scenes. The first thing that happens is a Workload; the last may be the end of its namespace.
-pub(crate) fn scene() -> impl Strategy<Value = Scene> {
-    (written(), vec(happening(), 0..6), prop::bool::weighted(0.05)).prop_map(
-        |(first, mut rest, terminate)| {
-            if terminate {
-                rest.push(Happening::Terminate);
-            }
-            rest.insert(0, Happening::Write(first));
-            Scene(rest)
-        },
-    )
+/// Random histories. The first step applies a Workload; the last may delete its namespace.
+pub(crate) fn history() -> impl Strategy<Value = History> {
+    (manifest(), vec(step(), 0..6), prop::bool::weighted(0.05)).prop_map(|(first, mut rest, terminate)| {
+        if terminate {
+            rest.push(Step::Terminate);
+        }
+        rest.insert(0, Step::Write(first));
+        History(rest)
+    })
 }

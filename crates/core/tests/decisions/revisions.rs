@@ -1,5 +1,5 @@
-//! Revisions of plans. A running Workload is rolled when its revision changes, so an upgrade of the platform must not
-//! change the revision of a plan that means the same: what is written here stays.
+//! Stability of revisions. A change of the revision rolls out a Workload, so an upgrade of the platform must not change the
+//! revision of an unchanged plan: the recorded plans here must stay.
 
 use std::fs;
 
@@ -10,13 +10,13 @@ use serde_json::{Value as Json, json};
 
 use crate::decisions::{
     table,
-    world::{DOCUMENT, World},
+    world::{CONFIG, World},
 };
 
 const FOLDER: &str = "crates/core/tests/revisions";
 
-/// The kept documents: a Workload, and the plan that once was made of it.
-fn kept() -> Vec<(String, Json)> {
+/// Recorded Workloads with their plans.
+fn recorded() -> Vec<(String, Json)> {
     let mut files: Vec<_> =
         fs::read_dir(table::path(FOLDER)).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -35,11 +35,11 @@ fn plan_of(kept: &Json) -> WorkloadPlanSpec {
 }
 
 #[test]
-fn a_workload_still_has_the_plan_that_an_earlier_version_made_of_it() {
-    let kept = kept();
+fn a_workload_has_the_plan_of_earlier_versions() {
+    let kept = recorded();
     assert!(kept.len() >= 5, "only {} plans are kept", kept.len());
     for (name, kept) in kept {
-        let mut world = World::new(DOCUMENT);
+        let mut world = World::new(CONFIG);
         let or_empty = |part: &str| kept.get(part).cloned().unwrap_or_else(|| json!({}));
         world.write(or_empty("labels"), or_empty("annotations"), kept["spec"].clone());
         world.settle();
@@ -50,9 +50,9 @@ fn a_workload_still_has_the_plan_that_an_earlier_version_made_of_it() {
 }
 
 #[test]
-fn a_plan_of_a_version_that_did_not_name_the_things_behind_claims_is_left_as_it_is() {
-    let (_, kept) = kept().into_iter().find(|(name, _)| name == "route.yaml").unwrap();
-    let mut world = World::new(DOCUMENT);
+fn a_plan_without_instances_of_an_earlier_version_is_unchanged() {
+    let (_, kept) = recorded().into_iter().find(|(name, _)| name == "route.yaml").unwrap();
+    let mut world = World::new(CONFIG);
     world.write(json!({}), json!({}), kept["spec"].clone());
     world.settle();
     for claim in world.plan.iter_mut().flat_map(|plan| &mut plan.spec.claims) {
@@ -63,8 +63,8 @@ fn a_plan_of_a_version_that_did_not_name_the_things_behind_claims_is_left_as_it_
 }
 
 #[test]
-fn a_kept_plan_has_the_revision_it_was_given() {
-    for (name, kept) in kept() {
+fn a_recorded_plan_has_its_recorded_revision() {
+    for (name, kept) in recorded() {
         let plan = plan_of(&kept);
         assert_eq!(revision::of(&plan), plan.revision, "{name}");
         assert_eq!(lint(&plan), Vec::<String>::new(), "{name}");
@@ -72,8 +72,8 @@ fn a_kept_plan_has_the_revision_it_was_given() {
 }
 
 #[test]
-fn a_plan_that_is_written_and_read_again_has_the_same_revision() {
-    for (name, kept) in kept() {
+fn the_revision_survives_a_round_trip_through_json() {
+    for (name, kept) in recorded() {
         let plan = plan_of(&kept);
         let read: WorkloadPlanSpec =
             serde_json::from_str(&serde_json::to_string_pretty(&plan).unwrap()).unwrap();
@@ -82,11 +82,11 @@ fn a_plan_that_is_written_and_read_again_has_the_same_revision() {
 }
 
 #[test]
-fn fields_that_say_nothing_and_fields_that_are_not_known_do_not_change_a_revision() {
-    for (name, kept) in kept() {
+fn empty_and_unknown_fields_do_not_change_a_revision() {
+    for (name, kept) in recorded() {
         let plan = plan_of(&kept);
         let mut later = kept["plan"].clone();
-        // As a server with another definition, or a later version, might write it.
+        // A server with another definition, or a later version, may add these.
         for (field, nothing) in [
             ("requirements", json!([])),
             ("ports", json!({})),
@@ -111,8 +111,8 @@ fn fields_that_say_nothing_and_fields_that_are_not_known_do_not_change_a_revisio
 }
 
 #[test]
-fn a_revision_changes_with_every_part_of_the_meaning_and_with_nothing_else() {
-    for (name, kept) in kept() {
+fn a_revision_changes_with_every_part_of_the_content_and_nothing_else() {
+    for (name, kept) in recorded() {
         let plan = plan_of(&kept);
         let of = |change: fn(&mut WorkloadPlanSpec)| {
             let mut plan = plan.clone();

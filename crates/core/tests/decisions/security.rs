@@ -1,10 +1,10 @@
-//! What a namespace insists on holds for what is planned in it, where the platform leaves it open.
+//! Plans adapt to the security level of their namespace, unless the backend sets its own.
 
 use serde_json::{Value as Json, json};
 
 use crate::decisions::world::World;
 
-/// The settings of a plan on a cluster, in a namespace whose level of security is this.
+/// Values of a plan in a namespace with this security level.
 fn planned(level: Option<&str>, runtime_class: &str, values: &str) -> Json {
     let mut world = World::new(&format!(
         "{{apiVersion: score.dev/v1b1, kind: OrchestratorConfig, spec: {{profiles: [{{name: web-service, backends: \
@@ -18,7 +18,7 @@ fn planned(level: Option<&str>, runtime_class: &str, values: &str) -> Json {
 }
 
 #[test]
-fn what_runs_in_a_strict_namespace_passes_its_check_by_itself() {
+fn a_plan_in_a_restricted_namespace_is_restricted() {
     let strict = json!({"podSecurity": "restricted"});
     assert_eq!(planned(Some("restricted"), "kubernetes", "{}"), strict);
     assert_eq!(planned(Some("baseline"), "kubernetes", "{}"), json!({}));
@@ -27,7 +27,7 @@ fn what_runs_in_a_strict_namespace_passes_its_check_by_itself() {
 }
 
 #[test]
-fn what_the_platform_says_of_security_holds_in_every_namespace() {
+fn security_settings_of_the_backend_apply_in_every_namespace() {
     for (written, kept) in [
         ("{podSecurity: hardened}", json!({"podSecurity": "hardened"})),
         ("{runAsNonRoot: false}", json!({"runAsNonRoot": false})),

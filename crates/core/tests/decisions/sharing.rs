@@ -1,4 +1,4 @@
-//! Instances that several claims share, and what becomes of them.
+//! Instances that several claims share.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,9 +12,9 @@ use orchestra_core::{
 };
 use serde_json::json;
 
-use crate::decisions::world::{DOCUMENT, World};
+use crate::decisions::world::{CONFIG, World};
 
-/// Claims of Workloads with these names and policies, all for one instance, bound.
+/// Bound claims of Workloads with these names and policies, all for one instance.
 fn claims(sharers: &[(&str, &str)]) -> Vec<ResourceClaim> {
     let claim = |(name, policy): &(&str, &str)| {
         let mut world = World::with(json!({
@@ -34,7 +34,7 @@ fn decide(claims: Vec<ResourceClaim>, document: &str, engines: &[&str]) -> provi
     decide_using(claims, &[], document, engines)
 }
 
-/// Decides, while something that runs uses these claims.
+/// Decides while a running version uses these claims.
 fn decide_using(
     claims: Vec<ResourceClaim>,
     in_use: &[&str],
@@ -53,7 +53,7 @@ fn decide_using(
 }
 
 #[test]
-fn the_most_careful_of_those_that_leave_together_decides() {
+fn the_most_conservative_policy_of_claims_deleted_together_wins() {
     for (policies, expected) in [
         (["Delete", "Delete"], DeprovisionPolicy::Delete),
         (["Retain", "Delete"], DeprovisionPolicy::Retain),
@@ -64,26 +64,26 @@ fn the_most_careful_of_those_that_leave_together_decides() {
         for claim in &mut claims {
             claim.metadata.deletion_timestamp.clone_from(&claim.metadata.creation_timestamp);
         }
-        let decision = decide(claims, DOCUMENT, &["builtin"]);
+        let decision = decide(claims, CONFIG, &["builtin"]);
         let Some(Work::Release(release)) = decision.work else { panic!("{decision:#?}") };
         assert_eq!((release.policy, release.claims.len()), (expected, 2), "{policies:?}");
     }
 }
 
 #[test]
-fn who_leaves_while_others_stay_takes_nothing_down() {
+fn a_deleted_claim_does_not_release_an_instance_that_others_use() {
     let mut claims = claims(&[("first", "Delete"), ("second", "Delete")]);
     let leaving = &mut claims[0].metadata;
     leaving.deletion_timestamp.clone_from(&leaving.creation_timestamp);
-    let decision = decide(claims, DOCUMENT, &["builtin"]);
-    assert_eq!(decision.let_go, ["first"]);
+    let decision = decide(claims, CONFIG, &["builtin"]);
+    assert_eq!(decision.remove_finalizer, ["first"]);
     assert!(matches!(decision.work, Some(Work::Ensure(_))), "{decision:#?}");
 }
 
 #[test]
-fn what_is_bound_stays_bound_when_nobody_here_provides_it_any_more() {
-    let without = DOCUMENT.replace("    - {type: postgres, engine: builtin}\n", "");
-    for (document, engines) in [(without.as_str(), &["builtin"][..]), (DOCUMENT, &[])] {
+fn a_bound_claim_stays_bound_when_its_provisioner_is_removed() {
+    let without = CONFIG.replace("    - {type: postgres, engine: builtin}\n", "");
+    for (document, engines) in [(without.as_str(), &["builtin"][..]), (CONFIG, &[])] {
         let bound = claims(&[("first", "Delete")]);
         assert_eq!(bound[0].status.as_ref().unwrap().phase, Phase::Bound);
         assert_eq!(decide(bound.clone(), document, engines).statuses, BTreeMap::new());
@@ -95,17 +95,17 @@ fn what_is_bound_stays_bound_when_nobody_here_provides_it_any_more() {
 }
 
 #[test]
-fn what_one_engine_made_is_not_taken_over_by_another() {
+fn an_instance_is_not_taken_over_by_another_engine() {
     let mut claims = claims(&[("first", "Delete")]);
     let noted = [("score.dev/engine".to_owned(), "template".to_owned())];
     claims[0].metadata.annotations = Some(noted.into());
     claims[0].metadata.finalizers = Some(vec!["score.dev/provisioner".to_owned()]);
-    let decision = decide(claims, DOCUMENT, &["builtin", "template"]);
-    assert!(decision.take.is_empty() && decision.work.is_none(), "{decision:?}");
+    let decision = decide(claims, CONFIG, &["builtin", "template"]);
+    assert!(decision.add_finalizer.is_empty() && decision.work.is_none(), "{decision:?}");
 }
 
 #[test]
-fn a_release_that_has_begun_comes_to_its_end_before_anything_is_made_anew() {
+fn a_release_completes_before_the_instance_is_provisioned_again() {
     let mut claims = claims(&[("leaving", "Delete"), ("coming", "Delete")]);
     let now = claims[0].metadata.creation_timestamp.clone();
     claims[0].metadata.deletion_timestamp = now;
@@ -115,34 +115,36 @@ fn a_release_that_has_begun_comes_to_its_end_before_anything_is_made_anew() {
         Some(notes.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     claims[1].metadata.finalizers = None;
     claims[1].metadata.annotations = None;
-    let decision = decide(claims, DOCUMENT, &["builtin"]);
+    let decision = decide(claims, CONFIG, &["builtin"]);
     assert!(
         matches!(&decision.work, Some(Work::Release(release)) if release.claims == ["leaving"]),
         "{decision:?}"
     );
-    assert!(decision.take.is_empty(), "{decision:?}");
-    assert!(decision.statuses["coming"].message.as_ref().unwrap().contains("taken down first"));
+    assert!(decision.add_finalizer.is_empty(), "{decision:?}");
+    assert!(
+        decision.statuses["coming"].message.as_ref().unwrap().contains("previous instance to be deleted")
+    );
 }
 
 #[test]
-fn what_is_used_is_provided_on_although_it_was_deleted_and_newcomers_must_agree_with_it() {
+fn a_deleted_claim_in_use_is_still_provided_and_later_claims_must_agree_with_it() {
     let mut claims = claims(&[("kept", "Delete"), ("newcomer", "Delete")]);
     let kept = &mut claims[0].metadata;
     kept.deletion_timestamp.clone_from(&kept.creation_timestamp);
     claims[0].spec.params = json!({"size": "small"}).as_object().cloned();
     claims[1].spec.params = json!({"size": "large"}).as_object().cloned();
     claims[1].status = None;
-    let decision = decide_using(claims.clone(), &["kept"], DOCUMENT, &["builtin"]);
+    let decision = decide_using(claims.clone(), &["kept"], CONFIG, &["builtin"]);
     assert!(
         matches!(&decision.work, Some(Work::Ensure(instance)) if instance.claims == ["kept"]),
         "{decision:#?}"
     );
     assert_eq!(decision.statuses["newcomer"].phase, Phase::Failed);
-    assert_eq!(decision.let_go, Vec::<String>::new());
-    // What has begun to go is not kept, whoever uses it.
+    assert_eq!(decision.remove_finalizer, Vec::<String>::new());
+    // A claim that is being released is not kept, even if it is in use.
     let notes = claims[0].metadata.annotations.get_or_insert_default();
     notes.insert("score.dev/releasing".to_owned(), "true".to_owned());
-    let decision = decide_using(claims, &["kept"], DOCUMENT, &["builtin"]);
+    let decision = decide_using(claims, &["kept"], CONFIG, &["builtin"]);
     assert!(
         matches!(&decision.work, Some(Work::Release(release)) if release.claims == ["kept"]),
         "{decision:#?}"
@@ -150,7 +152,7 @@ fn what_is_used_is_provided_on_although_it_was_deleted_and_newcomers_must_agree_
 }
 
 #[test]
-fn a_claim_that_is_kept_keeps_the_class_that_policy_gave_it() {
+fn a_kept_claim_keeps_its_default_class() {
     let mut world = World::with(json!({
         "containers": {"app": {"image": "nginx", "variables": {"HOST": "${resources.db.host}"}}},
         "resources": {"db": {"type": "postgres"}},
@@ -166,15 +168,15 @@ fn a_claim_that_is_kept_keeps_the_class_that_policy_gave_it() {
     let status = world.settle();
     let classes: Vec<_> = world.claims.values().map(|claim| claim.spec.class.as_str()).collect();
     assert_eq!(classes, ["small"], "{status:#?}");
-    assert!(status.claims[0].message.contains("is kept"), "{status:#?}");
+    assert!(status.claims[0].message.contains("kept while the running version uses it"), "{status:#?}");
 }
 
 #[test]
-fn what_a_machine_has_is_provided_without_a_document_and_to_whoever_asks() {
+fn built_in_resources_of_a_machine_need_no_config() {
     let mut claims = claims(&[("second", "Delete"), ("first", "Delete")]);
     for claim in &mut claims {
         "process".clone_into(&mut claim.spec.placement.runtime_class);
-        // Nobody has looked after it so far.
+        // No engine manages it yet.
         (claim.status, claim.metadata.finalizers, claim.metadata.annotations) = (None, None, None);
     }
     let decision = decide(claims.clone(), "", &["process"]);
@@ -182,9 +184,9 @@ fn what_a_machine_has_is_provided_without_a_document_and_to_whoever_asks() {
     assert_eq!(instance.entry.engine, "process");
     let dependents: Vec<_> =
         instance.dependents.iter().map(|by| (by.workload.as_str(), by.key.as_str())).collect();
-    assert_eq!(dependents, [("first", "db"), ("second", "db")], "in the order of its claims");
+    assert_eq!(dependents, [("first", "db"), ("second", "db")], "in order of its claims");
     assert_eq!(instance.claims, ["first", "second"]);
     let nobody = decide(claims, "", &["static"]);
-    assert_eq!(nobody.work, None, "the engine is not at hand");
-    assert!(nobody.statuses["first"].message.as_ref().unwrap().contains("provides nothing yet"));
+    assert_eq!(nobody.work, None, "the engine is not available");
+    assert!(nobody.statuses["first"].message.as_ref().unwrap().contains("no provisioners are configured"));
 }

@@ -1,4 +1,4 @@
-//! Workloads that are stopped for now.
+//! Suspended Workloads.
 
 use orchestra_api::{ConditionType, Reason, plan::SUSPENDED};
 use serde_json::{Value as Json, json};
@@ -10,7 +10,7 @@ fn document(resources: &Json) -> Json {
 }
 
 #[test]
-fn a_workload_that_is_stopped_for_now_keeps_its_dependencies_and_goes_on_as_it_was() {
+fn a_suspended_workload_keeps_its_dependencies_and_resumes_unchanged() {
     let spec = document(&json!({"db": {"type": "postgres"}}));
     let mut world = World::with(spec.clone());
     world.settle();
@@ -26,7 +26,7 @@ fn a_workload_that_is_stopped_for_now_keeps_its_dependencies_and_goes_on_as_it_w
 }
 
 #[test]
-fn what_runs_on_because_the_next_version_waits_is_stopped_all_the_same() {
+fn a_running_version_is_suspended_even_if_the_next_one_waits() {
     let mut world = World::with(document(&json!({"db": {"type": "postgres"}})));
     world.settle();
     world.answer("redis", Answer::Wait);
@@ -40,7 +40,7 @@ fn what_runs_on_because_the_next_version_waits_is_stopped_all_the_same() {
 }
 
 #[test]
-fn what_never_ran_is_said_to_be_stopped_as_soon_as_that_is_asked_for() {
+fn a_workload_that_never_ran_is_reported_as_suspended_at_once() {
     let mut world = World::new("");
     world.answer("redis", Answer::Wait);
     let waiting = document(&json!({"db": {"type": "redis"}}));

@@ -1,13 +1,13 @@
-//! Tables of documents, and whether the tests that they name exist.
+//! Tables of documents, and checks that the tests in them exist.
 
 use std::{fs, path::PathBuf};
 
-/// A file of the repository.
+/// Path of a file of the repository.
 pub(crate) fn path(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(file)
 }
 
-/// The rows of all tables in a document, without their heads, cell by cell and without the marks of code.
+/// Rows of all tables in a document, without headers and backticks.
 pub(crate) fn rows(document: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(path(document)).unwrap();
     let lines: Vec<_> = text.lines().collect();
@@ -21,12 +21,12 @@ pub(crate) fn rows(document: &str) -> Vec<Vec<String>> {
     lines.iter().enumerate().filter(is_row).map(cells).collect()
 }
 
-/// Says which of the tests `path::name` do not exist.
+/// Those of the tests `path::name` that do not exist.
 pub(crate) fn missing_tests<'t>(tests: impl IntoIterator<Item = &'t str>) -> Vec<String> {
     let exists = |test: &str| {
         let Some((file, name)) = test.split_once("::") else { return false };
         let text = fs::read_to_string(path(file)).unwrap_or_default();
-        // A test is a function, or a case of a macro that makes functions.
+        // A test is a function, or a case of a macro.
         let is_test = |line: &str| {
             let line = line.trim_start().trim_start_matches("async ");
             line.starts_with(&format!("fn {name}(")) || line.starts_with(&format!("{name}: "))

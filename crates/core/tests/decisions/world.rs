@@ -1,11 +1,12 @@
-//! A world of values: what the API would hold, and provisioners and runtimes that answer as told.
+//! Simulated world: the objects of the API, and scripted provisioners and runtimes.
 //!
-//! It does with a decision what the controllers do, and with objects what the API does: a spec that changes counts up
-//! the generation, an object with finalizers stays until they are gone, a status is written by its own writer.
+//! It executes decisions as the controllers do, and stores objects as the API does: a change of a spec increments the
+//! generation, an object with finalizers stays until they are removed, and each status has its own writer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use k8s_openapi::{
@@ -22,16 +23,16 @@ use orchestra_api::{
     workload::{WorkloadSpec, WorkloadStatus},
 };
 use orchestra_core::{
-    Applied, Decision, Denied, Inputs, Namespace,
+    Applied, Decision, Denied, Inputs, NamespaceFacts, claim_state,
     config::{self, Config},
-    decision::{Doomed, DoomedKind, Finalizer},
-    plan,
+    decision::{Deletion, DeletionKind, Finalizer, Write},
+    plan, policy,
     provision::{self, Bound, Engine, Provision, Work},
 };
 use serde_json::{Value as Json, json};
 
-/// The document of most tests.
-pub(crate) const DOCUMENT: &str = r#"
+/// Orchestrator config of most tests.
+pub(crate) const CONFIG: &str = r#"
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 metadata: {name: default}
@@ -55,33 +56,33 @@ spec:
   defaults: {profile: web-service}
 "#;
 
-/// What a provisioner says of a type.
+/// Answer of a provisioner for a type.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Answer {
-    /// It is there.
+    /// Bound.
     Bind,
-    /// It is there, without `host`.
+    /// Bound, without the output `host`.
     BindInPart,
-    /// It is being made.
+    /// In progress.
     Make,
-    /// It has not begun.
+    /// Not started.
     Wait,
-    /// Something is in its way for now.
+    /// Blocked by an obstacle.
     Hinder(Reason),
-    /// It cannot be had.
+    /// Failed.
     Refuse(Reason),
 }
 
-/// What a runtime says of every plan.
+/// Answer of a runtime for every plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Running {
-    /// It has not looked at it.
+    /// None yet.
     Absent,
-    /// This phase, with this reason, about the revision that it was given.
+    /// This phase and reason, about the current revision.
     Says(Phase, Option<Reason>),
 }
 
-/// What the API does not take.
+/// Writes that the API denies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Denials {
     pub(crate) claims: Option<Reason>,
@@ -91,8 +92,9 @@ pub(crate) struct Denials {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) workload: Option<Workload>,
-    pub(crate) namespace: Namespace,
+    pub(crate) namespace: NamespaceFacts,
     pub(crate) policies: Vec<PlatformPolicy>,
+    pub(crate) unreadable_policies: Vec<Json>,
     pub(crate) config: Arc<Config>,
     pub(crate) claims: BTreeMap<String, ResourceClaim>,
     pub(crate) plan: Option<WorkloadPlan>,
@@ -100,7 +102,7 @@ pub(crate) struct World {
     pub(crate) answers: BTreeMap<String, Answer>,
     pub(crate) running: Running,
     pub(crate) denials: Denials,
-    /// Instances that were taken down, and how.
+    /// Released instances, with their policies.
     pub(crate) released: Vec<(String, DeprovisionPolicy)>,
     made: u64,
 }
@@ -112,8 +114,9 @@ impl World {
     pub(crate) fn new(document: &str) -> Self {
         Self {
             workload: None,
-            namespace: Namespace::default(),
+            namespace: NamespaceFacts::default(),
             policies: Vec::new(),
+            unreadable_policies: Vec::new(),
             config: Arc::new(config::check(document).unwrap()),
             claims: BTreeMap::new(),
             plan: None,
@@ -126,14 +129,14 @@ impl World {
         }
     }
 
-    /// A world with one Workload in it.
+    /// World with one Workload.
     pub(crate) fn with(spec: Json) -> Self {
-        let mut world = Self::new(DOCUMENT);
+        let mut world = Self::new(CONFIG);
         world.write(json!({}), json!({}), spec);
         world
     }
 
-    /// The author writes the Workload.
+    /// Applies the Workload.
     pub(crate) fn write(&mut self, labels: Json, annotations: Json, spec: Json) {
         let metadata = ObjectMeta {
             labels: serde_json::from_value(labels).unwrap(),
@@ -143,7 +146,7 @@ impl World {
         let spec: WorkloadSpec = serde_json::from_value(spec).unwrap();
         let live = self.workload.take();
         let mut workload = live.unwrap_or_else(|| Workload {
-            metadata: self.born(NAME),
+            metadata: self.new_metadata(NAME),
             spec: WorkloadSpec::clone(&spec),
             status: None,
         });
@@ -156,7 +159,7 @@ impl World {
         self.workload = Some(workload);
     }
 
-    /// The author deletes it.
+    /// Deletes the Workload.
     pub(crate) fn delete(&mut self) {
         let Some(workload) = &mut self.workload else { return };
         workload.metadata.deletion_timestamp = Some(now());
@@ -167,7 +170,7 @@ impl World {
 
     pub(crate) fn policy(&mut self, name: &str, spec: Json) {
         let mut policy = PlatformPolicy::new(name, serde_json::from_value(spec).unwrap());
-        policy.metadata = self.born(name);
+        policy.metadata = self.new_metadata(name);
         self.policies.push(policy);
     }
 
@@ -175,7 +178,7 @@ impl World {
         self.answers.insert(type_.to_owned(), answer);
     }
 
-    pub(crate) fn born(&mut self, name: &str) -> ObjectMeta {
+    pub(crate) fn new_metadata(&mut self, name: &str) -> ObjectMeta {
         self.made += 1;
         ObjectMeta {
             name: Some(name.to_owned()),
@@ -188,15 +191,20 @@ impl World {
     }
 
     pub(crate) fn inputs(&self) -> Option<Inputs> {
+        let (policies, unreadable_policies) =
+            policy::unreadable::resolve(self.policies.clone(), &self.unreadable_policies);
         Some(Inputs {
             workload: self.workload.clone()?,
-            namespace: self.namespace.clone(),
-            policies: self.policies.clone(),
+            namespace: Some(self.namespace.clone()),
+            policies,
+            unreadable_policies,
             config: Arc::clone(&self.config),
             claims: self.claims.values().cloned().collect(),
             plan: self.plan.clone(),
             exposure: self.exposure.clone(),
+            runtimes: BTreeSet::new(),
             now: now().0,
+            deferred_for: Duration::ZERO,
         })
     }
 
@@ -208,21 +216,21 @@ impl World {
         self.workload.clone().and_then(|workload| workload.status).unwrap_or_default()
     }
 
-    /// One pass of the workload controller; tells whether anything changed.
-    pub(crate) fn orchestrate(&mut self) -> bool {
+    /// One pass of the workload controller. Returns whether anything changed.
+    pub(crate) fn reconcile(&mut self) -> bool {
         let Some(inputs) = self.inputs() else { return false };
         let decision = plan(&inputs);
         let settled = decision.is_settled() && decision.finalizer == Finalizer::Unchanged;
-        let applied = self.carry_out(&decision);
+        let applied = self.execute(&decision);
         let Some(workload) = &mut self.workload else { return true };
-        let status = decision.basis.report(&applied);
-        let said = workload.status.as_ref() == Some(&status);
-        workload.status = Some(status);
-        // What is denied is asked for again and again.
-        !said || !(settled || applied.denials().next().is_some())
+        let status = decision.report(&applied).status;
+        let is_new = status.is_some();
+        workload.status = status.or(workload.status.take());
+        // Denied writes are retried.
+        is_new || !(settled || applied.denials().next().is_some())
     }
 
-    fn carry_out(&mut self, decision: &Decision) -> Applied {
+    fn execute(&mut self, decision: &Decision) -> Applied {
         let mut applied = Applied::default();
         if let Some(workload) = &mut self.workload {
             match decision.finalizer {
@@ -234,56 +242,67 @@ impl World {
                 }
             }
         }
-        for claim in &decision.claims {
-            let name = claim.metadata.name.clone().unwrap();
-            let answer = match self.denials.claims {
-                Some(reason) => Err(denied(reason)),
-                None => Ok(self.apply_claim(&name, claim)),
-            };
-            applied.claims.insert(name, answer);
-        }
-        if let Some(wanted) = &decision.plan {
-            applied.plan = Some(if let Some(reason) = self.denials.plans {
-                Err(denied(reason))
-            } else {
-                let live = self.plan.take();
-                let status = live.as_ref().and_then(|live| live.status.clone());
-                let mut plan = self.applied(live, wanted, |p| &mut p.metadata, |a, b| a.spec == b.spec);
-                plan.status = status;
-                self.plan = Some(plan.clone());
-                Ok(plan)
-            });
-        }
-        if let Some(wanted) = &decision.exposure {
-            let live = self.exposure.take();
-            let status = live.as_ref().and_then(|live| live.status.clone());
-            let mut exposure = self.applied(live, wanted, |e| &mut e.metadata, |a, b| a.spec == b.spec);
-            exposure.status = status;
-            applied.exposure = Some(Ok(exposure.clone()));
-            self.exposure = Some(exposure);
-        }
-        for Doomed { kind, name, uid } in &decision.delete {
-            match kind {
-                DoomedKind::ResourceClaim => {
-                    let claim = self.claims.get_mut(name).unwrap();
-                    assert_eq!(claim.metadata.uid.as_ref(), Some(uid));
-                    if !doom(&mut claim.metadata) {
-                        self.claims.remove(name);
-                    }
+        for write in decision.writes() {
+            match write {
+                Write::Claim(claim) => {
+                    let name = claim.metadata.name.clone().unwrap();
+                    let answer = match self.denials.claims {
+                        Some(reason) => Err(denied(reason)),
+                        None => Ok(self.apply_claim(&name, claim)),
+                    };
+                    applied.claims.insert(name, answer);
                 }
-                DoomedKind::WorkloadPlan => {
-                    if !doom(&mut self.plan.as_mut().unwrap().metadata) {
-                        self.plan = None;
-                    }
+                Write::Plan(wanted) => {
+                    applied.plan = Some(match self.denials.plans {
+                        Some(reason) => Err(denied(reason)),
+                        None => Ok(self.apply_plan(wanted)),
+                    });
                 }
-                DoomedKind::WorkloadExposure => {
-                    if !doom(&mut self.exposure.as_mut().unwrap().metadata) {
-                        self.exposure = None;
-                    }
-                }
+                Write::Exposure(wanted) => applied.exposure = Some(Ok(self.apply_exposure(wanted))),
+                Write::Delete(deletion) => self.execute_deletion(deletion),
             }
         }
         applied
+    }
+
+    fn execute_deletion(&mut self, Deletion { kind, name, uid }: &Deletion) {
+        match kind {
+            DeletionKind::ResourceClaim => {
+                let claim = self.claims.get_mut(name).unwrap();
+                assert_eq!(claim.metadata.uid.as_ref(), Some(uid));
+                if !mark_for_deletion(&mut claim.metadata) {
+                    self.claims.remove(name);
+                }
+            }
+            DeletionKind::WorkloadPlan => {
+                if !mark_for_deletion(&mut self.plan.as_mut().unwrap().metadata) {
+                    self.plan = None;
+                }
+            }
+            DeletionKind::WorkloadExposure => {
+                if !mark_for_deletion(&mut self.exposure.as_mut().unwrap().metadata) {
+                    self.exposure = None;
+                }
+            }
+        }
+    }
+
+    fn apply_plan(&mut self, wanted: &WorkloadPlan) -> WorkloadPlan {
+        let live = self.plan.take();
+        let status = live.as_ref().and_then(|live| live.status.clone());
+        let mut plan = self.applied(live, wanted, |p| &mut p.metadata, |a, b| a.spec == b.spec);
+        plan.status = status;
+        self.plan = Some(plan.clone());
+        plan
+    }
+
+    fn apply_exposure(&mut self, wanted: &WorkloadExposure) -> WorkloadExposure {
+        let live = self.exposure.take();
+        let status = live.as_ref().and_then(|live| live.status.clone());
+        let mut exposure = self.applied(live, wanted, |e| &mut e.metadata, |a, b| a.spec == b.spec);
+        exposure.status = status;
+        self.exposure = Some(exposure.clone());
+        exposure
     }
 
     fn apply_claim(&mut self, name: &str, wanted: &ResourceClaim) -> ResourceClaim {
@@ -295,7 +314,7 @@ impl World {
         claim
     }
 
-    /// An object as the API makes it of an apply.
+    /// Object after an apply.
     fn applied<K: Clone>(
         &mut self,
         live: Option<K>,
@@ -306,7 +325,7 @@ impl World {
         let mut object = wanted.clone();
         let given = metadata(&mut object).clone();
         let mut held = match live {
-            None => self.born(given.name.as_deref().unwrap()),
+            None => self.new_metadata(given.name.as_deref().unwrap()),
             Some(mut live) => {
                 let is_same = same(&live, wanted);
                 let mut held = metadata(&mut live).clone();
@@ -320,7 +339,7 @@ impl World {
         object
     }
 
-    /// One pass over all instances; tells whether anything changed.
+    /// One pass over all instances. Returns whether anything changed.
     pub(crate) fn provide(&mut self) -> bool {
         let before = self.claims.clone();
         let instances: BTreeSet<String> = self
@@ -331,7 +350,7 @@ impl World {
         for instance in instances {
             self.provide_one(&instance);
         }
-        self.provide_from_outside();
+        self.provide_externally();
         before != self.claims
     }
 
@@ -351,16 +370,17 @@ impl World {
             engines: engines.into(),
             claims,
         };
-        let provision::Decision { take, statuses, work, let_go, external: _ } = provision::decide(&inputs);
+        let provision::Decision { add_finalizer, statuses, work, remove_finalizer, external: _ } =
+            provision::decide(&inputs);
         for (name, status) in statuses {
             self.claims.get_mut(&name).unwrap().status = Some(status);
         }
-        for (name, engine) in take {
+        for (name, engine) in add_finalizer {
             let metadata = &mut self.claims.get_mut(&name).unwrap().metadata;
             metadata.finalizers = Some(vec![finalizer::PROVISIONER.to_owned()]);
             metadata.annotations.get_or_insert_default().insert(annotation::ENGINE.to_owned(), engine);
         }
-        for name in let_go {
+        for name in remove_finalizer {
             self.claims.remove(&name);
         }
         match work {
@@ -394,7 +414,7 @@ impl World {
                     }
                     Answer::Make => Provision::Binding("It is being made.".to_owned()),
                     Answer::Wait => Provision::Pending("It waits for its turn.".to_owned()),
-                    Answer::Hinder(reason) => Provision::Hindered(*reason, "It is tried again.".to_owned()),
+                    Answer::Hinder(reason) => Provision::Blocked(*reason, "It is tried again.".to_owned()),
                     Answer::Refuse(reason) => Provision::Failed(*reason, "There is none left.".to_owned()),
                 };
                 for name in &instance.claims {
@@ -405,8 +425,8 @@ impl World {
         }
     }
 
-    /// What others provide: `queue`, by a controller that is not ours.
-    fn provide_from_outside(&mut self) {
+    /// External controller, which provides `queue`.
+    fn provide_externally(&mut self) {
         let Some(answer) = self.answers.get("queue") else { return };
         let host = ("host".to_owned(), Output::Value(json!("queue.test")));
         let answer = match answer {
@@ -420,10 +440,10 @@ impl World {
     }
 
     fn is_used(&self, claim: &ResourceClaim) -> bool {
-        self.plan.as_ref().is_some_and(|plan| provision::is_in_use(claim, plan))
+        self.plan.as_ref().is_some_and(|plan| claim_state::is_in_use(claim, plan))
     }
 
-    /// One pass of the runtime; tells whether anything changed.
+    /// One pass of the runtime. Returns whether anything changed.
     pub(crate) fn run(&mut self) -> bool {
         let Some(plan) = &mut self.plan else { return false };
         let Running::Says(phase, reason) = &self.running else {
@@ -455,23 +475,23 @@ impl World {
         changed || republished
     }
 
-    /// Lets everybody work until nobody has anything to do.
+    /// Runs all controllers until nothing changes.
     pub(crate) fn settle(&mut self) -> WorkloadStatus {
-        for _ in 0..PATIENCE {
-            let changed = [self.orchestrate(), self.provide(), self.run()];
+        for _ in 0..MAX_PASSES {
+            let changed = [self.reconcile(), self.provide(), self.run()];
             if changed == [false; 3] {
                 return self.status();
             }
         }
-        panic!("no end after {PATIENCE} passes: {self:#?}");
+        panic!("no end after {MAX_PASSES} passes: {self:#?}");
     }
 }
 
-/// How many passes a world of a few dependencies may take to come to rest.
-const PATIENCE: usize = 40;
+/// Maximum number of passes until a world with a few dependencies settles.
+const MAX_PASSES: usize = 40;
 
 fn bound(outputs: BTreeMap<String, Output>) -> Provision {
-    Provision::Bound(Bound { outputs, versions: BTreeMap::new(), message: "Ready to use.".to_owned() })
+    Provision::Bound(Bound { outputs, versions: BTreeMap::new(), message: "Ready.".to_owned() })
 }
 
 fn denied(reason: Reason) -> Denied {
@@ -482,8 +502,8 @@ fn name_of(claim: &ResourceClaim) -> String {
     claim.metadata.name.clone().unwrap()
 }
 
-/// Marks an object as deleted; tells whether somebody holds it.
-fn doom(metadata: &mut ObjectMeta) -> bool {
+/// Marks an object as deleted. Returns whether it has finalizers.
+fn mark_for_deletion(metadata: &mut ObjectMeta) -> bool {
     metadata.deletion_timestamp = Some(now());
     metadata.finalizers.iter().flatten().next().is_some()
 }

@@ -1,8 +1,8 @@
-//! The conformance data of Score's provisioner files and their template language, run whole.
+//! Conformance tests of Score's provisioner files and their template language.
 //!
-//! The data lies outside the repository; `SCORE_CONFORMANCE` names its folder. Only cases that the data marks as
-//! advisory may differ, and each of those is listed with its reason in `differences.yaml`; an entry that does not
-//! differ any more fails too. Parts that only score-compose has are compared as plain YAML, before its types.
+//! The data is outside the repository; `SCORE_CONFORMANCE` is its folder. Only advisory cases may differ, and each
+//! difference is listed with its reason in `differences.yaml`; an entry that no longer differs fails too. Parts of
+//! score-compose are compared as plain YAML, without its types.
 
 mod tokens;
 
@@ -15,11 +15,11 @@ use orchestra_score::{Source, SourceId, yaml};
 use serde_json::{Map, Value as Json, json};
 use tokens::Bindings;
 
-/// What became of a case.
+/// Result of a case.
 enum Verdict {
     Same,
     Differs(String),
-    /// It is about parts of score-compose as its types read them, which are no part of this.
+    /// Out of scope: it is about the types of score-compose.
     Skipped,
 }
 
@@ -56,7 +56,7 @@ fn run_all(file: &str, count: usize, run: impl Fn(&Json) -> Verdict) {
     assert!(failures.is_empty(), "{} of {count} cases fail:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The differences of a file and their reasons.
+/// Differences of a file with their reasons.
 fn differences(file: &str) -> BTreeMap<String, String> {
     let source = Source::new("differences.yaml", include_str!("differences.yaml"));
     let (node, _) = yaml::parse(&source, SourceId(0));
@@ -67,7 +67,7 @@ fn differences(file: &str) -> BTreeMap<String, String> {
 
 #[test]
 #[ignore = "needs SCORE_CONFORMANCE"]
-fn templates_give_what_go_gives() {
+fn templates_render_as_in_go() {
     run_all("templates", 758, |case| {
         let compose = case["root"] == "score-compose";
         let (inputs, given) = inputs(&case["data"], compose);
@@ -86,7 +86,7 @@ fn templates_give_what_go_gives() {
 
 #[test]
 #[ignore = "needs SCORE_CONFORMANCE"]
-fn entries_give_what_the_reference_tools_give() {
+fn entries_give_the_results_of_the_reference_tools() {
     run_all("provisioners", 1153, |case| match case["op"].as_str().unwrap() {
         "match" => matching(case),
         "load" => loading(case),
@@ -102,7 +102,7 @@ fn matching(case: &Json) -> Verdict {
     compare("match", &json!(entry.matches(type_, class, id)), &case["expect"]["match"])
 }
 
-/// An entry of a scheme that the reference tool does not know spoils its file there; here it is kept, with the reason.
+/// An unknown scheme makes the whole file invalid in the reference tool; here the entry is kept with the reason.
 fn loading(case: &Json) -> Verdict {
     let schemes: &[&str] =
         if case["engine"] == "score-compose" { &["cmd:", "local-env:"] } else { &["cmd:"] };
@@ -124,7 +124,7 @@ fn provisioning(case: &Json) -> Verdict {
     let (inputs, _) = inputs(&case["input"], compose);
     let entry = match Entry::from_json(case["provisioner"].clone()) {
         Ok(entry) if compose && case["provisioner"].get("manifests").is_some() => {
-            // Both kinds of entries are read here; only one of them at a time is in the reference tools.
+            // Entries of both tools are parsed here; each reference tool parses only its own.
             assert!(!entry.templates.manifests.is_empty());
             return if error.is_some() {
                 Verdict::Same
@@ -146,14 +146,14 @@ fn provisioning(case: &Json) -> Verdict {
     }
 }
 
-/// Whether an error comes from the types of compose-go, which are looked at after the YAML.
+/// True if an error comes from the types of compose-go.
 fn is_typed(error: &Json) -> bool {
     let stage = error["stage"].as_str().unwrap_or_default();
     error["kinds"] == json!(["shape"]) && ["services", "volumes", "networks", "models"].contains(&stage)
 }
 
-/// yaml.v3 lets a quoted text go on in the first column of the next line, which YAML does not allow. Only log lines of
-/// score-compose do that.
+/// yaml.v3 accepts a quoted text that continues in the first column of the next line, which YAML does not allow. Only log
+/// lines of score-compose do that.
 fn is_loose_yaml(failure: &Failure) -> bool {
     failure.stage == "info_logs" && failure.cause == Cause::Yaml
 }
@@ -189,7 +189,7 @@ fn same_result(given: &Given, expect: &Json, compose: bool) -> Verdict {
     for (name, got) in &given.parts {
         let wanted = expect["decoded"].get(name).unwrap_or(&expect[name]);
         let nothing = got.is_null() && (*wanted == json!({}) || *wanted == json!([]));
-        // A folder that is null is not wanted.
+        // A null folder is not created.
         let got = &if name == "directories" { falsified(got) } else { got.clone() };
         if !nothing && !bindings.matches(wanted, got) {
             return Verdict::Differs(format!("{name} is {got}, not {wanted}"));
@@ -211,7 +211,7 @@ fn compare(what: &str, got: &Json, want: &Json) -> Verdict {
     }
 }
 
-/// What the templates of a case see.
+/// Inputs of the templates of a case.
 fn inputs(data: &Json, compose: bool) -> (Inputs, Given) {
     let text = |key: &str| data[key].as_str().unwrap_or_default().to_owned();
     let map = |key: &str| data[key].as_object().cloned();

@@ -1,18 +1,18 @@
-//! Equality with expectations in which generated values are tokens: `{{RANDOM:alphabet:length}}`, with `#2` for the
-//! second of its shape and `:lower` for its lower case, and `{{B64:text}}`. Equal tokens stand for equal values.
+//! Comparison with expected values that contain tokens for generated ones: `{{RANDOM:alphabet:length}}`, with `#2` for the
+//! second of its shape and `:lower` for its lower case, and `{{B64:text}}`. Equal tokens are equal values.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-/// What tokens stand for, so far.
+/// Values of tokens so far.
 #[derive(Clone, Default)]
 pub(crate) struct Bindings {
     values: BTreeMap<String, String>,
 }
 
 impl Bindings {
-    /// Whether a value is what is wanted.
+    /// True if a value matches the expected one.
     pub(crate) fn matches(&mut self, want: &Json, got: &Json) -> bool {
         match (want, got) {
             (Json::String(want), Json::String(got)) => self.text(want, got),
@@ -84,7 +84,7 @@ impl Bindings {
     }
 }
 
-/// Where a token ends; one may stand inside another.
+/// End of a token; tokens may be nested.
 fn end_of_token(text: &str) -> usize {
     let mut depth = 0;
     let mut at = 0;
@@ -113,7 +113,7 @@ fn shape(token: &str) -> (usize, &str) {
     (length.parse().expect("a length"), alphabet)
 }
 
-/// How long a text with tokens is.
+/// Length of a text with tokens.
 fn length(text: &str) -> usize {
     match text.find("{{RANDOM:") {
         None => text.len(),

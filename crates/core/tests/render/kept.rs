@@ -1,4 +1,4 @@
-//! Kept plans, each with its objects.
+//! Recorded plans with their objects.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -7,7 +7,7 @@ use orchestra_core::render::kubernetes::{Subject, inventory, lacks, render};
 use orchestra_score::{Source, SourceId, yaml};
 use serde_json::{Value as Json, json};
 
-/// A kept plan.
+/// Recorded plan.
 pub(crate) struct Case {
     pub(crate) file: String,
     path: PathBuf,
@@ -24,7 +24,7 @@ impl Case {
         }
     }
 
-    /// The values of secrets, by the name of the Secret and the key.
+    /// Values of secrets, by name of the Secret and key.
     pub(crate) fn secrets(&self) -> BTreeMap<String, String> {
         serde_json::from_value(self.document.get("secrets").cloned().unwrap_or_else(|| json!({}))).unwrap()
     }
@@ -53,7 +53,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn a_plan_still_becomes_the_objects_that_an_earlier_version_made_of_it() {
+fn a_plan_has_the_objects_of_earlier_versions() {
     let cases = cases();
     assert!(cases.len() >= 10, "only {} plans are kept", cases.len());
     for case in cases {
@@ -70,7 +70,7 @@ fn a_plan_still_becomes_the_objects_that_an_earlier_version_made_of_it() {
 }
 
 #[test]
-fn a_kept_plan_lacks_nothing() {
+fn a_recorded_plan_is_supported() {
     for case in cases() {
         assert_eq!(lacks(&case.plan), Vec::<String>::new(), "{}", case.file);
     }

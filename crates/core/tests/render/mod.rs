@@ -1,7 +1,7 @@
-//! Plans as objects of a cluster: kept plans with the objects that were made of them, and what holds for all.
+//! Tests of rendering: recorded plans with their objects, and properties of all of them.
 //!
-//! An upgrade must not change what is made of a plan, or everything that runs is rolled. Where a change is meant,
-//! `UPDATE_RENDERED=1 cargo test -p orchestra-core --test render` writes the kept objects anew.
+//! An upgrade must not change the objects of a plan, or every Workload is rolled out again. After an intended change,
+//! `UPDATE_RENDERED=1 cargo test -p orchestra-core --test it render::` writes the recorded objects.
 
 mod kept;
 mod names;

@@ -1,4 +1,4 @@
-//! Names that clusters take only here and there.
+//! Names that are valid only for some kinds.
 
 use orchestra_api::plan::WorkloadPlanSpec;
 use orchestra_core::render::kubernetes::{Subject, render, service_name};
@@ -26,7 +26,7 @@ fn name_of<'o>(objects: &'o [Json], kind: &str) -> &'o str {
 }
 
 #[test]
-fn everything_bears_the_name_of_the_workload() {
+fn objects_have_the_name_of_the_workload() {
     let objects = objects("shop", false);
     for kind in ["Deployment", "Service", "Ingress"] {
         assert_eq!(name_of(&objects, kind), "shop");
@@ -34,7 +34,7 @@ fn everything_bears_the_name_of_the_workload() {
 }
 
 #[test]
-fn a_service_never_begins_with_a_digit_and_is_found_by_what_leads_to_it() {
+fn the_name_of_a_service_has_no_leading_digit() {
     let objects = objects("2048-game", false);
     let service = name_of(&objects, "Service");
     assert!(service.starts_with("svc-2048-game-"), "{service}");
@@ -46,20 +46,20 @@ fn a_service_never_begins_with_a_digit_and_is_found_by_what_leads_to_it() {
 }
 
 #[test]
-fn a_stateful_set_leaves_room_for_the_hash_that_the_cluster_adds() {
+fn the_name_of_a_stateful_set_leaves_room_for_a_hash() {
     let long = "a".repeat(63);
     assert_eq!(name_of(&objects(&long, false), "Deployment"), long);
     let short = objects(&long, true);
     let short = name_of(&short, "StatefulSet");
     assert!(short.len() <= 52, "{short}");
     assert_eq!(name_of(&objects(&"a".repeat(52), true), "StatefulSet"), "a".repeat(52));
-    // Two that begin alike stay two.
+    // Names with the same prefix stay different.
     let other = format!("{}b", "a".repeat(62));
     assert_ne!(name_of(&objects(&other, true), "StatefulSet"), short);
 }
 
 #[test]
-fn what_the_cluster_itself_writes_is_not_taken_from_authors() {
+fn reserved_labels_and_annotations_of_authors_are_dropped() {
     let mut plan = WorkloadPlanSpec::default();
     let text = |text: &str| text.to_owned();
     plan.labels =

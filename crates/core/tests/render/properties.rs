@@ -1,4 +1,4 @@
-//! What holds for any plan.
+//! Properties of arbitrary plans.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::render::rules::shown;
 
-/// A text that no author writes.
+/// Unique value of a secret.
 fn value_of(key: &SecretKeyRef) -> String {
     format!("<<secret {} of {}>>", key.key, key.name)
 }
@@ -52,7 +52,7 @@ fn plan() -> impl Strategy<Value = WorkloadPlanSpec> {
         .prop_map(|containers| WorkloadPlanSpec { containers, ..WorkloadPlanSpec::default() })
 }
 
-/// What a cluster makes of a text with `$(NAME)` in it, as it is documented and as it does it, byte by byte.
+/// Expansion of a text with `$(NAME)` by a cluster, byte by byte.
 fn expanded(text: &str, known: &BTreeMap<&str, &str>) -> Vec<u8> {
     let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
     while at < bytes.len() {
@@ -65,13 +65,13 @@ fn expanded(text: &str, known: &BTreeMap<&str, &str>) -> Vec<u8> {
             (b'$', Some(b'(')) => {
                 let end = text[at..].find(')').map(|end| at + end);
                 let value = end.and_then(|end| known.get(&text[at + 2..end]));
-                // What is not known, and what does not end, stays as it is.
+                // An unknown or incomplete reference is unchanged.
                 let whole = end.map_or(at + 2, |end| end + 1);
                 out.extend(value.map_or(&bytes[at..whole], |value| value.as_bytes()));
                 at = whole;
             }
             (b'$', Some(other)) => {
-                // A byte beyond ASCII is taken for a character of its own, and spoiled.
+                // A byte beyond ASCII is treated as a character, and corrupted.
                 out.push(b'$');
                 out.extend(char::from(*other).to_string().bytes());
                 at += 2;
@@ -87,7 +87,7 @@ fn expanded(text: &str, known: &BTreeMap<&str, &str>) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn secrets_are_only_in_secrets_and_all_of_them_where_text_is_put_together(plan in plan()) {
+    fn secrets_are_only_in_secrets_and_composed_values_contain_all_of_them(plan in plan()) {
         let subject = Subject { namespace: "team", name: "shop", plan: &plan };
         let objects = render(&subject, &|key| value_of(key).into_bytes());
         for object in &objects {
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn a_program_gets_its_words_as_they_were_written(words in prop::collection::vec("[$()AZé]{1,8}", 1..3)) {
+    fn arguments_reach_the_program_unchanged(words in prop::collection::vec("[$()AZé]{1,8}", 1..3)) {
         let mut plan = WorkloadPlanSpec::default();
         let variables = words.iter().enumerate().map(|(n, word)| (format!("V{n}"), vec![Segment::Literal(word.clone())]));
         let container = Container {

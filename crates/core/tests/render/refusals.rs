@@ -1,10 +1,10 @@
-//! Plans that a cluster cannot run, and what is said of them.
+//! Messages about plans that a cluster cannot run.
 
 use orchestra_api::plan::WorkloadPlanSpec;
 use orchestra_core::render::kubernetes::lacks;
 use serde_json::{Value as Json, json};
 
-fn said(containers: &Json, values: &Json) -> Vec<String> {
+fn messages(containers: &Json, values: &Json) -> Vec<String> {
     let plan: WorkloadPlanSpec = serde_json::from_value(json!({
         "workloadRef": {"name": "shop", "uid": "u1"}, "observedWorkloadGeneration": 1, "revision": "r1",
         "runtimeClass": "kubernetes", "backendId": "eu", "profile": "web", "kind": "Service",
@@ -16,7 +16,7 @@ fn said(containers: &Json, values: &Json) -> Vec<String> {
 }
 
 #[test]
-fn what_a_cluster_cannot_do_is_told_with_the_field_and_the_remedy() {
+fn an_unsupported_plan_is_described_with_the_field_and_the_remedy() {
     let volume = |source: Json| json!({"app": {"image": "i", "volumes": {"/data": {"claim": "data", "source": [source]}}}});
     let secret =
         json!({"claimOutput": {"claim": "data", "output": "x", "secretKeyRef": {"name": "s", "key": "k"}}});
@@ -24,7 +24,7 @@ fn what_a_cluster_cannot_do_is_told_with_the_field_and_the_remedy() {
     for (containers, sentence) in [
         (
             json!({"app": {"image": "."}}),
-            "`containers.app.image` is `.`, and a cluster runs images: build one and give it with `--image IMAGE`.",
+            "`containers.app.image` is `.`, but a cluster needs an image: build one and pass it with `--image IMAGE`.",
         ),
         (
             json!({"app": {"image": "i", "requests": {"cpu": "2"}, "limits": {"cpu": "1500m"}}}),
@@ -32,11 +32,11 @@ fn what_a_cluster_cannot_do_is_told_with_the_field_and_the_remedy() {
         ),
         (
             json!({"app": {"image": "i", "variables": {"é": [{"literal": "x"}]}}}),
-            "`containers.app.variables` has \"é\", and names of variables are ASCII here: rename it.",
+            "`containers.app.variables` has \"é\", but names of variables must be ASCII: rename it.",
         ),
         (
             json!({"app": {"image": "i", "files": {"/a": {"text": [{"literal": "x".repeat((1 << 20) + 1)}]}}}}),
-            "`files` of all containers hold more than 1 MiB together, which is the most here: put large files into the image or into a volume.",
+            "`files` of all containers exceed the limit of 1 MiB in total: put large files into the image or into a volume.",
         ),
         (
             json!({"app": {"image": "i", "files": {"/": {"text": [{"literal": "x"}]}}}}),
@@ -44,11 +44,11 @@ fn what_a_cluster_cannot_do_is_told_with_the_field_and_the_remedy() {
         ),
         (
             json!({"app": {"image": "i", "files": {"/data": {"text": [{"literal": "x"}]}}, "volumes": {"/data/": {"source": [{"literal": "pvc"}]}}}}),
-            "`containers.app.volumes./data/` stands where something else is mounted already: choose another path.",
+            "`containers.app.volumes./data/` conflicts with another mount at the same path: choose another path.",
         ),
         (
             json!({"app": {"image": "i", "volumes": {"/data": {"claim": "data"}}}}),
-            "`containers.app.volumes./data` mounts the resource `data`, which gives no volume (it has no output `source`): use a resource of type `volume`.",
+            "`containers.app.volumes./data` mounts the resource `data`, which is not a volume (it has no output `source`): use a resource of type `volume`.",
         ),
         (
             json!({"app": {"image": "i", "volumes": {"/data": {"source": [{"literal": "pvc"}], "path": "a/../b"}}}}),
@@ -56,54 +56,53 @@ fn what_a_cluster_cannot_do_is_told_with_the_field_and_the_remedy() {
         ),
         (
             volume(secret),
-            "`containers.app.volumes./data` names its volume by a secret, and a name is not secret: refer to the resource itself.",
+            "`containers.app.volumes./data` has a secret as the name of its volume: refer to the resource itself.",
         ),
         (
             volume(json!({"literal": "not a name"})),
-            "`containers.app.volumes./data` names the volume \"not a name\", which is no name here.",
+            "`containers.app.volumes./data` has the volume \"not a name\", which is not a valid name.",
         ),
         (
             volume(json!({"literal": "{\"hostPath\": {\"path\": \"/\"}}"})),
-            "`containers.app.volumes./data` has a source of the kind `hostPath`, and only `configMap`, `emptyDir`, `ephemeral`, `persistentVolumeClaim` and `secret` are taken here.",
+            "`containers.app.volumes./data` has a source of the kind `hostPath`; supported kinds: `configMap`, `emptyDir`, `ephemeral`, `persistentVolumeClaim` and `secret`.",
         ),
         (
             volume(json!({"literal": "{\"emptyDir\": {\"size\": \"1Gi\"}}"})),
-            "`containers.app.volumes./data` has a source that is not known here (`emptyDir` has a field that does not exist).",
+            "`containers.app.volumes./data` has an invalid source (`emptyDir` has an unknown field).",
         ),
         (
             json!({
                 "app": {"image": "i"}, "web": {"image": "i"},
                 "both": {"image": "i", "before": {"app": "complete", "web": "started"}},
             }),
-            "`containers.both.before` must name one state for all: it cannot have ended for some containers and go on for others.",
+            "`containers.both.before` must have one state for all: the container cannot complete for some and keep running for others.",
         ),
         (
             json!({"app": {"image": "i"}, "init": {"image": "i", "before": {"app": "complete"}, "readinessProbe": probe}}),
-            "`containers.init.readinessProbe` cannot be checked, since others wait until the container has ended: remove it.",
+            "`containers.init.readinessProbe` has no effect, since others wait until the container has completed: remove it.",
         ),
         (
             json!({"app": {"image": "i", "before": {"web": "started"}}, "web": {"image": "i", "before": {"app": "started"}}}),
-            "`containers` cannot be started: containers wait for each other: app for web for app.",
+            "`containers` cannot be started: dependency cycle in `before`: app → web → app.",
         ),
     ] {
-        assert_eq!(said(&containers, &json!({})), [sentence], "{containers}");
+        assert_eq!(messages(&containers, &json!({})), [sentence], "{containers}");
     }
 }
 
 #[test]
-fn settings_that_are_not_known_are_told() {
-    let said = said(&json!({"app": {"image": "i"}}), &json!({"replica": 2}));
+fn invalid_settings_are_described() {
+    let found = messages(&json!({"app": {"image": "i"}}), &json!({"replica": 2}));
     assert!(
-        said.len() == 1
-            && said[0]
-                .starts_with("The settings of the backend `eu` cannot be used (unknown field `replica`"),
-        "{said:?}"
+        found.len() == 1
+            && found[0].starts_with("The values of the backend `eu` are invalid (unknown field `replica`"),
+        "{found:?}"
     );
-    let said = self::said(&json!({"app": {"image": "i"}}), &json!({"expose": "gateway", "domain": "a.org"}));
+    let found = messages(&json!({"app": {"image": "i"}}), &json!({"expose": "gateway", "domain": "a.org"}));
     assert_eq!(
-        said,
+        found,
         [
-            "The settings of the backend `eu` cannot be used (there is no `gateway` that routes could be attached to); ask the platform team to correct its `values`."
+            "The values of the backend `eu` are invalid (`expose: gateway` needs a `gateway`); correct its `values` in the orchestrator config."
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! What holds for every object that is made of any kept plan.
+//! Rules for every object of every recorded plan.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use k8s_openapi::api::{
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::render::kept::cases;
 
-/// The text of a value, with what is base64 in it read too.
+/// Text of a value, with base64 decoded.
 pub(crate) fn shown(object: &Json) -> String {
     let mut text = object.to_string();
     for word in text.clone().split('"') {
@@ -25,7 +25,7 @@ pub(crate) fn shown(object: &Json) -> String {
 }
 
 #[test]
-fn no_secret_is_in_anything_but_secrets() {
+fn secret_values_are_only_in_secrets() {
     let mut seen = 0;
     for case in cases() {
         for object in case.objects() {
@@ -36,11 +36,11 @@ fn no_secret_is_in_anything_but_secrets() {
             }
         }
     }
-    assert!(seen > 0, "no kept plan puts a secret together with text");
+    assert!(seen > 0, "no recorded plan composes a secret with text");
 }
 
 #[test]
-fn only_secrets_that_are_put_together_are_asked_for() {
+fn only_composed_secrets_are_read() {
     for case in cases() {
         let mut asked = std::collections::BTreeSet::new();
         let cell = std::cell::RefCell::new(&mut asked);
@@ -53,7 +53,7 @@ fn only_secrets_that_are_put_together_are_asked_for() {
 }
 
 #[test]
-fn equal_plans_become_equal_objects() {
+fn equal_plans_have_equal_objects() {
     for case in cases() {
         let read = serde_json::from_str(&serde_json::to_string(&case.plan).unwrap()).unwrap();
         let again = Subject { plan: &read, ..case.subject() };
@@ -63,7 +63,7 @@ fn equal_plans_become_equal_objects() {
 }
 
 #[test]
-fn everything_says_whose_it_is_and_is_in_the_inventory() {
+fn every_object_names_its_workload_and_is_in_the_inventory() {
     for case in cases() {
         let objects = case.objects();
         assert_eq!(inventory(&case.subject()).len(), objects.len(), "{}", case.file);
@@ -87,7 +87,7 @@ fn everything_says_whose_it_is_and_is_in_the_inventory() {
 }
 
 #[test]
-fn what_runs_is_found_by_labels_that_never_change() {
+fn pods_are_selected_by_labels_that_never_change() {
     for case in cases() {
         for object in case.objects() {
             let name = case.subject().name;
@@ -100,7 +100,7 @@ fn what_runs_is_found_by_labels_that_never_change() {
                 assert_eq!(object["spec"]["selector"], json!({"matchLabels": selector}), "{}", case.file);
             }
             if template.is_object() {
-                // A rotated secret is a new revision, and nothing else of what runs changes with it.
+                // A rotated secret changes only the revision of the template.
                 for annotations in [&template["metadata"]["annotations"], &object["metadata"]["annotations"]]
                 {
                     assert_eq!(annotations["score.dev/revision"], case.plan.revision, "{}", case.file);
@@ -114,7 +114,7 @@ fn what_runs_is_found_by_labels_that_never_change() {
 }
 
 #[test]
-fn a_cluster_knows_every_field_that_is_written() {
+fn every_field_is_known_to_the_api() {
     fn again<T: Serialize + DeserializeOwned>(object: &Json) -> Json {
         let typed: T = serde_json::from_value(object.clone()).unwrap_or_else(|e| panic!("{e}: {object:#}"));
         serde_json::to_value(typed).unwrap()
@@ -139,24 +139,24 @@ fn a_cluster_knows_every_field_that_is_written() {
 }
 
 #[test]
-fn nothing_is_written_that_a_cluster_would_leave_out() {
-    fn says_nothing(value: &Json) -> bool {
+fn no_field_is_empty() {
+    fn is_empty(value: &Json) -> bool {
         match value {
             Json::Null => true,
-            Json::Array(items) => items.is_empty() || items.iter().any(says_nothing),
-            Json::Object(map) => map.values().any(says_nothing),
+            Json::Array(items) => items.is_empty() || items.iter().any(is_empty),
+            Json::Object(map) => map.values().any(is_empty),
             _ => false,
         }
     }
     for case in cases() {
         for object in case.objects() {
-            assert!(!says_nothing(&object), "{}: {object:#}", case.file);
+            assert!(!is_empty(&object), "{}: {object:#}", case.file);
         }
     }
 }
 
 #[test]
-fn what_runs_passes_the_strictest_check_of_clusters_if_the_platform_asks_for_it() {
+fn pods_pass_the_strictest_security_level_if_the_backend_sets_it() {
     for mut case in cases() {
         for (level, users) in [("restricted", true), ("hardened", false)] {
             case.plan.values.remove("runAsNonRoot");
@@ -183,22 +183,22 @@ fn what_runs_passes_the_strictest_check_of_clusters_if_the_platform_asks_for_it(
     }
 }
 
-/// A8: what an autoscaler says is not put back.
+/// A8: the replicas of an autoscaler are not reset.
 #[test]
-fn how_many_run_is_left_to_others_unless_the_platform_says_so() {
+fn replicas_are_set_only_if_the_backend_sets_them() {
     let mut seen = 0;
     for case in cases() {
-        let is_said = case.plan.values.contains_key("replicas") || case.plan.lifecycle.suspend;
+        let is_set = case.plan.values.contains_key("replicas") || case.plan.lifecycle.suspend;
         for object in case.objects().iter().filter(|object| object["kind"] == "Deployment") {
-            seen += usize::from(!is_said);
-            assert_eq!(object["spec"].get("replicas").is_some(), is_said, "{}", case.file);
+            seen += usize::from(!is_set);
+            assert_eq!(object["spec"].get("replicas").is_some(), is_set, "{}", case.file);
         }
     }
-    assert!(seen > 0, "every kept plan says how many run");
+    assert!(seen > 0, "every recorded plan sets replicas");
 }
 
 #[test]
-fn only_what_is_published_by_the_plan_itself_gets_a_way_in_from_outside() {
+fn only_ports_that_the_plan_exposes_are_reachable_from_outside() {
     for case in cases() {
         let exposures = serde_json::to_value(&case.plan.exposures).unwrap();
         let is_published =

@@ -1,8 +1,7 @@
-//! Makes the cluster hold what a plan renders to, and sends only what is not so.
+//! Server-side apply of the objects of a plan, limited to those that differ.
 //!
-//! What is absent is made by an apply that names a revision which no object ever has: it makes the object if there is
-//! none, and is a conflict with any that there is, whoever made it. What is ours is written with force and with its uid:
-//! another one that has taken its name is a conflict, too.
+//! An absent object is created by an apply with a resource version that no object has: it conflicts with any object that exists.
+//! An owned object is applied with force and with its uid: another object of the same name is a conflict, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +12,10 @@ use kube::{
 };
 use orchestra_api::{Reason, reference::SecretKeyRef};
 use orchestra_core::{
+    denial::NotFound,
     observe::{
-        kubernetes::{Cause, Maker},
-        owned::{self, Mark},
+        kubernetes::{Cause, RolloutKind},
+        owned_fields::{self, FieldsHash},
     },
     render::kubernetes as render,
 };
@@ -23,157 +23,164 @@ use serde_json::{Value as Json, json};
 
 use super::{
     Kubernetes, MANAGER,
-    held::{Facts, Held, Passing},
+    api_error::{being_deleted, driver_error, name_conflict},
+    cache::{Id, Rendered},
     kind::Kind,
-    memory::{Id, Rendered},
-    refusal::{foreign, is_about_object, leaving, refusal},
+    object_state::{Facts, ObjectState, WatchedObject},
 };
 use crate::{DriverError, SecretText, Secrets, Target};
 
-/// How often a conflict is looked at again before it is left for later.
-const TRIES: usize = 3;
-/// A revision that no object has: the store begins to count before the first of them.
-const NEVER: &str = "1";
+/// Reads of the live object after a conflict, before the next reconcile.
+const MAX_CONFLICT_RETRIES: usize = 3;
+/// Resource version that no object has: etcd starts at 1, for its first write.
+const ABSENT_VERSION: &str = "1";
 
 impl Kubernetes {
-    /// Makes the cluster hold what a plan renders to.
-    pub(super) async fn settle(&self, target: &Target, secrets: &dyn Secrets) -> Result<(), DriverError> {
-        self.informed().await;
+    /// Applies the objects of a plan.
+    pub(super) async fn apply_plan(&self, target: &Target, secrets: &dyn Secrets) -> Result<(), DriverError> {
+        self.wait_for_sync().await;
         let id = (target.namespace.clone(), target.name.clone());
-        if self.is_settled(&id, target) {
-            self.memory.refused(&id, false);
-            return self.unstick(&id, target).await;
+        if self.is_applied(&id, target) {
+            self.cache.set_refused(&id, false);
+            return self.replace_stuck_pods(&id, target).await;
         }
         let subject = subject(target);
         let composed = render::composed(&target.plan);
-        let is_kept = !composed.is_empty() && self.keeps_secrets(&id, target);
-        let values = if is_kept { BTreeMap::new() } else { read(composed, secrets).await? };
+        let has_secrets = !composed.is_empty() && self.has_secrets(&id, target);
+        let values = if has_secrets { BTreeMap::new() } else { read(composed, secrets).await? };
         let value =
             |at: &SecretKeyRef| values.get(at).map(|value| value.expose().to_vec()).unwrap_or_default();
         let mut objects = Vec::new();
         for object in render::render(&subject, &value) {
             let kind = Kind::of(&object).ok_or_else(|| DriverError::Refused {
                 reason: Reason::ProjectionError,
-                message: "The platform does not know how to make something of this.".to_owned(),
+                message: "The rendered plan contains an object of an unknown kind.".to_owned(),
             })?;
-            objects.push((kind, owned::wanted(&object), object));
+            objects.push((kind, owned_fields::desired(&object), object));
         }
         let noted = objects.iter().map(|(kind, wanted, object)| (*kind, name_of(object).into(), *wanted));
         let rendered = Rendered { revision: target.plan.revision.as_str().into(), objects: noted.collect() };
-        self.memory.render(&id, rendered);
+        self.cache.set_rendered(&id, rendered);
         for (kind, wanted, object) in objects {
-            // What is put together with secrets changes only with the revision.
-            if kind == Kind::Secret && is_kept {
+            // Composed secrets change only with the revision.
+            if kind == Kind::Secret && has_secrets {
                 continue;
             }
-            let settled = self.settle_one(&id, target, kind, &object, wanted).await;
-            self.memory.refused(&id, matches!(settled, Err(DriverError::Refused { .. })));
-            settled?;
+            let applied = self.apply_object(&id, target, kind, &object, wanted).await;
+            self.cache.set_refused(&id, matches!(applied, Err(DriverError::Refused { .. })));
+            applied?;
         }
-        self.unstick(&id, target).await
+        self.replace_stuck_pods(&id, target).await
     }
 
-    /// Whether the cluster is known to hold everything as it is wanted. Secrets are not watched, and so never known.
-    fn is_settled(&self, id: &Id, target: &Target) -> bool {
-        let Some(rendered) = self.memory.rendered(id, &target.plan.revision) else { return false };
+    /// True if the cache shows that the cluster has everything as desired. Secrets are not watched, so they are never cached.
+    fn is_applied(&self, id: &Id, target: &Target) -> bool {
+        let Some(rendered) = self.cache.rendered(id, &target.plan.revision) else { return false };
         let uid = target.plan.workload_ref.uid.as_str();
-        let is_held = |kind, name: &str, wanted| {
-            let held = self.memory.held(id, kind, name).filter(|_| self.is_known(id, kind));
-            held.is_some_and(|held| {
-                held.owner.as_deref() == Some(uid) && !held.is_leaving && self.is_as_wanted(id, &held, wanted)
+        let is_live = |kind, name: &str, wanted| {
+            let live = self.cache.object(id, kind, name).filter(|_| self.is_cached(id, kind));
+            live.is_some_and(|live| {
+                live.owner.as_deref() == Some(uid)
+                    && !live.is_leaving
+                    && self.is_up_to_date(id, &live, wanted)
             })
         };
-        rendered.objects.iter().all(|(kind, name, wanted)| is_held(*kind, name, *wanted))
+        rendered.objects.iter().all(|(kind, name, wanted)| is_live(*kind, name, *wanted))
     }
 
-    /// Whether what is remembered of objects of a kind is how they are: what is not watched may have changed since.
-    fn is_known(&self, id: &Id, kind: Kind) -> bool {
+    /// True if the cached objects of a kind are current: those that are not watched may have changed.
+    fn is_cached(&self, id: &Id, kind: Kind) -> bool {
         match kind {
             Kind::Secret => false,
-            Kind::ConfigMap => !self.misses_something(id),
+            Kind::ConfigMap => !self.misses_mount(id),
             _ => true,
         }
     }
 
-    fn is_as_wanted(&self, id: &Id, held: &Held, wanted: Mark) -> bool {
-        held.mark == Some(wanted) || self.memory.is_agreed(id, held, wanted)
+    fn is_up_to_date(&self, id: &Id, live: &ObjectState, wanted: FieldsHash) -> bool {
+        live.mark == Some(wanted) || self.cache.is_defaulted(id, live, wanted)
     }
 
-    /// Whether the secrets that were put together for this revision are there.
-    fn keeps_secrets(&self, id: &Id, target: &Target) -> bool {
-        if self.misses_something(id) {
+    /// True if the composed secrets of this revision exist.
+    fn has_secrets(&self, id: &Id, target: &Target) -> bool {
+        if self.misses_mount(id) {
             return false;
         }
         let inventory = render::inventory(&subject(target));
         inventory.iter().filter(|item| Kind::of_inventory(&item.kind) == Some(Kind::Secret)).all(|item| {
-            let held = self.memory.held(id, Kind::Secret, &item.name);
-            held.is_some_and(|held| held.revision.as_deref() == Some(&target.plan.revision))
+            let live = self.cache.object(id, Kind::Secret, &item.name);
+            live.is_some_and(|live| live.revision.as_deref() == Some(&target.plan.revision))
         })
     }
 
-    /// Whether a copy misses something that it mounts.
-    fn misses_something(&self, id: &Id) -> bool {
-        let view = self.memory.view(id);
-        let mut causes = view.pods.iter().flat_map(|pod| pod.cause.iter().chain(&pod.told));
+    /// True if a pod misses something that it mounts.
+    fn misses_mount(&self, id: &Id) -> bool {
+        let view = self.cache.view(id);
+        let mut causes = view.pods.iter().flat_map(|pod| pod.cause.iter().chain(&pod.event_cause));
         causes.any(|cause| matches!(**cause, Cause::Missing { .. }))
     }
 
-    async fn settle_one(
+    async fn apply_object(
         &self,
         id: &Id,
         target: &Target,
         kind: Kind,
         object: &Json,
-        wanted: Mark,
+        wanted: FieldsHash,
     ) -> Result<(), DriverError> {
         let name = name_of(object);
         let uid = target.plan.workload_ref.uid.as_str();
-        let mut held = self.memory.held(id, kind, name).filter(|_| self.is_known(id, kind));
-        if held.is_none() && !self.has_seen(kind) {
-            held = self.look_up(id, kind, name).await?;
+        let mut live = self.cache.object(id, kind, name).filter(|_| self.is_cached(id, kind));
+        if live.is_none() && !self.has_synced(kind) {
+            live = self.get_object(id, kind, name).await?;
         }
-        for _ in 0..TRIES {
-            let answer = match &held {
+        for _ in 0..MAX_CONFLICT_RETRIES {
+            let answer = match &live {
                 None => self.send(target, kind, object, None).await,
-                Some(held) if held.owner.as_deref() != Some(uid) => return Err(foreign(kind, name)),
-                Some(held) if held.is_leaving => return Err(leaving()),
-                Some(held) if self.is_as_wanted(id, held, wanted) => return Ok(()),
-                Some(held) if is_replaced(held, kind, &target.plan.revision) => {
-                    if self.delete(id, held).await? {
-                        return Err(leaving());
+                Some(live) if live.owner.as_deref() != Some(uid) => return Err(name_conflict(kind, name)),
+                Some(live) if live.is_leaving => return Err(being_deleted()),
+                Some(live) if self.is_up_to_date(id, live, wanted) => return Ok(()),
+                Some(live) if must_replace(live, kind, &target.plan.revision) => {
+                    if self.delete(id, live).await? {
+                        return Err(being_deleted());
                     }
                     self.send(target, kind, object, None).await
                 }
-                Some(held) => self.send(target, kind, object, Some(&held.uid)).await,
+                Some(live) => self.send(target, kind, object, Some(&live.uid)).await,
             };
             match answer {
                 Ok(object) => {
-                    let passing = Passing::new(object);
-                    self.memory.take_in(kind, &passing);
-                    self.memory.agree(id, &passing.held(kind), wanted);
+                    let watched = WatchedObject::new(object);
+                    self.cache.store(kind, &watched);
+                    self.cache.set_defaulted(id, &watched.state(kind), wanted);
                     return Ok(());
                 }
-                // Somebody was faster, or it is another one by now: who is there?
+                // Conflict: another object has the name, or the object was recreated.
                 Err(Error::Api(status))
-                    if matches!(status.code, 404 | 409) && is_about_object(&status.message) =>
+                    if status.code == 409 || NotFound::of(&status) == Some(NotFound::Object) =>
                 {
-                    tracing::debug!(?kind, name, "looked at again: {}", status.message);
-                    held = self.look_up(id, kind, name).await?;
-                    let is_foreign = held.as_ref().is_some_and(|held| held.owner.as_deref() != Some(uid));
+                    tracing::debug!(
+                        ?kind,
+                        name,
+                        message = status.message,
+                        "a write conflicts; the live object is read again"
+                    );
+                    live = self.get_object(id, kind, name).await?;
+                    let is_foreign = live.as_ref().is_some_and(|live| live.owner.as_deref() != Some(uid));
                     if is_foreign {
-                        return Err(foreign(kind, name));
+                        return Err(name_conflict(kind, name));
                     }
                 }
-                Err(error) => return Err(refusal(kind, &error)),
+                Err(error) => return Err(driver_error(kind, &error)),
             }
         }
         Err(DriverError::Transient {
             reason: Reason::RuntimeProvisioning,
-            message: "Something else keeps changing what is made for it; it is tried again.".to_owned(),
+            message: "Another client keeps changing its objects (conflict); retrying.".to_owned(),
         })
     }
 
-    /// Applies an object: to the one with this uid, or to none.
+    /// Applies an object to the one with this uid, or creates it.
     async fn send(
         &self,
         target: &Target,
@@ -182,58 +189,63 @@ impl Kubernetes {
         uid: Option<&str>,
     ) -> kube::Result<DynamicObject> {
         let name = name_of(object);
-        // An apply refuses fields that are not known in any case. To warn of repeated ones, a server would read it twice.
+        // An apply refuses unknown fields in any case. Strict validation of duplicate ones would make the server decode it twice.
         let mut params = PatchParams::apply(MANAGER).validation_ignore();
         params.force = uid.is_some();
         let mut body = object.clone();
         match uid {
             Some(uid) => body["metadata"]["uid"] = json!(uid),
-            None => body["metadata"]["resourceVersion"] = json!(NEVER),
+            None => body["metadata"]["resourceVersion"] = json!(ABSENT_VERSION),
         }
         self.api(kind, &target.namespace).patch(name, &params, &Patch::Apply(body)).await
     }
 
-    /// What the cluster holds under this name, whoever made it.
-    pub(super) async fn look_up(&self, id: &Id, kind: Kind, name: &str) -> Result<Option<Held>, DriverError> {
+    /// Live object of this name, ours or not.
+    pub(super) async fn get_object(
+        &self,
+        id: &Id,
+        kind: Kind,
+        name: &str,
+    ) -> Result<Option<ObjectState>, DriverError> {
         match self.api(kind, &id.0).get_opt(name).await {
             Ok(found) => Ok(found.map(|object| {
-                let passing = Passing::new(object);
-                self.memory.take_in(kind, &passing);
-                passing.held(kind)
+                let watched = WatchedObject::new(object);
+                self.cache.store(kind, &watched);
+                watched.state(kind)
             })),
-            Err(error) => Err(refusal(kind, &error)),
+            Err(error) => Err(driver_error(kind, &error)),
         }
     }
 
-    /// Deletes the very object that is held. Answers whether it is still there.
-    pub(super) async fn delete(&self, id: &Id, held: &Held) -> Result<bool, DriverError> {
+    /// Deletes exactly this object, by its uid. Returns whether it still exists, because of finalizers.
+    pub(super) async fn delete(&self, id: &Id, live: &ObjectState) -> Result<bool, DriverError> {
         let mut params = DeleteParams::background();
         params.preconditions =
-            Some(Preconditions { uid: Some(held.uid.to_string()), resource_version: None });
-        match self.api(held.kind, &id.0).delete(&held.name, &params).await {
+            Some(Preconditions { uid: Some(live.uid.to_string()), resource_version: None });
+        match self.api(live.kind, &id.0).delete(&live.name, &params).await {
             Ok(answer) => {
-                let is_held = |object: &DynamicObject| !object.finalizers().is_empty();
-                let Some(object) = answer.left().filter(is_held) else {
-                    self.memory.deleted(id, held);
+                let is_live = |object: &DynamicObject| !object.finalizers().is_empty();
+                let Some(object) = answer.left().filter(is_live) else {
+                    self.cache.deleted(id, live);
                     return Ok(false);
                 };
-                self.memory.take_in(held.kind, &Passing::new(object));
+                self.cache.store(live.kind, &WatchedObject::new(object));
                 Ok(true)
             }
-            // The name is free, or another's by now.
+            // Deleted, or recreated by another client.
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {
-                self.memory.deleted(id, held);
+                self.cache.deleted(id, live);
                 Ok(false)
             }
-            Err(error) => Err(refusal(held.kind, &error)),
+            Err(error) => Err(driver_error(live.kind, &error)),
         }
     }
 
-    /// A set replaces a copy of an older revision only when it is ready, which one that is broken never will be.
-    async fn unstick(&self, id: &Id, target: &Target) -> Result<(), DriverError> {
-        let view = self.memory.view(id);
-        let sets = view.objects.iter().filter_map(|held| match &held.facts {
-            Facts::Rollout(rollout) if rollout.kind == Maker::StatefulSet && rollout.is_noticed => {
+    /// Deletes pods of older revisions that are not ready: a `StatefulSet` would wait for them for ever.
+    async fn replace_stuck_pods(&self, id: &Id, target: &Target) -> Result<(), DriverError> {
+        let view = self.cache.view(id);
+        let sets = view.objects.iter().filter_map(|live| match &live.facts {
+            Facts::Rollout(rollout) if rollout.kind == RolloutKind::StatefulSet && rollout.is_observed => {
                 rollout.update_revision.clone()
             }
             _ => None,
@@ -241,7 +253,7 @@ impl Kubernetes {
         for update in sets {
             let stuck = view.pods.iter().filter(|pod| {
                 !pod.is_ready
-                    && !pod.is_leaving
+                    && !pod.is_terminating
                     && pod.set_revision.is_some()
                     && pod.set_revision.as_ref() != Some(&update)
                     && pod.revision.as_deref() != Some(&target.plan.revision)
@@ -252,7 +264,7 @@ impl Kubernetes {
                 match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
                     Ok(_) => {}
                     Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-                    Err(error) => return Err(refusal(Kind::Pod, &error)),
+                    Err(error) => return Err(driver_error(Kind::Pod, &error)),
                 }
             }
         }
@@ -268,12 +280,12 @@ fn name_of(object: &Json) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Whether an object can only be replaced as a whole, and has to be.
-fn is_replaced(held: &Held, kind: Kind, revision: &str) -> bool {
-    kind == Kind::Job && held.revision.as_deref() != Some(revision)
+/// True if an object is immutable and has to be replaced.
+fn must_replace(live: &ObjectState, kind: Kind, revision: &str) -> bool {
+    kind == Kind::Job && live.revision.as_deref() != Some(revision)
 }
 
-/// The secret values that are put together with other text.
+/// Secret values that are composed with other text.
 async fn read(
     composed: BTreeSet<SecretKeyRef>,
     secrets: &dyn Secrets,
@@ -282,14 +294,14 @@ async fn read(
     for at in composed {
         let read = secrets.read(&at).await?.ok_or_else(|| DriverError::Transient {
             reason: Reason::ProjectionError,
-            message: format!("The secret `{}` has no key `{}` yet; it is tried again.", at.name, at.key),
+            message: format!("The secret `{}` has no key `{}` yet; retrying.", at.name, at.key),
         })?;
         values.insert(at, read.value);
     }
     Ok(values)
 }
 
-/// What is rendered.
+/// Input of the renderer.
 pub(super) fn subject(target: &Target) -> render::Subject<'_> {
     render::Subject { namespace: &target.namespace, name: &target.name, plan: &target.plan }
 }

@@ -1,4 +1,4 @@
-//! The kinds of objects that are made for Workloads.
+//! Kinds of objects that are created for Workloads.
 
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
@@ -7,10 +7,10 @@ use k8s_openapi::api::{
     networking::v1::Ingress,
 };
 use kube::core::{ApiResource, GroupVersionKind};
-use orchestra_core::observe::kubernetes::Maker;
+use orchestra_core::observe::kubernetes::RolloutKind;
 use serde_json::Value as Json;
 
-/// A kind of object.
+/// Kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
     Ingress,
@@ -25,7 +25,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Those that are made, in the order in which they are taken down.
+    /// Created kinds, in the order of deletion.
     const MADE: [Self; 8] = [
         Self::Ingress,
         Self::HttpRoute,
@@ -37,13 +37,12 @@ impl Kind {
         Self::ConfigMap,
     ];
 
-    /// Those that are watched from the start. Secrets are read one by one only, so that nobody needs the right to read
-    /// those of others; of files it is watched only that they change, since they may be large; the Gateway API may be
-    /// absent.
+    /// Kinds that are watched from the start. Secrets are only read one by one, so that the orchestrator needs no right to list
+    /// them; of config maps only metadata is watched, since they may be large; the Gateway API may be absent.
     pub(super) const WATCHED: [Self; 6] =
         [Self::Pod, Self::Deployment, Self::StatefulSet, Self::Job, Self::Service, Self::Ingress];
 
-    /// Its name, and its group; the core has none.
+    /// Kind and group; the core group is empty.
     const fn named(self) -> (&'static str, &'static str) {
         match self {
             Self::Ingress => ("Ingress", "networking.k8s.io"),
@@ -62,7 +61,7 @@ impl Kind {
         Self::MADE.into_iter().find(|made| made.named() == (kind, group))
     }
 
-    /// As the inventory writes it: `Deployment.apps`, `Service`.
+    /// As in the inventory: `Deployment.apps`, `Service`.
     pub(super) fn written(self) -> String {
         match self.named() {
             (kind, "") => kind.to_owned(),
@@ -70,20 +69,20 @@ impl Kind {
         }
     }
 
-    /// The kind that the inventory means.
+    /// Kind of an inventory item.
     pub(super) fn of_inventory(written: &str) -> Option<Self> {
         let (kind, group) = written.split_once('.').unwrap_or((written, ""));
         Self::find(kind, group)
     }
 
-    /// The kind of a rendered object. Each is rendered in one version.
+    /// Kind of a rendered object. Each is rendered in one version.
     pub(super) fn of(object: &Json) -> Option<Self> {
         let (version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
         let (group, _) = version.split_once('/').unwrap_or(("", version));
         Self::find(kind, group)
     }
 
-    /// How the API names it.
+    /// API resource.
     pub(super) fn resource(self) -> ApiResource {
         match self {
             Self::Ingress => ApiResource::erase::<Ingress>(&()),
@@ -101,24 +100,24 @@ impl Kind {
         }
     }
 
-    /// What it is to the copies of a Workload.
-    pub(super) fn maker(self) -> Option<Maker> {
+    /// Kind of controller that creates pods.
+    pub(super) fn maker(self) -> Option<RolloutKind> {
         match self {
-            Self::Deployment => Some(Maker::Deployment),
-            Self::StatefulSet => Some(Maker::StatefulSet),
-            Self::Job => Some(Maker::Job),
+            Self::Deployment => Some(RolloutKind::Deployment),
+            Self::StatefulSet => Some(RolloutKind::StatefulSet),
+            Self::Job => Some(RolloutKind::Job),
             _ => None,
         }
     }
 
-    /// What it is to people.
-    pub(super) fn told(self) -> &'static str {
+    /// Runtime-neutral noun for users.
+    pub(super) fn label(self) -> &'static str {
         match self {
-            Self::Ingress | Self::HttpRoute => "a route",
-            Self::Service => "an address",
-            Self::Deployment | Self::StatefulSet | Self::Job | Self::Pod => "something that runs",
-            Self::Secret => "a secret",
-            Self::ConfigMap => "a set of files",
+            Self::Ingress | Self::HttpRoute => "A route",
+            Self::Service => "An address",
+            Self::Deployment | Self::StatefulSet | Self::Job | Self::Pod => "A program",
+            Self::Secret => "A secret",
+            Self::ConfigMap => "A set of files",
         }
     }
 }
@@ -129,7 +128,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_the_inventory_names_is_found_again() {
+    fn inventory_kinds_round_trip() {
         for (written, kind) in [
             ("Deployment.apps", Kind::Deployment),
             ("Service", Kind::Service),

@@ -1,20 +1,20 @@
-//! The runtime `kubernetes`: plans as objects of the cluster whose API the platform itself uses.
+//! Runtime `kubernetes`: plans as objects of the cluster whose API the platform itself uses.
 //!
 //! ```text
-//! plan ── core::render ──► objects ── apply ──► the cluster ── watch ──► memory ── core::observe ──► what is told
+//! plan ── core::render ──► objects ── apply ──► the cluster ── watch ──► cache ── core::observe ──► status
 //! ```
 //!
-//! What a plan becomes, and what is told of it, is decided by pure functions of `orchestra_core`. Here it is sent
-//! (`apply`, `remove`), and what passes by is remembered in a few words each (`watch`, `held`, `memory`): an object is sent
-//! only if what we own of it differs from what is wanted, and nothing is read again that a watch has told.
+//! What a plan becomes, and its status, are decided by pure functions of `orchestra_core`. This module applies and deletes
+//! (`apply`, `remove`), and caches a summary of what it watches (`watch`, `object_state`, `cache`): an object is applied only if
+//! the fields that we own differ, and nothing is read that a watch delivers.
 
+mod api_error;
 mod apply;
-mod held;
+mod cache;
 mod kind;
 mod logs;
-mod look;
-mod memory;
-mod refusal;
+mod object_state;
+mod observe;
 mod remove;
 mod watch;
 
@@ -39,27 +39,29 @@ use tokio::{
 
 use self::{
     apply::subject,
+    cache::Cache,
     kind::Kind,
-    memory::Memory,
-    watch::{Seen, Watching},
+    watch::{SyncStatus, Watching},
 };
-use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target, news::News};
+use crate::{
+    DriverError, LogLine, LogQuery, Observation, Removed, Runtime, Secrets, Target, notify::Notifier,
+};
 
-/// The name under which fields are owned.
+/// Field manager.
 const MANAGER: &str = "score.dev/kubernetes";
-/// How long the first look at the cluster may take.
-const FIRST_LOOK: Duration = Duration::from_secs(10);
+/// Longest wait for the first list of all kinds; a reconcile without them reads single objects.
+const CACHE_SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The runtime `kubernetes`.
+/// Runtime `kubernetes`.
 pub struct Kubernetes {
     client: Client,
-    memory: Memory,
-    news: News,
-    seen: channel::Sender<Seen>,
-    /// What watches the cluster, once somebody wants to know.
+    cache: Cache,
+    notifier: Notifier,
+    sync: channel::Sender<SyncStatus>,
+    /// Watches, started by the first subscriber.
     watches: Mutex<JoinSet<()>>,
-    /// Set when the first look is over.
-    looked: OnceCell<()>,
+    /// Set when the first lists are done.
+    synced: OnceCell<()>,
     node_address: OnceCell<String>,
 }
 
@@ -70,15 +72,15 @@ impl fmt::Debug for Kubernetes {
 }
 
 impl Kubernetes {
-    /// The runtime of the cluster behind a client. Nothing is asked of it yet.
+    /// Runtime on the cluster of a client. Sends no request yet.
     pub fn open(client: Client) -> Self {
         Self {
             client,
-            memory: Memory::default(),
-            news: News::default(),
-            seen: channel::Sender::new(Seen::default()),
+            cache: Cache::default(),
+            notifier: Notifier::default(),
+            sync: channel::Sender::new(SyncStatus::default()),
             watches: Mutex::default(),
-            looked: OnceCell::new(),
+            synced: OnceCell::new(),
             node_address: OnceCell::new(),
         }
     }
@@ -87,41 +89,41 @@ impl Kubernetes {
         !self.watches.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether all objects of a kind that are ours are known.
-    fn has_seen(&self, kind: Kind) -> bool {
-        self.seen.borrow().listed.contains(&kind)
+    /// True if all our objects of a kind are cached.
+    fn has_synced(&self, kind: Kind) -> bool {
+        self.sync.borrow().listed.contains(&kind)
     }
 
-    /// Begins to watch, if nothing is watched yet.
+    /// Starts the watches, unless they run.
     fn watch(&self) {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         if !watches.is_empty() {
             return;
         }
         let watching =
-            Watching { memory: self.memory.clone(), news: self.news.clone(), seen: self.seen.clone() };
+            Watching { cache: self.cache.clone(), notifier: self.notifier.clone(), sync: self.sync.clone() };
         for kind in Kind::WATCHED {
             watches.spawn(watching.clone().kind(self.client.clone(), kind));
         }
         watches.spawn(watching.clone().gateway(self.client.clone()));
         watches.spawn(watching.clone().files(self.client.clone()));
-        watches.spawn(watching.inquire(self.client.clone()));
+        watches.spawn(watching.explain_stuck(self.client.clone()));
     }
 
-    /// Waits until everything that is watched was seen once.
-    async fn informed(&self) {
+    /// Waits until all watched kinds were listed once.
+    async fn wait_for_sync(&self) {
         if !self.is_watching() {
             return;
         }
-        let look = async {
-            let mut seen = self.seen.subscribe();
-            // It cannot fail: the sender lives as long as the runtime.
-            let looked = tokio::time::timeout(FIRST_LOOK, seen.wait_for(Seen::is_all)).await;
-            if looked.is_err() {
+        let wait = async {
+            let mut sync = self.sync.subscribe();
+            // Never fails: the sender lives as long as the runtime.
+            let synced = tokio::time::timeout(CACHE_SYNC_TIMEOUT, sync.wait_for(SyncStatus::is_all)).await;
+            if synced.is_err() {
                 tracing::warn!("not everything in the cluster could be listed in time");
             }
         };
-        self.looked.get_or_init(|| look).await;
+        self.synced.get_or_init(|| wait).await;
     }
 }
 
@@ -136,7 +138,7 @@ impl Runtime for Kubernetes {
 
     fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
         let id = (target.namespace.clone(), target.name.clone());
-        let Some(rendered) = self.memory.rendered(&id, &target.plan.revision) else {
+        let Some(rendered) = self.cache.rendered(&id, &target.plan.revision) else {
             return render::inventory(&subject(target));
         };
         let item = |(kind, name, _): &(Kind, Box<str>, _)| InventoryItem {
@@ -154,11 +156,11 @@ impl Runtime for Kubernetes {
         target: &'a Target,
         secrets: &'a dyn Secrets,
     ) -> BoxFuture<'a, Result<(), DriverError>> {
-        Box::pin(self.settle(target, secrets))
+        Box::pin(self.apply_plan(target, secrets))
     }
 
     fn observe<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Observation, DriverError>> {
-        Box::pin(self.look(target))
+        Box::pin(self.observe_workload(target))
     }
 
     fn remove<'a>(
@@ -166,21 +168,21 @@ impl Runtime for Kubernetes {
         target: &'a Target,
         inventory: &'a [InventoryItem],
     ) -> BoxFuture<'a, Result<Removed, DriverError>> {
-        Box::pin(self.take_down(target, inventory))
+        Box::pin(self.delete_inventory(target, inventory))
     }
 
-    fn logs(&self, namespace: &str, name: &str, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
-        logs::read(self.client.clone(), namespace, name, wish)
+    fn logs(&self, namespace: &str, name: &str, query: LogQuery) -> BoxStream<'static, io::Result<LogLine>> {
+        logs::read(self.client.clone(), namespace, name, query)
     }
 
     fn changes(&self) -> BoxStream<'static, (String, String)> {
-        let changes = self.news.listen();
+        let changes = self.notifier.subscribe();
         self.watch();
         changes
     }
 }
 
-/// Which objects of a kind are watched: those of Workloads, and the routes of claims.
+/// Label selector of the watched objects of a kind: those of Workloads, and the routes of claims.
 fn selector(kind: Kind) -> &'static str {
     match kind {
         Kind::Ingress | Kind::HttpRoute => "app.kubernetes.io/managed-by=orchestra",
@@ -188,7 +190,7 @@ fn selector(kind: Kind) -> &'static str {
     }
 }
 
-/// Which objects are of a Workload.
+/// Label selector of the objects of a Workload.
 fn of_workload(name: &str) -> String {
     format!("{}={},{}={name}", label::MANAGED_BY, label::ORCHESTRA, label::WORKLOAD)
 }

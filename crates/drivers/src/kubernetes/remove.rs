@@ -1,65 +1,65 @@
-//! Takes down what was written down, and nothing else: what is listed and bears the uid of the Workload.
+//! Deletion of the recorded inventory, and nothing else: objects that are listed and have the uid of the Workload.
 
 use kube::api::ListParams;
 use orchestra_api::plan::InventoryItem;
 use orchestra_core::render::kubernetes::WORKLOAD_UID;
 
-use super::{Kubernetes, held::Facts, kind::Kind, memory::Id, of_workload, refusal::refusal};
+use super::{Kubernetes, api_error::driver_error, cache::Id, kind::Kind, object_state::Facts, of_workload};
 use crate::{DriverError, Removed, Target};
 
 impl Kubernetes {
-    /// Takes down what is listed.
-    pub(super) async fn take_down(
+    /// Deletes the listed objects.
+    pub(super) async fn delete_inventory(
         &self,
         target: &Target,
         inventory: &[InventoryItem],
     ) -> Result<Removed, DriverError> {
         let id = (target.namespace.clone(), target.name.clone());
         let uid = target.plan.workload_ref.uid.as_str();
-        // What leads to it goes first, and what it needs goes last.
+        // Routes first, configuration last.
         let mut items: Vec<_> =
             inventory.iter().filter_map(|item| Some((Kind::of_inventory(&item.kind)?, item))).collect();
         items.sort_by_key(|(kind, item)| (*kind, item.name.as_str()));
         let mut stopping = false;
         for (kind, item) in &items {
-            let held = match self.memory.held(&id, *kind, &item.name) {
-                Some(held) if !matches!(kind, Kind::Secret | Kind::ConfigMap) => Some(held),
-                _ => match self.look_up(&id, *kind, &item.name).await {
-                    // A kind that the cluster does not know has no objects.
+            let live = match self.cache.object(&id, *kind, &item.name) {
+                Some(live) if !matches!(kind, Kind::Secret | Kind::ConfigMap) => Some(live),
+                _ => match self.get_object(&id, *kind, &item.name).await {
+                    // A kind that is not installed has no objects.
                     Err(DriverError::Refused { .. }) if *kind == Kind::HttpRoute => None,
                     found => found?,
                 },
             };
-            let Some(held) = held.filter(|held| held.owner.as_deref() == Some(uid)) else { continue };
-            stopping |= held.is_leaving || self.delete(&id, &held).await?;
+            let Some(live) = live.filter(|live| live.owner.as_deref() == Some(uid)) else { continue };
+            stopping |= live.is_leaving || self.delete(&id, &live).await?;
         }
         let has_run = items.iter().any(|(kind, _)| kind.maker().is_some());
-        if has_run && !self.runs_otherwise(&id) && self.has_copies(&id, uid).await? {
-            return Ok(Removed::Stopping("What ran is being stopped.".to_owned()));
+        if has_run && !self.has_other_rollout(&id) && self.has_pods(&id, uid).await? {
+            return Ok(Removed::Stopping("Stopping its programs.".to_owned()));
         }
         if stopping {
-            return Ok(Removed::Stopping("What was made for it is being taken down.".to_owned()));
+            return Ok(Removed::Stopping("Deleting its objects.".to_owned()));
         }
-        if has_run && !self.runs_otherwise(&id) {
-            self.memory.forget(&id);
+        if has_run && !self.has_other_rollout(&id) {
+            self.cache.forget(&id);
         }
         Ok(Removed::Gone)
     }
 
-    /// Whether something else than what was taken down runs the Workload.
-    fn runs_otherwise(&self, id: &Id) -> bool {
-        let view = self.memory.view(id);
-        view.objects.iter().any(|held| matches!(held.facts, Facts::Rollout(_)) && !held.is_leaving)
+    /// True if another controller than the deleted ones runs the Workload.
+    fn has_other_rollout(&self, id: &Id) -> bool {
+        let view = self.cache.view(id);
+        view.objects.iter().any(|live| matches!(live.facts, Facts::Rollout(_)) && !live.is_leaving)
     }
 
-    /// Whether copies of a Workload are still there.
-    async fn has_copies(&self, id: &Id, uid: &str) -> Result<bool, DriverError> {
+    /// True if pods of a Workload still exist.
+    async fn has_pods(&self, id: &Id, uid: &str) -> Result<bool, DriverError> {
         if self.is_watching() {
-            return Ok(self.memory.view(id).pods.iter().any(|pod| pod.owner.as_deref() == Some(uid)));
+            return Ok(self.cache.view(id).pods.iter().any(|pod| pod.owner.as_deref() == Some(uid)));
         }
         let ours = ListParams::default().labels(&of_workload(&id.1));
         let pods = self.api(Kind::Pod, &id.0).list(&ours).await;
-        let pods = pods.map_err(|error| refusal(Kind::Pod, &error))?;
+        let pods = pods.map_err(|error| driver_error(Kind::Pod, &error))?;
         let is_ours = |annotation: &String| annotation == uid;
         Ok(pods.items.iter().any(|pod| {
             let annotations = pod.metadata.annotations.as_ref();

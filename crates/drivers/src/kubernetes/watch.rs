@@ -1,4 +1,4 @@
-//! Keeps what is known of the cluster up to date, and tells about whom there is news.
+//! Watches that keep the cache current and notify about changed Workloads.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,70 +17,70 @@ use kube::{
         watcher::{self, watcher},
     },
 };
-use orchestra_core::observe::kubernetes::{Cause, news};
+use orchestra_core::observe::kubernetes::{Cause, events};
 use tokio::sync::watch;
 
 use super::{
-    held::Passing,
+    cache::{Cache, Unexplained},
     kind::Kind,
-    memory::{Memory, Puzzle},
+    object_state::WatchedObject,
     selector,
 };
-use crate::{events::told_about, news::News};
+use crate::{events::events_of, notify::Notifier};
 
-/// Objects on one page of a list: what is read at a time, and then forgotten.
-const PAGE: u32 = 50;
-/// How often what puzzles is looked into.
-const LOOK: Duration = Duration::from_secs(1);
-/// How many questions are asked at a time.
-const QUESTIONS: usize = 30;
-/// After so many looks, a puzzle is looked into less often:
-const PATIENCE: u32 = 120;
-/// once in so many looks.
-const SELDOM: u32 = 5;
-/// Those that wait for others to go are woken once in so many looks.
-const REFUSED: u32 = 30;
-/// How often it is looked whether the cluster has learnt a kind.
-const LEARNING: Duration = Duration::from_mins(1);
+/// Page size of lists: bounds the memory of one page, whose objects are dropped after they were summarised.
+const PAGE_SIZE: u32 = 50;
+/// Interval of event queries about failures without a known cause.
+const EXPLAIN_INTERVAL: Duration = Duration::from_secs(1);
+/// Event queries in one interval: bounds the load on the API server when a node fails.
+const MAX_EVENT_QUERIES: usize = 30;
+/// Checks of a failure in every interval: two minutes. Later events are rare:
+const FREQUENT_CHECKS: u32 = 120;
+/// then only once in this number of intervals.
+const SLOW_CHECK_FACTOR: u32 = 5;
+/// Intervals between notifications of Workloads that wait for the deletion of a foreign object.
+const REFUSED_RETRY_CHECKS: u32 = 30;
+/// `ProbeFailure` whether the definition of a kind was installed since.
+const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
-/// What watches need.
+/// State of the watches.
 #[derive(Clone, Debug)]
 pub(super) struct Watching {
-    pub(super) memory: Memory,
-    pub(super) news: News,
-    pub(super) seen: watch::Sender<Seen>,
+    pub(super) cache: Cache,
+    pub(super) notifier: Notifier,
+    pub(super) sync: watch::Sender<SyncStatus>,
 }
 
-/// What has been seen of the cluster.
+/// Progress of the first lists.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
-    /// The kinds that have been listed once.
+pub(super) struct SyncStatus {
+    /// Kinds that have been listed.
     pub(super) listed: BTreeSet<Kind>,
-    /// The kinds that may not be listed.
+    /// Kinds that may not be listed.
     denied: BTreeSet<Kind>,
 }
 
-impl Seen {
-    /// Whether there is nothing more to wait for.
+impl SyncStatus {
+    /// True if all kinds are listed or forbidden.
     pub(super) fn is_all(&self) -> bool {
         Kind::WATCHED.iter().all(|kind| self.listed.contains(kind) || self.denied.contains(kind))
     }
 }
 
 impl Watching {
-    /// Watches a kind, for ever.
+    /// Watches a kind.
     pub(super) async fn kind(self, client: Client, kind: Kind) {
         let api: Api<DynamicObject> = Api::all_with(client, &kind.resource());
-        let config = watcher::Config::default().labels(selector(kind)).page_size(PAGE);
+        let config = watcher::Config::default().labels(selector(kind)).page_size(PAGE_SIZE);
         let mut events = pin!(watcher(api, config).default_backoff());
         while let Some(event) = events.next().await {
             match event {
-                Ok(event) => self.take_in(kind, event),
+                Ok(event) => self.handle(kind, event),
                 Err(error) => {
                     tracing::warn!(?kind, "the watch broke: {error}");
                     if is_denied(&error) {
-                        self.seen.send_modify(|seen| {
-                            seen.denied.insert(kind);
+                        self.sync.send_modify(|sync| {
+                            sync.denied.insert(kind);
                         });
                     }
                 }
@@ -88,108 +88,107 @@ impl Watching {
         }
     }
 
-    /// Watches routes of the Gateway API, once the cluster knows them.
+    /// Watches `HTTPRoute` objects, once their definition is installed.
     pub(super) async fn gateway(self, client: Client) {
         let resource = Kind::HttpRoute.resource();
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         while api.list_metadata(&ListParams::default().limit(1)).await.is_err() {
-            tokio::time::sleep(LEARNING).await;
+            tokio::time::sleep(CRD_POLL_INTERVAL).await;
         }
         self.kind(client, Kind::HttpRoute).await;
     }
 
-    /// Watches whether files change, and not what is in them: what has changed is read when it is needed.
+    /// Watches the metadata of config maps, whose data may be large: a changed one is read when it is needed.
     pub(super) async fn files(self, client: Client) {
         let kind = Kind::ConfigMap;
         let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client, &kind.resource());
-        let config = watcher::Config::default().labels(selector(kind)).page_size(PAGE);
+        let config = watcher::Config::default().labels(selector(kind)).page_size(PAGE_SIZE);
         let mut events = pin!(watcher(api, config).default_backoff());
         while let Some(event) = events.next().await {
             let outdated = match event {
                 Ok(watcher::Event::Init) => {
-                    self.memory.begin(kind);
+                    self.cache.relist_started(kind);
                     Vec::new()
                 }
                 Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
-                    self.memory.notice(kind, &Passing::of_metadata(object.metadata))
+                    self.cache.invalidate(kind, &WatchedObject::of_metadata(object.metadata))
                 }
                 Ok(watcher::Event::Delete(object)) => {
-                    self.memory.gone(kind, &Passing::of_metadata(object.metadata))
+                    self.cache.remove(kind, &WatchedObject::of_metadata(object.metadata))
                 }
-                Ok(watcher::Event::InitDone) => self.memory.end(kind),
+                Ok(watcher::Event::InitDone) => self.cache.relist_done(kind),
                 Err(error) => {
                     tracing::warn!(?kind, "the watch broke: {error}");
                     Vec::new()
                 }
             };
             for id in outdated {
-                self.news.tell(&id);
+                self.notifier.notify(&id);
             }
         }
     }
 
-    fn take_in(&self, kind: Kind, event: watcher::Event<DynamicObject>) {
-        let is_first = !self.seen.borrow().listed.contains(&kind);
-        let news = match event {
+    fn handle(&self, kind: Kind, event: watcher::Event<DynamicObject>) {
+        let is_first = !self.sync.borrow().listed.contains(&kind);
+        let changed = match event {
             watcher::Event::Init => {
-                self.memory.begin(kind);
+                self.cache.relist_started(kind);
                 Vec::new()
             }
             watcher::Event::InitApply(object) | watcher::Event::Apply(object) => {
-                self.memory.take_in(kind, &Passing::new(object))
+                self.cache.store(kind, &WatchedObject::new(object))
             }
-            watcher::Event::Delete(object) => self.memory.gone(kind, &Passing::new(object)),
+            watcher::Event::Delete(object) => self.cache.remove(kind, &WatchedObject::new(object)),
             watcher::Event::InitDone => {
-                let gone = self.memory.end(kind);
-                self.seen.send_modify(|seen| {
-                    seen.listed.insert(kind);
+                let gone = self.cache.relist_done(kind);
+                self.sync.send_modify(|sync| {
+                    sync.listed.insert(kind);
                 });
                 gone
             }
         };
-        // Everybody looks at everything anyway at first.
-        for id in news.iter().filter(|_| !is_first) {
-            self.news.tell(id);
+        // At startup everything is reconciled anyway.
+        for id in changed.iter().filter(|_| !is_first) {
+            self.notifier.notify(id);
         }
     }
 
-    /// Looks into what does not run, by what the cluster tells about it; and wakes those about whom time alone brings
-    /// news.
-    pub(super) async fn inquire(self, client: Client) {
-        let mut looks: BTreeMap<Puzzle, u32> = BTreeMap::new();
+    /// Queries events of failures without a known cause, and notifies about Workloads whose status changes with time.
+    pub(super) async fn explain_stuck(self, client: Client) {
+        let mut checks: BTreeMap<Unexplained, u32> = BTreeMap::new();
         let mut last = Timestamp::now();
         let mut round = 0_u32;
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(EXPLAIN_INTERVAL).await;
             round = round.wrapping_add(1);
             let now = Timestamp::now();
-            for id in self.memory.mended(last, now) {
-                self.news.tell(&id);
+            for id in self.cache.recovered(last, now) {
+                self.notifier.notify(&id);
             }
             last = now;
-            if round.is_multiple_of(REFUSED) {
-                for id in self.memory.all_refused() {
-                    self.news.tell(&id);
+            if round.is_multiple_of(REFUSED_RETRY_CHECKS) {
+                for id in self.cache.refused_workloads() {
+                    self.notifier.notify(&id);
                 }
             }
-            let puzzles = self.memory.puzzles(now);
-            looks.retain(|puzzle, _| puzzles.contains(puzzle));
+            let unexplained = self.cache.unexplained(now);
+            checks.retain(|object, _| unexplained.contains(object));
             let mut due = Vec::new();
-            for puzzle in puzzles {
-                let looks = looks.entry(puzzle.clone()).or_default();
-                *looks += 1;
-                if *looks > 1 && (*looks < PATIENCE || looks.is_multiple_of(SELDOM)) {
-                    due.push((*looks, puzzle));
+            for object in unexplained {
+                let checks = checks.entry(object.clone()).or_default();
+                *checks += 1;
+                if *checks > 1 && (*checks < FREQUENT_CHECKS || checks.is_multiple_of(SLOW_CHECK_FACTOR)) {
+                    due.push((*checks, object));
                 }
             }
-            // The newest first: the others have been asked about already.
+            // New failures first: the others were queried before.
             due.sort();
-            let asking = due.into_iter().take(QUESTIONS).map(|(_, puzzle)| {
+            let asking = due.into_iter().take(MAX_EVENT_QUERIES).map(|(_, object)| {
                 let (client, me) = (client.clone(), &self);
                 async move {
-                    let Some(cause) = ask(client, &puzzle).await else { return };
-                    if me.memory.tell(&puzzle, cause) {
-                        me.news.tell(&puzzle.id);
+                    let Some(cause) = cause_of(client, &object).await else { return };
+                    if me.cache.set_cause(&object, cause) {
+                        me.notifier.notify(&object.id);
                     }
                 }
             });
@@ -198,12 +197,12 @@ impl Watching {
     }
 }
 
-/// Whether a list is not allowed.
+/// True if a list is forbidden.
 fn is_denied(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 403)
 }
 
-/// Why something does not run, by what the cluster tells about it. `None` if nothing is told, or no longer.
-async fn ask(client: Client, puzzle: &Puzzle) -> Option<Option<Cause>> {
-    news::cause(&told_about(client, &puzzle.id.0, &puzzle.uid).await?)
+/// Cause of a failure, from events; `None` if there are no events, or no longer.
+async fn cause_of(client: Client, object: &Unexplained) -> Option<Option<Cause>> {
+    events::cause(&events_of(client, &object.id.0, &object.uid).await?)
 }

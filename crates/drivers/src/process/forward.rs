@@ -1,5 +1,4 @@
-//! Ports that are offered under another number than the program listens on: connections to the one are carried to the
-//! other, on this machine only.
+//! TCP forward from a service port to the port that the program listens on, on the loopback addresses.
 
 use std::{
     io,
@@ -12,25 +11,25 @@ use tokio::{
     task::JoinSet,
 };
 
-/// A port that is forwarded, for as long as this is held.
+/// A forwarded port; closes when it is dropped.
 #[derive(Debug)]
 pub(super) struct Forward {
     tasks: JoinSet<()>,
 }
 
 impl Forward {
-    /// Offers a port on the loopback addresses.
-    pub(super) async fn offer(port: u16, target: u16) -> io::Result<Self> {
+    /// Listens on a port of the loopback addresses.
+    pub(super) async fn open(port: u16, target: u16) -> io::Result<Self> {
         let mut tasks = JoinSet::new();
         tasks.spawn(carry(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?, target));
-        // A machine without the newer protocol is reached by the older one.
+        // Not every machine has IPv6.
         if let Ok(listener) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await {
             tasks.spawn(carry(listener, target));
         }
         Ok(Self { tasks })
     }
 
-    /// Offers it no longer; afterwards the port is free.
+    /// Stops listening; the port is free afterwards.
     pub(super) async fn close(mut self) {
         self.tasks.shutdown().await;
     }
@@ -43,7 +42,7 @@ async fn carry(listener: TcpListener, target: u16) {
             accepted = listener.accept() => {
                 if let Ok((mut near, _)) = accepted {
                     connections.spawn(async move {
-                        // Whoever connects sees the end of the connection; there is nobody else to tell.
+                        // The client sees the connection close.
                         if let Ok(mut far) = connect(target).await {
                             let _ = copy_bidirectional(&mut near, &mut far).await;
                         }
@@ -55,7 +54,7 @@ async fn carry(listener: TcpListener, target: u16) {
     }
 }
 
-/// Connects to a program on this machine, on whichever loopback address it listens.
+/// Connects to a program of this machine, on the loopback address that it listens on.
 pub(super) async fn connect(port: u16) -> io::Result<TcpStream> {
     match TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await {
         Ok(stream) => Ok(stream),
@@ -63,7 +62,7 @@ pub(super) async fn connect(port: u16) -> io::Result<TcpStream> {
     }
 }
 
-/// Tries whether a port could be listened on.
-pub(super) async fn try_out(port: u16) -> io::Result<()> {
+/// Checks that a port is free.
+pub(super) async fn check_free(port: u16) -> io::Result<()> {
     TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! Which process is which. A number alone never says: numbers are used again.
+//! Identity of processes. A process id alone is none, since ids are reused.
 
 use std::{fs, io};
 
@@ -10,20 +10,20 @@ use rustix::{
 
 use super::Run;
 
-/// What the kernel says about a process.
+/// State of a process, from `/proc`.
 pub(super) struct Stat {
-    /// Its parent.
+    /// Parent.
     pub(super) parent: i32,
-    /// When it was started, in ticks since the machine was.
+    /// Start time, in clock ticks since boot.
     pub(super) started: u64,
 }
 
 impl Stat {
-    /// Of a process; `None` if there is none of that number.
+    /// State of a process; `None` if it does not exist.
     pub(super) fn of(pid: i32) -> io::Result<Option<Self>> {
         let text = match fs::read(format!("/proc/{pid}/stat")) {
             Ok(text) => text,
-            // The second is told when the process ends while it is read.
+            // The read fails with ESRCH when the process exits meanwhile.
             Err(error)
                 if error.kind() == io::ErrorKind::NotFound
                     || error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) =>
@@ -37,19 +37,19 @@ impl Stat {
         })
     }
 
-    /// The name of the program stands in brackets and may hold any sign, also brackets: only what is behind counts.
+    /// The name is in brackets and may contain any character, also brackets: only what follows the last one counts.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
         Some(Self { parent: fields.nth(1)?.parse().ok()?, started: fields.nth(17)?.parse().ok()? })
     }
 }
 
-/// Since which start of the machine numbers of processes count.
+/// Id of the current boot.
 pub(super) fn boot() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// The numbers of all processes.
+/// Ids of all processes.
 pub(super) fn processes() -> io::Result<Vec<i32>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -59,23 +59,23 @@ pub(super) fn processes() -> io::Result<Vec<i32>> {
     Ok(numbers)
 }
 
-/// A hold on a process, under which its number cannot pass to another; `None` if it is gone.
-pub(super) fn hold(pid: i32) -> io::Result<Option<OwnedFd>> {
+/// Pidfd of a process, while which its id is not reused; `None` if it has exited.
+pub(super) fn open(pid: i32) -> io::Result<Option<OwnedFd>> {
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Ok(None) };
     match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(held) => Ok(Some(held)),
+        Ok(pidfd) => Ok(Some(pidfd)),
         Err(Errno::SRCH) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// A hold on the shim of a run; `None` if it is gone. The process is held first and checked then: it can no longer be
-/// replaced by another of its number, and one that is older than the hold is the one that was noted.
-pub(super) fn hold_shim(run: &Run) -> io::Result<Option<OwnedFd>> {
-    let Some(held) = hold(run.shim)? else { return Ok(None) };
+/// Pidfd of the shim of a run; `None` if it has exited. The process is opened first and verified then, so it cannot be replaced
+/// by another one with its id in between.
+pub(super) fn open_shim(run: &Run) -> io::Result<Option<OwnedFd>> {
+    let Some(pidfd) = open(run.shim)? else { return Ok(None) };
     let same =
         run.boot == boot()? && Stat::of(run.shim)?.is_some_and(|stat| stat.started == run.shim_started);
-    Ok(same.then_some(held))
+    Ok(same.then_some(pidfd))
 }
 
 #[cfg(test)]

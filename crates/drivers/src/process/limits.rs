@@ -1,7 +1,7 @@
-//! Limits of processor time and memory, where the kernel lets us set them: in control groups, one for each run.
+//! CPU and memory limits by control groups, one for each run, where the kernel permits it.
 //!
-//! Root may make groups anywhere. Others may where their system gives them a part of the tree, as systemd does with each
-//! user's session. Where neither holds, programs run without limits, and the status says so.
+//! Root may create groups anywhere. Other users may in a delegated subtree, such as the session of a user under systemd.
+//! Elsewhere programs run without limits, and the status says so.
 
 use std::{
     fs, io,
@@ -11,38 +11,38 @@ use std::{
 use orchestra_api::{name, plan::Amounts};
 use orchestra_score::quantity::Quantity;
 
-/// The time, in microseconds, in which a program may use its share of a processor.
-const PERIOD: u64 = 100_000;
+/// Period of the CPU quota in microseconds: the default of the kernel.
+const CPU_PERIOD_MICROS: u64 = 100_000;
 
-/// Where groups can be made.
+/// Control group hierarchy in which groups are created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Limits {
-    /// One tree for everything: this folder of it.
+    /// Version 2: one hierarchy, and the folder in it.
     Unified(PathBuf),
-    /// A tree for each kind of limit.
+    /// Version 1: a hierarchy for each controller.
     Separate {
-        /// Of processor time.
+        /// CPU.
         cpu: PathBuf,
-        /// Of memory.
+        /// Memory.
         memory: PathBuf,
     },
-    /// Nowhere.
+    /// None is writable.
     None,
 }
 
 impl Limits {
-    /// Looks where groups can be made on this machine.
+    /// Hierarchy of this machine.
     pub(super) fn find() -> Self {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self::find_in(Path::new("/sys/fs/cgroup"), &own)
     }
 
-    /// As [`Self::find`], with the tree at a path, and the lines that say where in it this process is.
+    /// Like [`Self::find`], with the root of the hierarchy and the content of `/proc/self/cgroup`.
     fn find_in(root: &Path, own: &str) -> Self {
         if root.join("cgroup.controllers").exists() {
             let place = own.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
             let place = root.join(place.trim_start_matches('/'));
-            // The nearest to the root that is ours to change.
+            // The topmost folder that is writable.
             let mut above: Vec<_> = place.ancestors().take_while(|path| path.starts_with(root)).collect();
             above.reverse();
             let found = above.into_iter().find(|folder| gives(folder) && can_make(folder));
@@ -52,16 +52,16 @@ impl Limits {
         if can_make(&cpu) && can_make(&memory) { Self::Separate { cpu, memory } } else { Self::None }
     }
 
-    /// Whether limits are held here.
+    /// True if limits are enforced.
     pub(super) fn hold(&self) -> bool {
         *self != Self::None
     }
 
-    /// Makes the groups of a run, and answers with the files by which its program joins them.
+    /// Creates the groups of a run. Returns the `cgroup.procs` files by which its program joins them.
     pub(super) fn make(&self, run: &Path, amounts: &Amounts) -> io::Result<Vec<PathBuf>> {
-        let cpu = amounts.cpu.as_deref().and_then(|text| Quantity::cpu(text).ok()?.count(PERIOD));
+        let cpu = amounts.cpu.as_deref().and_then(|text| Quantity::cpu(text).ok()?.count(CPU_PERIOD_MICROS));
         let memory = amounts.memory.as_deref().and_then(|text| Quantity::memory(text).ok()?.count(1));
-        // Less than a millisecond is not taken by the kernel.
+        // The kernel refuses quotas below a millisecond.
         let quota = cpu.map(|cpu| cpu.max(1000).to_string());
         let bytes = memory.map(|memory| memory.to_string());
         let mut joined = Vec::new();
@@ -81,15 +81,15 @@ impl Limits {
         Ok(joined)
     }
 
-    /// Removes the groups of a run that has ended.
+    /// Removes the groups of a run that has exited.
     pub(super) fn forget(&self, run: &Path) {
         for (folder, _) in self.settings(run, None, None) {
-            // There is none, or something is left of the run: that is looked after elsewhere.
+            // There is none, or processes are left, which are reaped elsewhere.
             let _ = fs::remove_dir(folder);
         }
     }
 
-    /// Whether a run was ended because it wanted more memory than it may have.
+    /// True if a run was killed because it was out of memory.
     pub(super) fn ran_out_of_memory(&self, run: &Path) -> bool {
         let file = match self {
             Self::Unified(folder) => group(folder, run).join("memory.events"),
@@ -101,18 +101,18 @@ impl Limits {
         kills.is_some_and(|kills| kills.trim() != "0")
     }
 
-    /// The groups of a run, each with what is written into it.
+    /// Groups of a run, each with its settings.
     fn settings(&self, run: &Path, quota: Option<&str>, bytes: Option<&str>) -> Vec<(PathBuf, Settings)> {
         let set = |name: &'static str, value: Option<String>| value.map(|value| (name, value));
         let owned = |value: Option<&str>| value.map(ToOwned::to_owned);
         match self {
             Self::Unified(folder) => {
-                let share = quota.map(|quota| format!("{quota} {PERIOD}"));
+                let share = quota.map(|quota| format!("{quota} {CPU_PERIOD_MICROS}"));
                 let settings = [set("cpu.max", share), set("memory.max", owned(bytes))];
                 vec![(group(folder, run), settings.into_iter().flatten().collect())]
             }
             Self::Separate { cpu, memory } => {
-                let period = quota.map(|_| PERIOD.to_string());
+                let period = quota.map(|_| CPU_PERIOD_MICROS.to_string());
                 let time = [set("cpu.cfs_period_us", period), set("cpu.cfs_quota_us", owned(quota))];
                 let room = [set("memory.limit_in_bytes", owned(bytes))];
                 vec![
@@ -125,15 +125,15 @@ impl Limits {
     }
 }
 
-/// What is written into a group: the name of each file, and its content.
+/// Settings of a group: name and content of its files.
 type Settings = Vec<(&'static str, String)>;
 
-/// The group of a run in a folder of the tree.
+/// Group of a run in a folder of the hierarchy.
 fn group(folder: &Path, run: &Path) -> PathBuf {
     folder.join(format!("orchestra-{}", name::hash(&[&run.to_string_lossy()])))
 }
 
-/// Whether groups below a folder have the limits that we set, if need be after asking for them.
+/// True if the controllers are enabled for groups below a folder; enables them if possible.
 fn gives(folder: &Path) -> bool {
     let control = folder.join("cgroup.subtree_control");
     let has = || {
@@ -143,7 +143,7 @@ fn gives(folder: &Path) -> bool {
     has() || (fs::write(&control, "+cpu +memory").is_ok() && has())
 }
 
-/// Whether a group can be made in a folder.
+/// True if groups can be created in a folder.
 fn can_make(folder: &Path) -> bool {
     let probe = folder.join(format!("orchestra-probe-{}", std::process::id()));
     fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
@@ -162,7 +162,7 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         write("cgroup.controllers", "cpu memory");
-        // Where nothing answers to a wish, the wish itself must not be taken for the answer.
+        // The written request must not be taken for an enabled controller.
         write("user.slice/cgroup.subtree_control", "pids");
         write("user.slice/session/cgroup.subtree_control", "cpu memory pids");
         write("user.slice/session/app/cgroup.subtree_control", "cpu memory");

@@ -1,4 +1,4 @@
-//! The lock of a folder: held by its shim for as long as it lives, however it ends.
+//! Lock of a run folder: held by its shim while it lives.
 
 use std::{
     fs::{File, OpenOptions},
@@ -15,14 +15,14 @@ use rustix::{
 
 use super::Files;
 
-/// The lock, held until it is dropped.
+/// Lock, held until it is dropped.
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock; `None` if somebody has it. Whoever only looks holds it shared for a moment: that must not keep a
-    /// shim from starting, so that it is told from a holder.
+    /// Takes the lock; `None` if another shim has it. An observer takes it shared for a moment, which must not keep a shim from
+    /// starting, so the two can be distinguished.
     pub(super) fn take(folder: &Path) -> io::Result<Option<Self>> {
         let path = Files(folder).lock();
         let file = OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
@@ -39,8 +39,8 @@ impl Lock {
     }
 }
 
-/// Whether a shim holds the lock of a folder.
-pub(super) fn held(folder: &Path) -> io::Result<bool> {
+/// True if a shim holds the lock of a folder.
+pub(super) fn is_locked(folder: &Path) -> io::Result<bool> {
     match File::open(Files(folder).lock()) {
         Ok(file) => Ok(!attempt(&file, FlockOperation::NonBlockingLockShared)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),

@@ -1,7 +1,7 @@
-//! Reads back what a program wrote; see [`super::line`] for the form.
+//! Reader of the log of a run; see [`super::log_format`] for the format.
 //!
-//! Files are numbered, the numbers only grow, and a file is final once there is a next one. So a reader follows by
-//! going from number to number, however fast the log rotates; what was thrown away before it came by, it misses.
+//! Files are numbered in ascending order, and a file is final once there is a next one. So a reader follows from number to
+//! number, however fast the log rotates; files that were removed before are skipped.
 
 use std::{
     collections::VecDeque,
@@ -22,12 +22,12 @@ use tokio::io::unix::AsyncFd;
 
 use super::{Files, Line, run};
 
-/// The lines of a run that are there, oldest first: those from a time on, and of these only the last `tail`.
+/// Lines of a run, oldest first: those from a time on, and of these only the last `tail`.
 pub fn read(folder: &Path, since: Option<Timestamp>, tail: Option<usize>) -> io::Result<Vec<Line>> {
     Ok(Reader::new(folder).rest(since, tail)?.into())
 }
 
-/// Like [`read`], and then the lines that come, until the run has ended.
+/// Like [`read`], followed by new lines until the run has exited.
 pub fn follow(
     folder: &Path,
     since: Option<Timestamp>,
@@ -43,14 +43,14 @@ pub fn follow(
         .boxed()
 }
 
-/// Reads line by line, from file to file.
+/// Reader of lines, from file to file.
 struct Reader {
     folder: PathBuf,
-    /// The file that is read, and its number.
+    /// Current file, and its number.
     current: Option<(u64, File)>,
-    /// What was read and not given yet.
+    /// Bytes that were read and not returned.
     buffer: VecDeque<u8>,
-    /// How much of it is known to hold no end of a line.
+    /// Length of the prefix that has no line end.
     searched: usize,
 }
 
@@ -59,7 +59,7 @@ impl Reader {
         Self { folder: folder.to_owned(), current: None, buffer: VecDeque::new(), searched: 0 }
     }
 
-    /// All lines that are there now, within bounds.
+    /// All lines up to now, within bounds.
     fn rest(&mut self, since: Option<Timestamp>, tail: Option<usize>) -> io::Result<VecDeque<Line>> {
         let mut lines = VecDeque::new();
         while let Some(line) = self.next()? {
@@ -73,7 +73,7 @@ impl Reader {
         Ok(lines)
     }
 
-    /// The next line; `None` if there is none yet.
+    /// Next line; `None` if there is none yet.
     fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             while let Some(bytes) = self.buffered() {
@@ -88,7 +88,7 @@ impl Reader {
             let Some(next) = self.numbers()?.into_iter().find(|other| *other > number) else {
                 return Ok(None);
             };
-            // Something may have been written between the last read and the beginning of the next file.
+            // Lines may have been written between the last read and the creation of the next file.
             if self.fill()? {
                 continue;
             }
@@ -98,14 +98,14 @@ impl Reader {
                     self.buffer.clear();
                     self.searched = 0;
                 }
-                // Thrown away meanwhile: there is a later one.
+                // Removed meanwhile: there is a later one.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// A whole line of what was read.
+    /// Next complete line in the buffer.
     fn buffered(&mut self) -> Option<Vec<u8>> {
         let Some(end) = self.buffer.iter().skip(self.searched).position(|byte| *byte == b'\n') else {
             self.searched = self.buffer.len();
@@ -117,7 +117,7 @@ impl Reader {
         Some(line)
     }
 
-    /// Reads on in the current file; whether there was something.
+    /// Reads on in the current file. Returns whether there was something.
     fn fill(&mut self) -> io::Result<bool> {
         let Some((_, file)) = &mut self.current else { return Ok(false) };
         let mut bytes = [0; 8 * 1024];
@@ -126,7 +126,7 @@ impl Reader {
         Ok(count > 0)
     }
 
-    /// The numbers of the files, smallest first.
+    /// Numbers of the files, smallest first.
     fn numbers(&self) -> io::Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -138,19 +138,19 @@ impl Reader {
     }
 }
 
-/// Reads on as lines come.
+/// Follower of a log.
 pub(super) struct Follower {
     reader: Reader,
     since: Option<Timestamp>,
-    /// Lines that were there from the start.
+    /// Lines from before.
     first: VecDeque<Line>,
-    /// Tells when something in the folder changes.
+    /// Inotify watch of the folder.
     changes: AsyncFd<OwnedFd>,
     ended: bool,
 }
 
 impl Follower {
-    /// Begins with the lines that are there, within bounds.
+    /// Starts with the lines up to now, within bounds.
     pub(super) fn begin(folder: &Path, since: Option<Timestamp>, tail: Option<usize>) -> io::Result<Self> {
         let changes = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         inotify::add_watch(&changes, folder, inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE)?;
@@ -160,12 +160,12 @@ impl Follower {
         Ok(Self { reader, since, first, changes, ended: false })
     }
 
-    /// The lines that were there from the start.
+    /// Lines from before.
     pub(super) fn first(&mut self) -> VecDeque<Line> {
         std::mem::take(&mut self.first)
     }
 
-    /// The lines that come after them, until the run has ended.
+    /// New lines, until the run has exited.
     pub(super) fn stream(self) -> BoxStream<'static, io::Result<Line>> {
         stream::try_unfold(self, |mut follower| async move {
             Ok(follower.next().await?.map(|line| (line, follower)))
@@ -183,12 +183,12 @@ impl Follower {
             if self.ended {
                 return Ok(None);
             }
-            let Some(held) = run::hold(&self.reader.folder)? else {
-                // Nobody writes any more: what was written before that is read once more.
+            let Some(pidfd) = run::open_shim(&self.reader.folder)? else {
+                // The writer has exited: its last lines are read once more.
                 self.ended = true;
                 continue;
             };
-            let (changed, gone) = (Box::pin(self.changes.readable()), Box::pin(run::gone(held)));
+            let (changed, gone) = (Box::pin(self.changes.readable()), Box::pin(run::wait_exit(pidfd)));
             match future::select(changed, gone).await {
                 Either::Left((changed, _)) => {
                     let mut changed = changed?;

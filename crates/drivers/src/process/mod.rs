@@ -1,57 +1,59 @@
-//! The runtime `process`: supervised processes of this machine.
+//! The runtime `process`: Workloads as supervised programs of this machine, and the engine for what they depend on.
 //!
-//! What runs must survive the platform: after a crash of the platform it is found again, with its log and its exit
-//! code, and it neither runs twice nor is it left behind. So the platform never is the parent of a program. Between
-//! them stands a **shim**, a small process of its own (`orchestra __shim FOLDER`), one per run:
+//! Programs survive the platform: after a crash they are adopted, with log and exit code, and none runs twice or is left
+//! behind. So the platform is never the parent of a program. Each run has a **shim**, a small process of its own
+//! (`orchestra __shim FOLDER`):
 //!
 //! ```text
-//! platform ── Launcher ──(order, on standard input)──▶ shim ──(order)──▶ __exec ──exec──▶ program
-//!     └────── find · stop · ended · log ──▶ FOLDER ◀── lock, run.json, log.N, exit.json ┘
+//! platform ── Launcher ──(launch spec, on standard input)──▶ shim ──(launch spec)──▶ __exec ──exec──▶ program
+//!     └────── find · stop · wait · log ──▶ FOLDER ◀── lock, run.json, log.N, exit.json ┘
 //! ```
 //!
-//! A folder belongs to one run, ever. All that the platform knows about the run it reads there:
+//! A folder belongs to one run, and is all that the platform knows about it:
 //!
-//! | file | what it says |
+//! | file | content |
 //! |---|---|
-//! | `lock` | held exclusively by the shim for as long as it lives: whether somebody runs here |
-//! | `run.json` | [`Run`]: who the shim is, so that no signal ever hits a process that merely got its number |
-//! | `log.1`, `log.2`, … | the output, the highest number last; see [`mod@line`] for the form of a line |
-//! | `exit.json` | [`Exit`]: how it ended, written when nothing of the run is left |
+//! | `lock` | locked exclusively by the shim while it lives |
+//! | `run.json` | [`Run`]: identity of the shim, so that no signal ever reaches a process that reused its id |
+//! | `log.1`, `log.2`, … | the output, the highest number last; see [`mod@log_format`] |
+//! | `exit.json` | [`Exit`]: exit status, written when no process of the run is left |
 //!
-//! Nothing here is secret: the [`Order`], which is, goes from process to process through pipes, and the files in it
-//! exist only in a namespace of the program ([`mounts`]).
-
-pub mod line;
-pub mod log;
-pub mod mounts;
-pub mod order;
-pub mod record;
-pub mod run;
-pub mod shim;
+//! Above the runs, `program` supervises one program; `supervisor` drives the programs of a Workload by the pure decisions of
+//! `decide`, [`servers`] the database servers. No file contains secrets: the [`LaunchSpec`] does, and passes through pipes
+//! only, and files with secrets exist only in the mount namespace of the program ([`mounts`]).
 
 pub mod engine;
-pub mod folders;
+pub mod launch_spec;
+pub mod log;
+pub mod log_format;
+pub mod mounts;
 pub mod proxy;
+pub mod record;
+pub mod run;
 pub mod runtime;
 pub mod servers;
+pub mod shim;
 
-mod enter;
+mod decide;
 mod forward;
 mod identity;
-mod keeper;
 mod limits;
+mod local_bindings;
 mod lock;
-mod memory;
+mod nsenter;
 mod output;
+mod port_owner;
 mod ports;
 mod prepare;
 mod probe;
+mod program;
+mod reap;
 mod runs;
-mod supervise;
-mod sweep;
-mod things;
+mod state;
+mod supervisor;
 mod tls;
 mod unprivileged;
+mod workload_origin;
 
 use std::{
     ffi::OsString,
@@ -60,19 +62,19 @@ use std::{
 };
 
 pub use engine::Engine;
-pub use folders::Home;
-pub use line::{Line, Stream};
-pub use order::{LogLimits, Mount, Order, PlacedFile};
-pub use record::{End, Exit, Misplaced, NotStarted, Run};
-pub use run::{LaunchError, Launcher, State, Stopped, ended, find, stop};
+pub use launch_spec::{LaunchSpec, LogLimits, Mount, PlacedFile};
+pub use log_format::{Line, Stream};
+pub use reap::reap;
+pub use record::{End, Exit, NotStarted, PlaceError, Run};
+pub use run::{LaunchError, Launcher, State, Stopped, find, stop, wait};
 pub use runtime::Process;
-pub use sweep::sweep;
+pub use workload_origin::OriginStore;
 
-/// The variable by which a process that is left of a run is known. Its value is the id of the run.
+/// Environment variable that marks the processes of a run with its id, so that they are found when the shim was killed.
 pub const MARKER: &str = "ORCHESTRA_RUN";
 
-/// The hidden commands by which the binary calls itself. `arguments` are those of the process, the name of the
-/// program first. To be asked before anything else in `main`: a shim lives as long as its program, and should be small.
+/// Hidden commands by which the binary calls itself; `None` for any other command. `arguments` are those of the process,
+/// the name of the program first. Called first in `main`: a shim lives as long as its program, and has to stay small.
 pub fn hidden(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut arguments = arguments.into_iter().skip(1);
     let command = arguments.next()?;
@@ -80,14 +82,14 @@ pub fn hidden(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode>
     match command.to_str()? {
         "__shim" => Some(shim::main(&folder(arguments.next()))),
         "__exec" => Some(shim::exec::main(&folder(arguments.next()), arguments.next().as_deref())),
-        "__enter" => Some(enter::main(&folder(arguments.next()), arguments)),
+        "__nsenter" => Some(nsenter::main(&folder(arguments.next()), arguments)),
         "__unprivileged" => Some(unprivileged::main(arguments)),
         "__probe" => Some(mounts::probe(&folder(arguments.next()))),
         _ => None,
     }
 }
 
-/// The files of a run.
+/// Files of a run.
 #[derive(Clone, Copy)]
 struct Files<'a>(&'a Path);
 

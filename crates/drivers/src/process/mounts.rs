@@ -1,14 +1,14 @@
-//! Puts files and folders where a program expects them, without leaving a trace on the machine.
+//! Mounts of files and folders for a program, without a trace on the machine.
 //!
-//! The program gets a mount namespace of its own: what is mounted there nobody else sees, and it goes with the last
-//! process of the run. Root may make one; others may in a user namespace in which they stay who they are, unless the
-//! machine forbids it ([`super::Launcher::permitted`] tries).
+//! The program gets a mount namespace of its own, which ends with the last process of the run. Root may create one; other users
+//! may in a user namespace that maps them to themselves, unless the machine forbids it
+//! ([`super::Launcher::can_place_files`] tries).
 //!
-//! A target that exists is covered. One that does not needs a place in its folder, and a folder of the machine must
-//! not be changed: so that folder is **mirrored** first, by a folder in memory in which every entry is mounted from the
-//! original. `/` itself is mirrored by a new root. Consequences, as in any container: what a program adds to a mirrored
-//! folder itself (not to folders in it) goes away with the run. Within a mount of the order nothing is mirrored, since
-//! that would hide what the program writes there: an empty entry is made in its source.
+//! A target that exists is covered by a bind mount. A target that does not exist needs an entry in its folder, and a folder of
+//! the machine must not be changed: so that folder is **mirrored** first, by a tmpfs in which every entry is bind-mounted from
+//! the original. `/` itself is mirrored by a new root. As in any container, entries that a program adds to a mirrored folder
+//! itself (not to folders in it) are lost with the run. Within a volume nothing is mirrored, since that would hide what the
+//! program writes there: an empty entry is created in its source.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,34 +35,34 @@ use rustix::{
     thread::UnshareFlags,
 };
 
-use super::{Misplaced, Mount, NotStarted, PlacedFile};
+use super::{Mount, NotStarted, PlaceError, PlacedFile};
 
-/// Gives this process a view of its own with the files and mounts at their targets; nothing, if there are none.
-/// `staging` is any folder that exists; it is covered for moments.
+/// Moves this process into a mount namespace with the files and mounts at their targets; does nothing if there are none.
+/// `staging` is any folder that exists; it is covered temporarily.
 pub(super) fn place(files: &[PlacedFile], mounts: &[Mount], staging: &Path) -> Result<(), NotStarted> {
     let mut targets = BTreeSet::new();
     for target in files.iter().map(|file| &file.target).chain(mounts.iter().map(|mount| &mount.target)) {
         check(target).map_err(|why| not_placed(target, why))?;
         if !targets.insert(target) {
-            return Err(not_placed(target, Misplaced::Twice));
+            return Err(not_placed(target, PlaceError::Twice));
         }
     }
     let Some(first) = targets.first() else { return Ok(()) };
     let staging = staging.canonicalize().map_err(|error| not_placed(first, refused(error)))?;
-    enter().map_err(|_| not_placed(first, Misplaced::NotPermitted))?;
+    enter().map_err(|error| not_placed(first, no_namespace(&error)))?;
     let mut view = View { staging: &staging, memory: BTreeSet::new(), volumes: Vec::new() };
-    let things = view.gather(files, mounts)?;
-    for (target, thing) in &things {
-        view.attach(target, thing).map_err(|why| not_placed(target, why))?;
+    let detached = view.gather(files, mounts)?;
+    for (target, mounted) in &detached {
+        view.attach(target, mounted).map_err(|why| not_placed(target, why))?;
     }
-    for (target, _) in things.iter().filter(|(_, thing)| thing.read_only) {
+    for (target, _) in detached.iter().filter(|(_, mounted)| mounted.read_only) {
         protect(target).map_err(|error| not_placed(target, refused(error)))?;
     }
     Ok(())
 }
 
-/// The hidden command `orchestra __probe FOLDER`: whether this machine lets us. Really tries, with the hardest case: a
-/// file in a folder that does not exist below `/`.
+/// Hidden command `orchestra __probe FOLDER`: whether this machine allows it. Really tries, with the hardest case: a file in a
+/// folder that does not exist below `/`.
 pub fn probe(staging: &Path) -> ExitCode {
     let target = PathBuf::from(format!("/orchestra-probe-{}/folder/file", std::process::id()));
     let file = PlacedFile { target: target.clone(), content: b"seen".to_vec(), mode: 0o400 };
@@ -74,16 +74,37 @@ pub fn probe(staging: &Path) -> ExitCode {
     }
 }
 
-/// A target is a place below `/`, said plainly.
-fn check(target: &Path) -> Result<(), Misplaced> {
+/// A target is an absolute path below `/`, without `..`.
+fn check(target: &Path) -> Result<(), PlaceError> {
     let mut components = target.components();
     let plain = components.next() == Some(Component::RootDir)
         && target.file_name().is_some()
         && components.all(|component| matches!(component, Component::Normal(_)));
-    if plain { Ok(()) } else { Err(Misplaced::NoPlace) }
+    if plain { Ok(()) } else { Err(PlaceError::NoPlace) }
 }
 
-/// Enters a mount namespace of its own, from which nothing gets out.
+/// Reason why no mount namespace could be entered: the machine forbids it, or an unexpected error.
+fn no_namespace(error: &io::Error) -> PlaceError {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        // NOSPC: the limit of user namespaces is 0. INVAL and NOSYS: the kernel is built without them.
+        Some(Errno::PERM | Errno::ACCESS | Errno::NOSPC | Errno::INVAL | Errno::NOSYS) => {
+            PlaceError::NotPermitted
+        }
+        _ => PlaceError::Refused { why: format!("a mount namespace could not be entered: {error}") },
+    }
+}
+
+/// Reason why the source of a mount could not be read.
+fn no_source(source: &Path, error: &io::Error) -> PlaceError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            PlaceError::NoSource { wanted: source.to_owned() }
+        }
+        _ => PlaceError::Refused { why: format!("`{}` cannot be read: {error}", source.display()) },
+    }
+}
+
+/// Enters a mount namespace that does not propagate to the outside.
 fn enter() -> io::Result<()> {
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     if unshare(UnshareFlags::NEWNS).is_err() {
@@ -96,66 +117,63 @@ fn enter() -> io::Result<()> {
     Ok(())
 }
 
-/// Namespaces of mounts and users leave descriptors alone, and only those make this call unsafe.
+/// User and mount namespaces do not affect descriptors, which alone make this call unsafe.
 #[allow(deprecated)]
 pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(rustix::thread::unshare(flags)?)
 }
 
-/// Something that is going to be at a target: a mount that is nowhere yet.
-struct Thing {
+/// Detached mount for a target.
+struct DetachedMount {
     tree: OwnedFd,
     folder: bool,
-    /// Whether it is a folder of the order, in which a program may write for good.
+    /// True if it is a volume, in which a program writes permanently.
     volume: bool,
     read_only: bool,
 }
 
-/// The view of the program, as it is being made.
+/// The mount namespace under construction.
 struct View<'a> {
     staging: &'a Path,
-    /// The devices of folders in memory that were made for this view.
+    /// Devices of the tmpfs mirrors.
     memory: BTreeSet<u64>,
-    /// Where folders of the order are.
+    /// Mount points of volumes.
     volumes: Vec<PathBuf>,
 }
 
 impl View<'_> {
-    /// Everything that is going to be somewhere, by its place, outer places first. Taken before anything is mounted,
-    /// since a target may hide a source.
+    /// All mounts by target, outer ones first. Opened before anything is mounted, since a target may hide a source.
     fn gather(
         &mut self,
         files: &[PlacedFile],
         mounts: &[Mount],
-    ) -> Result<BTreeMap<PathBuf, Thing>, NotStarted> {
-        let mut things = BTreeMap::new();
+    ) -> Result<BTreeMap<PathBuf, DetachedMount>, NotStarted> {
+        let mut detached = BTreeMap::new();
         for wanted in mounts {
             let Mount { source, target, read_only } = wanted;
-            let said = |why| not_placed(target, why);
-            let folder = fs::metadata(source)
-                .map_err(|_| said(Misplaced::NoSource { wanted: source.clone() }))?
-                .is_dir();
-            let tree = clone_tree(source).map_err(|error| said(refused(error)))?;
-            let thing = Thing { tree, folder, volume: folder, read_only: *read_only };
-            insert(&mut things, target, thing)?;
+            let failed = |why| not_placed(target, why);
+            let folder = fs::metadata(source).map_err(|error| failed(no_source(source, &error)))?.is_dir();
+            let tree = clone_tree(source).map_err(|error| failed(refused(error)))?;
+            let mounted = DetachedMount { tree, folder, volume: folder, read_only: *read_only };
+            insert(&mut detached, target, mounted)?;
         }
         if files.is_empty() {
-            return Ok(things);
+            return Ok(detached);
         }
         self.cover_staging().map_err(|error| not_placed(&files[0].target, refused(error)))?;
         for (index, file) in files.iter().enumerate() {
             let tree = self.write(index, file).map_err(|error| not_placed(&file.target, refused(error)))?;
             insert(
-                &mut things,
+                &mut detached,
                 &file.target,
-                Thing { tree, folder: false, volume: false, read_only: false },
+                DetachedMount { tree, folder: false, volume: false, read_only: false },
             )?;
         }
         self.uncover_staging();
-        Ok(things)
+        Ok(detached)
     }
 
-    /// Writes a file into memory; its mount.
+    /// Writes a file to the tmpfs; its detached mount.
     fn write(&self, index: usize, file: &PlacedFile) -> io::Result<OwnedFd> {
         let path = self.staging.join(index.to_string());
         OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path)?.write_all(&file.content)?;
@@ -163,31 +181,31 @@ impl View<'_> {
         clone_tree(&path)
     }
 
-    /// Puts something at its target.
-    fn attach(&mut self, target: &Path, thing: &Thing) -> Result<(), Misplaced> {
-        let point = self.point(target, thing.folder)?;
-        attach_tree(&thing.tree, &point).map_err(refused)?;
-        if thing.volume {
+    /// Attaches a mount at its target.
+    fn attach(&mut self, target: &Path, mounted: &DetachedMount) -> Result<(), PlaceError> {
+        let point = self.point(target, mounted.folder)?;
+        attach_tree(&mounted.tree, &point).map_err(refused)?;
+        if mounted.volume {
             self.volumes.push(point);
         }
         Ok(())
     }
 
-    /// A folder or a file, as is needed, at the target; where it really is.
-    fn point(&mut self, target: &Path, folder: bool) -> Result<PathBuf, Misplaced> {
+    /// Mount point for a target, created if needed; its real path.
+    fn point(&mut self, target: &Path, folder: bool) -> Result<PathBuf, PlaceError> {
         let (there, missing) = resolve(target).map_err(refused)?;
         let is_folder = fs::metadata(&there).map_err(refused)?.is_dir();
         match (missing.as_os_str().is_empty(), is_folder) {
-            (true, true) if !folder => return Err(Misplaced::FolderThere),
-            (true, false) if folder => return Err(Misplaced::FileThere),
+            (true, true) if !folder => return Err(PlaceError::FolderThere),
+            (true, false) if folder => return Err(PlaceError::FileThere),
             (true, _) => return Ok(there),
-            (false, false) => return Err(Misplaced::FileThere),
+            (false, false) => return Err(PlaceError::FileThere),
             (false, true) => {}
         }
         if !self.volumes.iter().any(|volume| there.starts_with(volume)) && !self.in_memory(&there) {
-            // A copy of what the kernel shows there would not change with it.
+            // A mirror of `/proc` or `/sys` would not change with the kernel.
             if ["/proc", "/sys"].iter().any(|kernel| there.starts_with(kernel)) {
-                return Err(Misplaced::Refused { why: "the folder belongs to the kernel".to_owned() });
+                return Err(PlaceError::Refused { why: "the folder belongs to the kernel".to_owned() });
             }
             self.mirror(&there).map_err(refused)?;
         }
@@ -196,10 +214,10 @@ impl View<'_> {
         Ok(point)
     }
 
-    /// Covers a folder by one in memory that has the same entries.
+    /// Covers a folder by a tmpfs with the same entries.
     fn mirror(&mut self, folder: &Path) -> io::Result<()> {
         let original = fs::metadata(folder)?;
-        // The staging folder may itself be one of the entries, and cannot be copied once it is covered.
+        // The staging folder may be one of the entries, and cannot be cloned once it is covered.
         let staging = clone_tree(self.staging)?;
         self.cover_staging()?;
         for entry in fs::read_dir(folder)? {
@@ -212,7 +230,7 @@ impl View<'_> {
                 mirror_entry(&entry, &mirrored)?;
             }
         }
-        // In a user namespace only the own user can be named; the rights are what matters.
+        // In a user namespace only the own user is mapped; the mode is what matters.
         chown(self.staging, Some(original.uid()), Some(original.gid())).ok();
         fs::set_permissions(self.staging, Permissions::from_mode(original.mode() & 0o7777))?;
         if folder == Path::new("/") {
@@ -225,8 +243,8 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Makes the staging folder the root. Where the root cannot be exchanged (it is that of a first ram disk, or was
-    /// itself made by changing the root) the old one stays behind, out of reach.
+    /// Makes the staging folder the root. Where `pivot_root` is refused (the root is an initramfs, or a chroot) the old root stays,
+    /// out of reach.
     fn become_root(&self) -> io::Result<()> {
         env::set_current_dir(self.staging)?;
         match pivot_root(".", ".") {
@@ -252,18 +270,22 @@ impl View<'_> {
     }
 }
 
-/// Notes something by where its target really is.
-fn insert(things: &mut BTreeMap<PathBuf, Thing>, target: &Path, thing: Thing) -> Result<(), NotStarted> {
+/// Records a mount by the real path of its target.
+fn insert(
+    detached: &mut BTreeMap<PathBuf, DetachedMount>,
+    target: &Path,
+    mounted: DetachedMount,
+) -> Result<(), NotStarted> {
     let (there, missing) = resolve(target).map_err(|error| not_placed(target, refused(error)))?;
-    // Joining with nothing would add a slash.
+    // Joining an empty path would add a slash.
     let place = if missing.as_os_str().is_empty() { there } else { there.join(missing) };
-    match things.insert(place, thing) {
+    match detached.insert(place, mounted) {
         None => Ok(()),
-        Some(_) => Err(not_placed(target, Misplaced::Twice)),
+        Some(_) => Err(not_placed(target, PlaceError::Twice)),
     }
 }
 
-/// How much of a path is there, without links, and what is missing behind it.
+/// Existing part of a path, without links, and the missing rest.
 fn resolve(target: &Path) -> io::Result<(PathBuf, PathBuf)> {
     for ancestor in target.ancestors() {
         match ancestor.canonicalize() {
@@ -277,7 +299,7 @@ fn resolve(target: &Path) -> io::Result<(PathBuf, PathBuf)> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// Makes an empty folder or file, and the folders on the way.
+/// Creates an empty folder or file, with its parents.
 fn make(point: &Path, folder: bool) -> io::Result<()> {
     if folder {
         return fs::create_dir_all(point);
@@ -285,7 +307,7 @@ fn make(point: &Path, folder: bool) -> io::Result<()> {
     if let Some(parent) = point.parent() {
         fs::create_dir_all(parent)?;
     }
-    // A link that leads nowhere is no file, and is in the way.
+    // A dangling link is no file, and is in the way.
     if point.is_symlink() {
         fs::remove_file(point)?;
     }
@@ -305,26 +327,26 @@ fn mirror_entry(entry: &fs::DirEntry, mirrored: &Path) -> io::Result<()> {
     }
     match mount_bind_recursive(&original, mirrored) {
         Ok(()) => Ok(()),
-        // It went away meanwhile.
+        // Removed meanwhile.
         Err(Errno::NOENT) if kind.is_dir() => fs::remove_dir(mirrored),
         Err(Errno::NOENT) => fs::remove_file(mirrored),
         Err(error) => Err(error.into()),
     }
 }
 
-/// A mount of something and all that is mounted below it, that is nowhere yet.
+/// Detached recursive clone of a mount.
 fn clone_tree(source: &Path) -> io::Result<OwnedFd> {
     let flags =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     Ok(open_tree(CWD, source, flags)?)
 }
 
-/// Puts a mount that is nowhere yet somewhere.
+/// Attaches a detached mount.
 fn attach_tree(tree: &OwnedFd, point: &Path) -> io::Result<()> {
     Ok(move_mount(tree, "", CWD, point, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
-/// Lets a mount, and all that is mounted below it, only be read. What the machine has forbidden there stays forbidden.
+/// Makes a mount and all mounts below it read-only. Flags that the machine has locked stay.
 fn protect(target: &Path) -> io::Result<()> {
     let mut points: BTreeSet<PathBuf> = mount_points()?;
     points.retain(|point| point.starts_with(target));
@@ -346,14 +368,14 @@ fn protect(target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where something is mounted in this process' view.
+/// Mount points of this process.
 fn mount_points() -> io::Result<BTreeSet<PathBuf>> {
     let table = fs::read("/proc/self/mountinfo")?;
     let lines = table.split(|byte| *byte == b'\n');
     Ok(lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescape).collect())
 }
 
-/// The table writes a blank, a tab, an end of line and a backslash as `\` and three octal digits.
+/// The table escapes blanks, tabs, line ends and backslashes as `\\` and three octal digits.
 fn unescape(field: &[u8]) -> PathBuf {
     let mut path = Vec::new();
     let mut rest = field;
@@ -368,12 +390,12 @@ fn unescape(field: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(&path))
 }
 
-fn not_placed(target: &Path, why: Misplaced) -> NotStarted {
+fn not_placed(target: &Path, why: PlaceError) -> NotStarted {
     NotStarted::NotPlaced { target: target.to_owned(), why }
 }
 
-fn refused(error: impl Into<io::Error>) -> Misplaced {
-    Misplaced::Refused { why: error.into().to_string() }
+fn refused(error: impl Into<io::Error>) -> PlaceError {
+    PlaceError::Refused { why: error.into().to_string() }
 }
 
 #[cfg(test)]
@@ -384,7 +406,7 @@ mod tests {
     fn a_target_is_an_absolute_path_below_the_root() {
         assert_eq!(check(Path::new("/a/b")), Ok(()));
         for bad in ["a/b", "/", "/a/../b", ""] {
-            assert_eq!(check(Path::new(bad)), Err(Misplaced::NoPlace), "{bad}");
+            assert_eq!(check(Path::new(bad)), Err(PlaceError::NoPlace), "{bad}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the containers of a Workload wrote: the logs of all their runs that are kept, in the order of time, and on wish
-//! what they write next, over restarts and new versions.
+//! Log of a Workload: the lines of all kept runs of its containers in the order of time, and on request new lines, across
+//! restarts and versions.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -19,17 +19,17 @@ use super::{
     log::{self, Follower},
     runs,
 };
-use crate::{LogLine, LogWish};
+use crate::{LogLine, LogQuery};
 
-/// How soon a new run is noticed while somebody follows.
-const LOOK: Duration = Duration::from_millis(200);
+/// Check for new runs while a client follows; as frequent as a user notices.
+const RUN_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The output of the Workload whose runs are in a folder.
-pub(super) fn read(folder: PathBuf, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
-    if wish.follow {
-        return Following::begin(folder, wish);
+/// Log of the Workload whose runs are in a folder.
+pub(super) fn read(folder: PathBuf, query: LogQuery) -> BoxStream<'static, io::Result<LogLine>> {
+    if query.follow {
+        return LogFollower::begin(folder, query);
     }
-    let past = stream::once(async move { past(&folder, &wish) });
+    let past = stream::once(async move { past(&folder, &query) });
     past.flat_map(|read| match read {
         Err(error) => stream::once(async { Err(error) }).boxed(),
         Ok(lines) => stream::iter(lines.into_iter().map(Ok)).boxed(),
@@ -37,23 +37,23 @@ pub(super) fn read(folder: PathBuf, wish: LogWish) -> BoxStream<'static, io::Res
     .boxed()
 }
 
-/// The lines that are there, in the order of time.
-fn past(folder: &Path, wish: &LogWish) -> io::Result<VecDeque<LogLine>> {
+/// Lines up to now, in the order of time.
+fn past(folder: &Path, query: &LogQuery) -> io::Result<VecDeque<LogLine>> {
     let mut all = Vec::new();
-    for (container, run) in wanted(folder, wish) {
-        match log::read(&run, wish.since, wish.tail) {
-            Ok(lines) => all.extend(lines.into_iter().map(|line| told(&container, line))),
-            // Thrown away meanwhile.
+    for (container, run) in wanted(folder, query) {
+        match log::read(&run, query.since, query.tail) {
+            Ok(lines) => all.extend(lines.into_iter().map(|line| log_line(&container, line))),
+            // Removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(in_order(all, wish.tail))
+    Ok(in_order(all, query.tail))
 }
 
-/// The runs whose lines are wanted, with the container of each.
-fn wanted(folder: &Path, wish: &LogWish) -> impl Iterator<Item = (String, PathBuf)> {
-    let container = wish.container.clone();
+/// Runs that the query selects, with their container.
+fn wanted(folder: &Path, query: &LogQuery) -> impl Iterator<Item = (String, PathBuf)> {
+    let container = query.container.clone();
     let is_wanted = move |name: &String| container.as_ref().is_none_or(|wanted| wanted == name);
     runs::folders(folder).into_iter().filter(move |(name, _)| is_wanted(name))
 }
@@ -64,29 +64,29 @@ fn in_order(mut lines: Vec<LogLine>, tail: Option<usize>) -> VecDeque<LogLine> {
     lines.split_off(skipped).into()
 }
 
-fn told(container: &str, line: Line) -> LogLine {
+fn log_line(container: &str, line: Line) -> LogLine {
     LogLine { container: container.to_owned(), time: line.time, text: line.text }
 }
 
-/// Somebody follows. Each run is read on where its first lines ended, so that none is missed and none comes twice.
-struct Following {
+/// Follower of a Workload. Each run continues where its first lines ended, so no line is lost or repeated.
+struct LogFollower {
     folder: PathBuf,
-    wish: LogWish,
-    known: BTreeSet<PathBuf>,
-    /// Lines to tell before anything else.
+    query: LogQuery,
+    seen: BTreeSet<PathBuf>,
+    /// Lines to return first.
     first: VecDeque<LogLine>,
     next: SelectAll<BoxStream<'static, io::Result<LogLine>>>,
-    look: Interval,
+    ticks: Interval,
 }
 
-impl Following {
-    fn begin(folder: PathBuf, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
+impl LogFollower {
+    fn begin(folder: PathBuf, query: LogQuery) -> BoxStream<'static, io::Result<LogLine>> {
         stream::once(async move {
-            let mut look = interval(LOOK);
-            look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let (known, first, next) = (BTreeSet::new(), VecDeque::new(), SelectAll::new());
-            let mut following = Self { folder, wish, known, first, next, look };
-            following.take_up(following.wish.tail);
+            let mut ticks = interval(RUN_CHECK_INTERVAL);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let (seen, first, next) = (BTreeSet::new(), VecDeque::new(), SelectAll::new());
+            let mut following = Self { folder, query, seen, first, next, ticks };
+            following.add_runs(following.query.tail);
             stream::unfold(
                 following,
                 |mut following| async move { Some((following.next().await, following)) },
@@ -96,19 +96,19 @@ impl Following {
         .boxed()
     }
 
-    /// Takes up the runs that were not known; of what they have written already, only the last lines if so wished.
-    fn take_up(&mut self, tail: Option<usize>) {
+    /// Adds new runs; of their lines up to now, only the last ones if so requested.
+    fn add_runs(&mut self, tail: Option<usize>) {
         let mut first = Vec::new();
-        for (container, run) in wanted(&self.folder, &self.wish) {
-            // One that is only being started cannot be followed yet.
-            if self.known.contains(&run) || matches!(find(&run), Ok(State::Absent | State::Starting)) {
+        for (container, run) in wanted(&self.folder, &self.query) {
+            // A run that is starting cannot be followed yet.
+            if self.seen.contains(&run) || matches!(find(&run), Ok(State::Absent | State::Starting)) {
                 continue;
             }
-            // One that was thrown away meanwhile has nothing to tell.
-            let Ok(mut follower) = Follower::begin(&run, self.wish.since, tail) else { continue };
-            self.known.insert(run);
-            first.extend(follower.first().into_iter().map(|line| told(&container, line)));
-            let next = follower.stream().map(move |line| line.map(|line| told(&container, line)));
+            // Removed meanwhile.
+            let Ok(mut follower) = Follower::begin(&run, self.query.since, tail) else { continue };
+            self.seen.insert(run);
+            first.extend(follower.first().into_iter().map(|line| log_line(&container, line)));
+            let next = follower.stream().map(move |line| line.map(|line| log_line(&container, line)));
             self.next.push(next.boxed());
         }
         self.first.extend(in_order(first, tail));
@@ -119,10 +119,10 @@ impl Following {
             if let Some(line) = self.first.pop_front() {
                 return Ok(line);
             }
-            // A run that ends leaves; one that begins is seen at the next look.
+            // A run that has exited ends its stream; a new one is added at the next tick.
             tokio::select! {
                 Some(line) = self.next.next() => return line,
-                _ = self.look.tick() => self.take_up(None),
+                _ = self.ticks.tick() => self.add_runs(None),
             }
         }
     }

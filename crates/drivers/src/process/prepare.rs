@@ -1,5 +1,5 @@
-//! From a plan to what is started: every text with its secrets, every file, every folder. What comes out lives in memory
-//! only, since it holds secrets.
+//! Preparation of a plan: commands, environments, files and mounts of its programs, with secrets resolved. The result lives
+//! in memory only.
 
 use std::{
     collections::BTreeMap,
@@ -17,21 +17,21 @@ use orchestra_api::{
 };
 
 use super::{
-    folders::{self, Home},
-    order::{Mount, PlacedFile},
-    things::{self, Thing},
+    OriginStore,
+    launch_spec::{Mount, PlacedFile},
+    local_bindings::{self, LocalBinding},
 };
-use crate::{DriverError, Secrets, Target};
+use crate::{DriverError, Secrets, Target, WorkloadOrigin};
 
-/// The access modes of files for which nothing is said: of plain ones, and of those with secrets in them.
+/// Default modes of files: of plain ones, and of those that contain secrets.
 const MODE: u32 = 0o644;
 const SECRET_MODE: u32 = 0o600;
-/// The variables of the platform's own environment that every program gets.
+/// Variables of the platform's own environment that every program inherits.
 const INHERITED: [&str; 6] = ["HOME", "LANG", "LOGNAME", "TMPDIR", "TZ", "USER"];
 
-/// What is started for one container.
+/// A program, ready to be started.
 #[derive(Clone, PartialEq)]
-pub(super) struct Prepared {
+pub(super) struct PreparedProgram {
     pub(super) command: Vec<String>,
     pub(super) environment: BTreeMap<String, String>,
     pub(super) folder: PathBuf,
@@ -39,44 +39,45 @@ pub(super) struct Prepared {
     pub(super) mounts: Vec<Mount>,
 }
 
-/// What is started for a plan, by container.
-pub(super) type Blueprint = BTreeMap<String, Prepared>;
+/// Programs of a plan, by container.
+pub(super) type PreparedPrograms = BTreeMap<String, PreparedProgram>;
 
-/// Prepares a plan.
+/// Inputs of a preparation.
 pub(super) struct Preparation<'a> {
     pub(super) data: &'a Path,
+    pub(super) origins: &'a OriginStore,
     pub(super) target: &'a Target,
     pub(super) secrets: &'a dyn Secrets,
 }
 
 impl Preparation<'_> {
-    /// Everything that is started for a plan of the target.
-    pub(super) async fn prepare(&self, plan: &WorkloadPlanSpec) -> Result<Blueprint, DriverError> {
+    /// Programs of a plan of the target.
+    pub(super) async fn prepare(&self, plan: &WorkloadPlanSpec) -> Result<PreparedPrograms, DriverError> {
         let Target { namespace, name, .. } = self.target;
-        let home = folders::find(self.data, namespace, name).map_err(|error| unreadable(&error))?;
-        let home = home.ok_or_else(|| DriverError::Refused {
+        let origin = self.origins.find(namespace, name).map_err(|error| unreadable(&error))?;
+        let origin = origin.ok_or_else(|| DriverError::Refused {
             reason: Reason::SpecInvalid,
-            message: "The folder that `image: .` stands for is not known on this machine: apply the file with `orchestra up` or `orchestra apply`.".to_owned(),
+            message: "The folder of `image: .` is unknown on this machine: apply the file here with `orchestra up` or `orchestra apply`.".to_owned(),
         })?;
-        let mut blueprint = Blueprint::new();
+        let mut programs = PreparedPrograms::new();
         for (name, container) in &plan.containers {
-            let prepared = self.container(plan, container, &home).await?;
-            blueprint.insert(name.clone(), prepared);
+            let prepared = self.container(plan, container, &origin).await?;
+            programs.insert(name.clone(), prepared);
         }
-        Ok(blueprint)
+        Ok(programs)
     }
 
     async fn container(
         &self,
         plan: &WorkloadPlanSpec,
         container: &Container,
-        home: &Home,
-    ) -> Result<Prepared, DriverError> {
-        let mut environment = surroundings(home.path.as_deref());
+        origin: &WorkloadOrigin,
+    ) -> Result<PreparedProgram, DriverError> {
+        let mut environment = base_environment(origin.path.as_deref());
         for (name, text) in &container.variables {
             let value = String::from_utf8(self.text(text).await?).map_err(|_| DriverError::Refused {
                 reason: Reason::ProjectionError,
-                message: format!("The variable `{name}` would hold a secret that is not text."),
+                message: format!("The variable `{name}` refers to a secret that is not valid UTF-8."),
             })?;
             environment.insert(name.clone(), value);
         }
@@ -87,7 +88,7 @@ impl Preparation<'_> {
                 FileContent::Binary(text) => {
                     BASE64_STANDARD.decode(text).map_err(|_| DriverError::Refused {
                         reason: Reason::SpecInvalid,
-                        message: format!("The content of the file `{target}` is not base64."),
+                        message: format!("The content of the file `{target}` is not valid base64."),
                     })?
                 }
             };
@@ -101,7 +102,7 @@ impl Preparation<'_> {
             self.volume(plan, target, volume, &mut files, &mut mounts).await?;
         }
         let command = container.command.iter().chain(&container.args).flatten().cloned().collect();
-        Ok(Prepared { command, environment, folder: home.folder.clone(), files, mounts })
+        Ok(PreparedProgram { command, environment, folder: origin.folder.clone(), files, mounts })
     }
 
     async fn volume(
@@ -114,8 +115,8 @@ impl Preparation<'_> {
     ) -> Result<(), DriverError> {
         let key = volume.claim.as_deref().unwrap_or_default();
         let claim = plan.claims.iter().find(|claim| claim.key == key);
-        let thing = match claim {
-            Some(claim) => things::find(self.data, &self.target.namespace, &claim.name)
+        let binding = match claim {
+            Some(claim) => local_bindings::find(self.data, &self.target.namespace, &claim.name)
                 .map_err(|error| unreadable(&error))?,
             None => None,
         };
@@ -124,18 +125,18 @@ impl Preparation<'_> {
             return Err(DriverError::Refused {
                 reason: Reason::ProjectionError,
                 message: format!(
-                    "The `path` of the volume at `{target}` leads out of the volume: write one without `..`."
+                    "The `path` of the volume at `{target}` leaves the volume: write one without `..`."
                 ),
             });
         }
-        match thing {
-            Some(Thing::Folder(source)) => {
+        match binding {
+            Some(LocalBinding::Folder(source)) => {
                 let source = source.join(inner);
                 fs::create_dir_all(&source).map_err(|error| unreadable(&error))?;
                 mounts.push(Mount { source, target: target.into(), read_only: volume.read_only });
                 Ok(())
             }
-            Some(Thing::Secret { name, keys }) => {
+            Some(LocalBinding::Secret { name, keys }) => {
                 for key in keys {
                     let secret = SecretKeyRef { name: name.clone(), key: key.clone() };
                     let content = self.secret(&secret).await?;
@@ -143,10 +144,10 @@ impl Preparation<'_> {
                 }
                 Ok(())
             }
-            Some(Thing::Route(_)) | None => Err(DriverError::Refused {
+            Some(LocalBinding::Route(_)) | None => Err(DriverError::Refused {
                 reason: Reason::ProjectionError,
                 message: format!(
-                    "The resource `{key}` cannot be mounted at `{target}` on this machine: only folders and secrets that this machine keeps can."
+                    "The resource `{key}` cannot be mounted at `{target}`: on this machine only resources of type `volume` and `secret` can."
                 ),
             }),
         }
@@ -168,13 +169,13 @@ impl Preparation<'_> {
             Some(read) => Ok(read.value.expose().to_vec()),
             None => Err(DriverError::Transient {
                 reason: Reason::ProjectionError,
-                message: format!("The secret `{}` with the key `{}` is not there.", secret.name, secret.key),
+                message: format!("The secret `{}` has no key `{}` yet.", secret.name, secret.key),
             }),
         }
     }
 }
 
-/// Whether a file has a secret in it.
+/// True if a file contains a secret.
 fn is_secret(content: &FileContent) -> bool {
     let is_output = |segment: &Segment| matches!(segment, Segment::ClaimOutput(_));
     matches!(content, FileContent::Text(text) if text.iter().any(is_output))
@@ -183,13 +184,12 @@ fn is_secret(content: &FileContent) -> bool {
 fn unreadable(error: &io::Error) -> DriverError {
     DriverError::Transient {
         reason: Reason::RuntimeDegraded,
-        message: format!("The platform cannot read its own data: {error}."),
+        message: format!("The data folder cannot be read: {error}."),
     }
 }
 
-/// What every program finds in its environment: the way to programs as its author has it, this one last, and the user's
-/// own.
-fn surroundings(path: Option<&str>) -> BTreeMap<String, String> {
+/// Environment of every program: inherited variables, and the `PATH` of the author with the folder of this program last.
+fn base_environment(path: Option<&str>) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> =
         INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?))).collect();
     let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));

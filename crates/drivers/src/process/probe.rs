@@ -1,7 +1,7 @@
-//! Checks of one run: whether it can do its work, and whether it still lives.
+//! Readiness and liveness probes of one run.
 //!
-//! While it starts it is asked often, since somebody waits for it; once it is ready, seldom. The check of life begins
-//! when it was ready for the first time, so that a slow start is not taken for a death.
+//! While the program starts it is probed often, since somebody waits for it; once it is ready, seldom. Liveness is probed
+//! from the first readiness on, so that a slow start is not taken for a deadlock.
 
 use std::{collections::BTreeMap, path::PathBuf, process::Stdio, time::Duration};
 
@@ -19,93 +19,95 @@ use tokio::{
 
 use super::forward;
 
-/// How soon it is asked for the first time, and how long at most between two questions while it starts.
-const STARTING: (Duration, Duration) = (Duration::from_millis(25), Duration::from_secs(1));
-/// How often it is asked once it is ready.
-const PERIOD: Duration = Duration::from_secs(5);
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(2);
-/// How many answers in a row make a failure.
-const FAILURES: u32 = 3;
-/// How long something without any check must run before it counts as ready.
-const SETTLING: Duration = Duration::from_millis(200);
-/// From when on the check of life counts, even if it never was ready.
-const SLOW_START: Duration = Duration::from_mins(2);
+/// First interval of readiness probes while a program starts; it doubles. Most programs of a developer start within it.
+const FIRST_START_PROBE_INTERVAL: Duration = Duration::from_millis(25);
+/// Longest interval of readiness probes while a program starts: what a user does not notice.
+const MAX_START_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of probes once the program is ready; as frequent as costs nothing.
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+/// Longest time of one probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Consecutive failures after which a probe has failed: the default of Kubernetes.
+const FAILURE_THRESHOLD: u32 = 3;
+/// Time that a program without probes and ports must run before it is ready: most configuration errors end it sooner.
+const SETTLE_TIME: Duration = Duration::from_millis(200);
+/// Time after which liveness is probed even if the program was never ready.
+const LIVENESS_START_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// What is asked of one run.
+/// Probes of one run.
 #[derive(Clone, Debug)]
-pub(super) struct Checks {
-    /// Whether it can do its work.
+pub(super) struct Probes {
+    /// Readiness probe.
     pub(super) readiness: Option<Probe>,
-    /// Whether it lives.
+    /// Liveness probe.
     pub(super) liveness: Option<Probe>,
-    /// Ports that have to answer before it counts as ready, where there is no check.
+    /// Ports that have to accept connections, where there is no readiness probe.
     pub(super) ports: Vec<u16>,
-    /// The surroundings of commands.
-    pub(super) surroundings: Surroundings,
+    /// Context of commands.
+    pub(super) context: CommandContext,
 }
 
-/// The surroundings in which a command is run.
+/// Context in which a command is run.
 #[derive(Clone)]
-pub(super) struct Surroundings {
-    /// What comes before the command: the way into what only the run sees.
-    pub(super) entry: Vec<String>,
-    /// Its environment.
+pub(super) struct CommandContext {
+    /// Words before the command, which enter the namespaces of the run.
+    pub(super) prefix: Vec<String>,
+    /// Environment.
     pub(super) environment: BTreeMap<String, String>,
-    /// Its folder.
+    /// Working directory.
     pub(super) folder: PathBuf,
 }
 
-impl std::fmt::Debug for Surroundings {
+impl std::fmt::Debug for CommandContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The environment may hold secrets.
-        f.debug_struct("Surroundings").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("CommandContext").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
-/// How a run fares.
+/// Health of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Health {
-    /// It can do its work.
+    /// Ready.
     pub(super) ready: bool,
-    /// Its check of life has failed for good.
-    pub(super) dead: bool,
+    /// Its liveness probe has failed too often.
+    pub(super) failed_liveness: bool,
 }
 
-/// Asks until it is ended, and tells each change.
-pub(super) async fn watch(checks: Checks, health: watch::Sender<Health>) {
+/// Probes until it is aborted, and publishes each change.
+pub(super) async fn watch(probes: Probes, health: watch::Sender<Health>) {
     let began = Instant::now();
     let ready = async {
-        let mut pause = STARTING.0;
+        let mut pause = FIRST_START_PROBE_INTERVAL;
         let mut failures = 0;
         loop {
-            let now = checks.is_ready().await;
+            let now = probes.is_ready().await;
             let was = health.borrow().ready;
             failures = if now { 0 } else { failures + 1 };
-            if now != was && (now || failures >= FAILURES) {
+            if now != was && (now || failures >= FAILURE_THRESHOLD) {
                 health.send_modify(|health| health.ready = now);
             }
-            if checks.readiness.is_none() && now {
-                // There is nothing more to ask: it is ready as long as it runs.
+            if probes.readiness.is_none() && now {
+                // Without a readiness probe it is ready as long as it runs.
                 return std::future::pending::<()>().await;
             }
-            pause = if now || was { PERIOD } else { (pause * 2).min(STARTING.1) };
+            pause = if now || was { PROBE_INTERVAL } else { (pause * 2).min(MAX_START_PROBE_INTERVAL) };
             sleep(pause).await;
         }
     };
     let alive = async {
-        let Some(probe) = &checks.liveness else { return std::future::pending::<()>().await };
+        let Some(probe) = &probes.liveness else { return std::future::pending::<()>().await };
         let mut seen = health.subscribe();
         tokio::select! {
             _ = seen.wait_for(|health| health.ready) => {}
-            () = sleep_until(began + SLOW_START) => {}
+            () = sleep_until(began + LIVENESS_START_TIMEOUT) => {}
         }
         let mut failures = 0;
         loop {
-            sleep(PERIOD).await;
-            failures = if checks.succeeds(probe).await { 0 } else { failures + 1 };
-            if failures >= FAILURES {
-                health.send_modify(|health| health.dead = true);
+            sleep(PROBE_INTERVAL).await;
+            failures = if probes.succeeds(probe).await { 0 } else { failures + 1 };
+            if failures >= FAILURE_THRESHOLD {
+                health.send_modify(|health| health.failed_liveness = true);
                 return std::future::pending::<()>().await;
             }
         }
@@ -113,12 +115,12 @@ pub(super) async fn watch(checks: Checks, health: watch::Sender<Health>) {
     tokio::join!(ready, alive);
 }
 
-impl Checks {
+impl Probes {
     async fn is_ready(&self) -> bool {
         match &self.readiness {
             Some(probe) => self.succeeds(probe).await,
             None if self.ports.is_empty() => {
-                sleep(SETTLING).await;
+                sleep(SETTLE_TIME).await;
                 true
             }
             None => {
@@ -140,19 +142,19 @@ impl Checks {
                     None => true,
                 }
             } else {
-                self.surroundings.run(&probe.exec).await
+                self.context.run(&probe.exec).await
             }
         };
-        timeout(ANSWER, answer).await.unwrap_or(false)
+        timeout(PROBE_TIMEOUT, answer).await.unwrap_or(false)
     }
 }
 
-impl Surroundings {
-    /// Whether a command ends well.
+impl CommandContext {
+    /// True if a command exits with 0.
     pub(super) async fn run(&self, command: &[String]) -> bool {
-        let mut words = self.entry.iter().chain(command);
+        let mut words = self.prefix.iter().chain(command);
         let Some(program) = words.next() else { return false };
-        let begun = Command::new(program)
+        let spawned = Command::new(program)
             .args(words)
             .env_clear()
             .envs(&self.environment)
@@ -162,28 +164,28 @@ impl Surroundings {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn();
-        let Ok(child) = begun else { return false };
-        let mut family = Family { child };
-        family.child.wait().await.is_ok_and(|status| status.success())
+        let Ok(child) = spawned else { return false };
+        let mut group = ProcessGroup { child };
+        group.child.wait().await.is_ok_and(|status| status.success())
     }
 }
 
-/// A command and all that it has started, which end together.
-struct Family {
+/// Process group of a command, killed on drop.
+struct ProcessGroup {
     child: Child,
 }
 
-impl Drop for Family {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Its number is its own until it was waited for.
-        let group = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        if let Some(group) = group {
-            let _ = kill_process_group(group, Signal::KILL);
+        // The process id is not reused until it was waited for.
+        let id = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        if let Some(id) = id {
+            let _ = kill_process_group(id, Signal::KILL);
         }
     }
 }
 
-/// Whether a request is answered with success or with the way to somewhere else.
+/// True if a request is answered with 2xx or 3xx.
 async fn answers(get: &HttpGet) -> bool {
     let ask = async {
         let stream = forward::connect(get.port).await.ok()?;

@@ -1,7 +1,6 @@
-//! What a shim writes down: who it is, and how it ended.
+//! Records of a shim: its identity, and the exit status of its program.
 //!
-//! Both are written aside, synced and moved into place, so that a reader finds either nothing or all of it, after a
-//! loss of power too.
+//! Both are written to a new file, synced and renamed, so that a reader finds nothing or all of it, also after a power failure.
 
 use std::{
     fs::{self, OpenOptions},
@@ -15,155 +14,155 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::Files;
 
-/// A run that was started, and the shim that looks after it.
+/// Run that was started, and its shim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Which run.
+    /// Id of the run.
     pub run: String,
-    /// The number of the shim's process. Numbers are used again: it says nothing without the next two.
+    /// Process id of the shim. Ids are reused: it identifies the shim only with the next two.
     pub shim: i32,
-    /// When that process was started, in ticks of the kernel since the machine was.
+    /// Start time of the shim, in clock ticks since boot.
     pub shim_started: u64,
-    /// Since which start of the machine numbers and ticks count.
+    /// Id of the boot that ids and ticks refer to.
     pub boot: String,
-    /// When the run began.
+    /// Start time of the run.
     pub at: Timestamp,
-    /// The number of the program's process, once it has one; only to be shown.
+    /// Process id of the program, once it has one; for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<i32>,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Exit {
-    /// Which run.
+    /// Id of the run.
     pub run: String,
-    /// How.
+    /// Exit status.
     pub end: End,
-    /// Whether it was asked to stop before.
+    /// True if it was asked to stop before.
     pub stopped: bool,
-    /// When.
+    /// Time.
     pub at: Timestamp,
 }
 
-/// How a program ended.
+/// Exit status of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum End {
-    /// By itself, with this code.
+    /// Exit code.
     Code(i32),
-    /// By this signal.
+    /// Killed by a signal.
     Signal(i32),
-    /// It never began.
+    /// Never started.
     NotStarted(NotStarted),
 }
 
-/// Why a program never began. Its `Display` is a sentence for users.
+/// Reason why a program was not started. Its `Display` is a sentence for users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 pub enum NotStarted {
     /// There is no such program.
-    #[error("The program `{program}` was not found: give its path, or a name that is in a folder of `PATH`.")]
+    #[error("`{program}`: command not found. Give its path, or a name that is in `PATH`.")]
     NotFound {
-        /// As it was asked for.
+        /// As in the command.
         program: String,
     },
-    /// The file is there and may not be executed.
-    #[error("The program `{program}` may not be executed: give the file the right to be executed.")]
+    /// The file is not executable.
+    #[error("`{program}`: permission denied. Make the file executable (`chmod +x`).")]
     NotExecutable {
-        /// As it was asked for.
+        /// As in the command.
         program: String,
     },
-    /// The file is there and cannot be executed on this machine, or what its first line names is not there.
+    /// The file is no program for this machine, or its interpreter does not exist.
     #[error(
-        "The program `{program}` cannot be executed on this machine: it must be a program for it, or begin with a line that names an interpreter which is there."
+        "`{program}`: exec format error. It must be a program for this machine, or begin with `#!` and an interpreter that exists."
     )]
     NotAProgram {
-        /// As it was asked for.
+        /// As in the command.
         program: String,
     },
-    /// It cannot start where it is to start.
-    #[error("The directory `{}` in which the program starts cannot be entered: it must be a folder that is there.", directory.display())]
+    /// The working directory cannot be entered.
+    #[error("The working directory `{}` cannot be entered: no such directory.", directory.display())]
     NoDirectory {
-        /// Where it was to start.
+        /// Working directory.
         directory: PathBuf,
     },
-    /// A file or folder cannot be put at its target.
-    #[error("`{}` cannot be provided: {why}.", target.display())]
+    /// A file or folder cannot be mounted.
+    #[error("`{}` cannot be mounted: {why}.", target.display())]
     NotPlaced {
-        /// Where it was to be.
+        /// Target of the mount.
         target: PathBuf,
-        /// Why not.
-        why: Misplaced,
+        /// Reason.
+        why: PlaceError,
     },
-    /// Anything else that the machine refused.
+    /// Another error of the system.
     #[error("The program could not be started: {why}.")]
     Refused {
-        /// In the words of the machine.
+        /// Message of the system.
         why: String,
     },
 }
 
-/// Why a file or folder cannot be put at its target.
+/// Reason why a file or folder cannot be mounted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
-pub enum Misplaced {
-    /// The machine does not let us give the program a view of its own.
-    #[error("this machine does not allow programs a view of their own on its files")]
+pub enum PlaceError {
+    /// The machine does not allow mount namespaces.
+    #[error("this machine does not allow mount namespaces")]
     NotPermitted,
-    /// The target is no place.
+    /// The target is not a valid path.
     #[error("the target must be an absolute path below `/`, without `..`")]
     NoPlace,
-    /// Two things have one target.
-    #[error("something else has the same target")]
+    /// Two mounts have the same target.
+    #[error("another file or volume has the same target")]
     Twice,
-    /// What is to be put there does not exist.
-    #[error("`{}` is not there", wanted.display())]
+    /// The source does not exist.
+    #[error("`{}` does not exist", wanted.display())]
     NoSource {
-        /// What was to be put there.
+        /// Source.
         wanted: PathBuf,
     },
-    /// A folder is there already, and a file must not hide it.
-    #[error("a folder is there already")]
+    /// The target is a folder, and a file must not hide it.
+    #[error("a folder already exists there")]
     FolderThere,
-    /// A file is there already, where a folder is needed.
-    #[error("a file is there already, where a folder is needed")]
+    /// The target is a file, where a folder is needed.
+    #[error("a file already exists there, where a folder is needed")]
     FileThere,
-    /// Anything else that the machine refused.
+    /// Another error of the system.
     #[error("{why}")]
     Refused {
-        /// In the words of the machine.
+        /// Message of the system.
         why: String,
     },
 }
 
 impl Run {
-    /// What is noted in a folder; `None` if nothing is.
+    /// Reads the record of a folder; `None` if there is none.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
         read(&Files(folder).run())
     }
 
-    /// Notes it in a folder.
+    /// Writes the record of a folder.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         write(&Files(folder).run(), self)
     }
 }
 
 impl Exit {
-    /// What is noted in a folder; `None` if nothing is.
+    /// Reads the record of a folder; `None` if there is none.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
         read(&Files(folder).exit())
     }
 
-    /// Notes it in a folder.
+    /// Writes the record of a folder.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         write(&Files(folder).exit(), self)
     }
 }
 
-/// What is written in a file; `None` if it is not there.
+/// Reads a JSON file; `None` if it does not exist.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     match fs::read(path) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
@@ -172,7 +171,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     }
 }
 
-/// Writes a file, as a whole or not at all.
+/// Replaces a JSON file atomically.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let aside = path.with_extension("new");
     let mut file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&aside)?;

@@ -1,11 +1,13 @@
-//! The runs of one Workload: each container has a folder, and in it a folder for each of its last runs, named after the
-//! revision it was of. What is there is found again after a crash of the platform.
+//! Containers of one Workload as local programs: one [`Program`] for each, with its probes.
+//!
+//! Each container has a folder, and in it a folder for each of its last runs. What an earlier platform has started is
+//! adopted.
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, SystemTime},
 };
 
 use orchestra_api::plan::{Container, WorkloadPlanSpec};
@@ -17,447 +19,273 @@ use tokio::{
 };
 
 use super::{
-    End, Exit, Launcher, LogLimits, Order, State, enter,
-    keeper::Version,
+    Launcher, State,
+    decide::{self, ContainerState, RunState},
     limits::Limits,
-    probe::{self, Checks, Health, Surroundings},
-    run,
-    supervise::{self, Part, Run},
+    nsenter,
+    probe::{self, CommandContext, Health, Probes},
+    program::{self, Program, Stage},
+    supervisor::Version,
 };
 
-/// How many runs of a container are kept, for their logs.
-const KEPT: usize = 3;
-/// How long something must have been ready before an end of it is the first again.
-const PROVEN: Duration = Duration::from_secs(10);
-/// How soon it is looked again for a run that is just beginning, and for one of which nothing can be read.
-const SOON: Duration = Duration::from_millis(10);
-const LATER: Duration = Duration::from_millis(500);
-/// How long something may take to stop, if nobody says.
-const GRACE: Duration = Duration::from_secs(10);
+/// Retry of a run folder that cannot be read. The container is not started meanwhile: it might run.
+const UNREADABLE_RETRY_INTERVAL: Duration = Duration::from_millis(500);
+/// Grace period of a stop where the Workload sets none; shorter than that of Kubernetes, since a developer waits for it.
+const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// Why to look again.
+/// Event about a container.
 #[derive(Debug)]
-pub(super) enum Cause {
-    /// A run of this container has ended.
-    Ended(String),
-    /// The health of one has changed.
+pub(super) enum ContainerEvent {
+    /// Its run has exited.
+    Exited(String),
+    /// Its health has changed.
     Health,
 }
 
-/// The runs of one Workload.
+/// Containers of one Workload.
 #[derive(Debug)]
 pub(super) struct Runs {
     folder: PathBuf,
     launcher: Launcher,
     limits: Limits,
-    causes: mpsc::UnboundedSender<Cause>,
-    last: BTreeMap<String, Tracked>,
-    failures: BTreeMap<String, u32>,
+    events: mpsc::UnboundedSender<ContainerEvent>,
+    containers: BTreeMap<String, Tracked>,
 }
 
-/// The last run of a container.
+/// One container.
 #[derive(Debug)]
 struct Tracked {
-    folder: PathBuf,
-    revision: String,
-    stage: Stage,
+    program: Program,
     health: watch::Receiver<Health>,
-    /// Since when it is ready, as far as was seen.
-    ready_since: Option<Instant>,
-    /// What is run before it is stopped.
-    farewell: Option<(Surroundings, Vec<String>)>,
-    /// What looks after it; ends with it.
+    /// Command that is run before the program is stopped. Set once the run is watched.
+    pre_stop: Option<(CommandContext, Vec<String>)>,
+    /// Tasks that watch the run; they end with it.
     watchers: JoinSet<()>,
 }
 
-#[derive(Debug)]
-enum Stage {
-    Running,
-    Stopping,
-    Ended { well: bool, how: String, at: SystemTime },
-}
-
 impl Runs {
-    /// The runs in a folder. What happens to them is told through `causes`.
+    /// The runs in a folder. What happens to them is sent to `events`.
     pub(super) fn new(
         folder: PathBuf,
         launcher: Launcher,
         limits: Limits,
-        causes: mpsc::UnboundedSender<Cause>,
+        events: mpsc::UnboundedSender<ContainerEvent>,
     ) -> Self {
-        Self { folder, launcher, limits, causes, last: BTreeMap::new(), failures: BTreeMap::new() }
+        Self { folder, launcher, limits, events, containers: BTreeMap::new() }
     }
 
-    /// Finds what an earlier platform has left.
-    pub(super) async fn find_again(&mut self) {
-        for container in entries(&self.folder) {
-            let Some(last) = self.last_of(&container) else { continue };
-            let folder = self.folder.join(&container).join(&last);
-            let revision = last.rsplit_once('.').map_or(last.as_str(), |(revision, _)| revision).to_owned();
-            let stage = self.stage_of(&folder).await;
-            let (_, health) = watch::channel(Health::default());
-            let tracked = Tracked {
-                folder,
-                revision,
-                stage,
-                health,
-                ready_since: None,
-                farewell: None,
-                watchers: JoinSet::new(),
-            };
-            self.last.insert(container.clone(), tracked);
-            self.await_end(&container);
+    /// Adopts what an earlier platform has started.
+    pub(super) async fn adopt(&mut self) {
+        for container in program::subfolders(&self.folder) {
+            let mut program = self.program(&container);
+            while let Err(error) = program.adopt().await {
+                retry_after(&error).await;
+            }
+            if program.stage().is_some() {
+                self.track(&container, program);
+            }
         }
     }
 
-    /// What is known of each container, for the revision in force.
-    pub(super) fn parts(&mut self, version: &Version, now: SystemTime) -> BTreeMap<String, Part> {
-        let revision = &version.plan.revision;
-        let names: Vec<_> = self.last.keys().cloned().collect();
+    /// State of each container, for the version in force.
+    pub(super) fn states(&mut self, version: &Version, now: SystemTime) -> BTreeMap<String, ContainerState> {
+        let names: Vec<_> = self.containers.keys().cloned().collect();
         for name in &names {
             self.watch_health(name, version);
         }
-        let part = |(name, tracked): (&String, &mut Tracked)| {
+        let state = |(name, tracked): (&String, &mut Tracked)| {
             let health = *tracked.health.borrow();
-            // What runs to its end is not proven by running on.
-            if health.ready && !supervise::runs_once(&version.plan, name) {
-                tracked.ready_since.get_or_insert_with(Instant::now);
-            } else {
-                tracked.ready_since = None;
-            }
-            let run = match &tracked.stage {
-                Stage::Running => Run::Running,
-                Stage::Stopping => Run::Stopping,
-                Stage::Ended { well, how, at } => Run::Ended {
-                    well: *well,
+            // A program that runs to completion does not become stable by running.
+            tracked.program.set_ready(health.ready && !decide::runs_once(&version.plan, name));
+            let run = match tracked.program.stage() {
+                None => RunState::Absent,
+                Some(Stage::Running) => RunState::Running,
+                Some(Stage::Stopping) => RunState::Stopping,
+                Some(Stage::Ended { success, how, at }) => RunState::Ended {
+                    success: *success,
                     how: how.clone(),
                     ago: now.duration_since(*at).unwrap_or_default(),
                 },
             };
-            let part = Part {
+            let state = ContainerState {
                 run,
-                current: tracked.revision == *revision,
+                current: tracked.program.revision() == Some(&version.plan.revision),
                 ready: health.ready,
-                dead: health.dead,
-                failures: self.failures.get(name).copied().unwrap_or_default(),
+                failed_liveness: health.failed_liveness,
+                failures: tracked.program.failures(),
             };
-            (name.clone(), part)
+            (name.clone(), state)
         };
-        self.last.iter_mut().map(part).collect()
+        self.containers.iter_mut().map(state).collect()
     }
 
-    /// Whether anything runs.
+    /// True if anything runs.
     pub(super) fn any_up(&self) -> bool {
-        self.last.values().any(|tracked| !matches!(tracked.stage, Stage::Ended { .. }))
+        self.containers.values().any(|tracked| tracked.program.is_up())
     }
 
-    /// Whether anything runs that is of another revision.
+    /// True if anything of another revision runs.
     pub(super) fn any_other(&self, revision: &str) -> bool {
-        let others = self.last.values().filter(|tracked| tracked.revision != revision);
-        others.into_iter().any(|tracked| !matches!(tracked.stage, Stage::Ended { .. }))
+        let mut others =
+            self.containers.values().filter(|tracked| tracked.program.revision() != Some(revision));
+        others.any(|tracked| tracked.program.is_up())
     }
 
-    /// How often containers have ended in a row.
-    pub(super) fn tries(&self) -> &BTreeMap<String, u32> {
-        &self.failures
+    /// Consecutive failures of each container that has any.
+    pub(super) fn failures(&self) -> BTreeMap<String, u32> {
+        let failed = self.containers.iter().filter(|(_, tracked)| tracked.program.failures() > 0);
+        failed.map(|(name, tracked)| (name.clone(), tracked.program.failures())).collect()
     }
 
-    /// Takes over how often containers have ended in a row, as far as an earlier platform has seen it.
-    pub(super) fn recall(&mut self, tries: BTreeMap<String, u32>) {
-        self.failures = tries;
-    }
-
-    /// Another version begins with a clean slate.
-    pub(super) fn forgive(&mut self) {
-        self.failures.clear();
-    }
-
-    /// Takes note of something that happened.
-    pub(super) async fn take(&mut self, cause: &Cause) {
-        let Cause::Ended(container) = cause else { return };
-        let Some(folder) = self.last.get(container).map(|tracked| tracked.folder.clone()) else { return };
-        let stage = self.stage_of(&folder).await;
-        let Some(tracked) = self.last.get_mut(container) else { return };
-        if matches!(tracked.stage, Stage::Ended { .. }) || matches!(stage, Stage::Running) {
-            return;
-        }
-        let was_dead = tracked.health.borrow().dead;
-        let was_stopped = matches!(tracked.stage, Stage::Stopping) && !was_dead;
-        let is_proven = tracked.ready_since.is_some_and(|since| since.elapsed() >= PROVEN);
-        tracked.watchers.abort_all();
-        tracked.stage = match stage {
-            Stage::Ended { at, .. } if was_dead => {
-                Stage::Ended { well: false, how: "its liveness probe failed".to_owned(), at }
-            }
-            stage => stage,
-        };
-        if !was_stopped {
-            let failures = self.failures.entry(container.clone()).or_default();
-            *failures = if is_proven { 1 } else { *failures + 1 };
+    /// Sets the consecutive failures of all containers: those that an earlier platform has counted, or none.
+    pub(super) fn set_failures(&mut self, failures: &BTreeMap<String, u32>) {
+        for (name, tracked) in &mut self.containers {
+            tracked.program.set_failures(failures.get(name).copied().unwrap_or_default());
         }
     }
 
-    /// Starts a container of a version. That it could not be started is seen as its end.
-    pub(super) async fn start(&mut self, container: &str, version: &Version) {
-        let Some(prepared) = version.blueprint.get(container) else { return };
-        let plan = &version.plan;
-        let number = self.last_of(container).and_then(|last| number_of(&last)).unwrap_or_default() + 1;
-        let run = format!("{}.{number}", plan.revision);
-        let folder = self.folder.join(container).join(&run);
-        let mut words = prepared.command.iter().cloned();
-        let mut order = Order {
-            run: format!("{}/{container}/{run}", self.folder.display()),
-            program: words.next().unwrap_or_default(),
-            args: words.collect(),
-            environment: prepared.environment.clone(),
-            directory: prepared.folder.clone(),
-            files: prepared.files.clone(),
-            mounts: prepared.mounts.clone(),
-            groups: Vec::new(),
-            grace: plan.lifecycle.grace_seconds.map_or(GRACE, |seconds| Duration::from_secs(seconds.into())),
-            logs: LogLimits::default(),
-        };
-        let limits =
-            plan.containers.get(container).map(|container| container.limits.clone()).unwrap_or_default();
-        let grouped = fs::create_dir_all(&folder).and_then(|()| self.limits.make(&folder, &limits));
-        let launched = match grouped.map(|groups| order.groups = groups) {
-            Ok(()) => self.launcher.launch(&folder, &order).await.map_err(|error| error.to_string()),
-            Err(error) => Err(format!("its folder could not be made: {error}")),
-        };
-        let stage = match launched {
-            Ok(()) => Stage::Running,
-            Err(why) => {
-                self.limits.forget(&folder);
-                *self.failures.entry(container.to_owned()).or_default() += 1;
-                Stage::Ended { well: false, how: why, at: SystemTime::now() }
-            }
-        };
-        let (_, health) = watch::channel(Health::default());
-        let tracked = Tracked {
-            folder,
-            revision: plan.revision.clone(),
-            stage,
-            health,
-            ready_since: None,
-            farewell: None,
-            watchers: JoinSet::new(),
-        };
-        self.last.insert(container.to_owned(), tracked);
-        self.await_end(container);
-        self.prune(container);
-    }
-
-    /// Stops a container, unless that has begun.
-    pub(super) fn stop(&mut self, container: &str) {
-        let Some(tracked) = self.last.get_mut(container).filter(|run| matches!(run.stage, Stage::Running))
+    /// Handles an event.
+    pub(super) async fn handle(&mut self, event: &ContainerEvent) {
+        let ContainerEvent::Exited(container) = event else { return };
+        let Some(tracked) = self.containers.get_mut(container).filter(|tracked| tracked.program.is_up())
         else {
             return;
         };
-        tracked.stage = Stage::Stopping;
-        let folder = tracked.folder.clone();
-        let farewell = tracked.farewell.take();
+        let failed_liveness = tracked.health.borrow().failed_liveness;
+        while let Err(error) = tracked.program.record_end(failed_liveness).await {
+            retry_after(&error).await;
+        }
+        if !tracked.program.is_up() {
+            tracked.watchers.abort_all();
+        }
+    }
+
+    /// Starts a container of a version. A failure to start is seen as its end.
+    pub(super) async fn start(&mut self, container: &str, version: &Version) {
+        let Some(prepared) = version.programs.get(container) else { return };
+        let plan = &version.plan;
+        let tracked = self.containers.remove(container);
+        let mut program = tracked.map_or_else(|| self.program(container), |tracked| tracked.program);
+        let limits = plan.containers.get(container).map(|container| container.limits.clone());
+        let grace = plan.lifecycle.grace_seconds;
+        let grace = grace.map_or(DEFAULT_GRACE_PERIOD, |seconds| Duration::from_secs(seconds.into()));
+        program.start(Some(&plan.revision), prepared, &limits.unwrap_or_default(), grace).await;
+        self.track(container, program);
+    }
+
+    /// Stops a container, unless that has begun: runs its stop command, then signals the program.
+    pub(super) fn stop(&mut self, container: &str) {
+        let Some(tracked) = self.containers.get_mut(container) else { return };
+        let Some(run) = tracked.program.begin_stop() else { return };
+        let pre_stop = tracked.pre_stop.take();
         tracked.watchers.spawn(async move {
-            if let Some((surroundings, command)) = farewell.filter(|(_, command)| !command.is_empty()) {
-                // However it goes, the program is told next.
-                let _ = tokio::time::timeout(GRACE, surroundings.run(&command)).await;
+            if let Some((context, command)) = pre_stop.filter(|(_, command)| !command.is_empty()) {
+                // The program is signalled next, whatever the command did.
+                let _ = tokio::time::timeout(DEFAULT_GRACE_PERIOD, context.run(&command)).await;
             }
-            if let Err(error) = super::stop(&folder) {
-                tracing::warn!(folder = %folder.display(), %error, "a process could not be told to stop");
+            if let Err(error) = super::stop(&run) {
+                tracing::warn!(run = %run.display(), %error, "a program could not be signalled to stop");
             }
         });
     }
 
-    /// Stops everything. Answers whether anything is still there.
+    /// Stops everything. Returns whether anything is still up.
     pub(super) fn stop_all(&mut self) -> bool {
-        let names: Vec<_> = self.last.keys().cloned().collect();
+        let names: Vec<_> = self.containers.keys().cloned().collect();
         for name in &names {
             self.stop(name);
         }
         self.any_up()
     }
 
-    /// How the run in a folder fares. What is left of one whose shim was killed is ended.
-    async fn stage_of(&self, folder: &Path) -> Stage {
-        let lost = |how: &str| Stage::Ended { well: false, how: how.to_owned(), at: SystemTime::now() };
-        let found = loop {
-            match super::find(folder) {
-                // It is about to say who it is, or to end.
-                Ok(State::Starting) => sleep(SOON).await,
-                // As long as it is not known whether it runs, it must not be started.
-                Err(error) => {
-                    tracing::warn!(folder = %folder.display(), %error, "nothing can be read of a process");
-                    sleep(LATER).await;
+    fn program(&self, container: &str) -> Program {
+        Program::new(self.folder.join(container), self.launcher.clone(), self.limits.clone())
+    }
+
+    /// Tracks a program, and sends an event when its run has exited.
+    fn track(&mut self, container: &str, program: Program) {
+        let mut watchers = JoinSet::new();
+        if let Some(run) = program.running().map(Path::to_owned) {
+            let (events, container) = (self.events.clone(), container.to_owned());
+            watchers.spawn(async move {
+                if Program::wait_exit(run).await.is_ok() {
+                    // Nobody receives once the platform shuts down.
+                    let _ = events.send(ContainerEvent::Exited(container));
                 }
-                found => break found,
-            }
-        };
-        match found {
-            Ok(State::Starting | State::Running(_)) => Stage::Running,
-            Ok(State::Ended(exit)) => {
-                let stage = ended(&exit);
-                let is_short = self.limits.ran_out_of_memory(folder);
-                self.limits.forget(folder);
-                match stage {
-                    Stage::Ended { well: false, at, .. } if is_short => {
-                        let how =
-                            "it was ended because it needs more memory than `resources.limits.memory` allows";
-                        Stage::Ended { well: false, how: how.to_owned(), at }
-                    }
-                    stage => stage,
-                }
-            }
-            Ok(State::Lost(_)) => {
-                if let Err(error) = super::sweep(folder).await {
-                    tracing::warn!(folder = %folder.display(), %error, "what is left of a process could not be ended");
-                }
-                self.limits.forget(folder);
-                lost("it was ended from outside")
-            }
-            Ok(State::Absent) | Err(_) => {
-                // A supervisor that is late ends where there is no folder for it.
-                if let Err(error) = run::take_away(folder) {
-                    tracing::warn!(folder = %folder.display(), %error, "what was never started could not be removed");
-                }
-                self.limits.forget(folder);
-                lost("it was never started")
-            }
+            });
         }
+        let (_, health) = watch::channel(Health::default());
+        self.containers.insert(container.to_owned(), Tracked { program, health, pre_stop: None, watchers });
     }
 
-    /// Tells when a run has ended.
-    fn await_end(&mut self, container: &str) {
-        let Some(tracked) = self.last.get_mut(container).filter(|run| matches!(run.stage, Stage::Running))
-        else {
-            return;
-        };
-        let (causes, folder, container) = (self.causes.clone(), tracked.folder.clone(), container.to_owned());
-        tracked.watchers.spawn(async move {
-            if super::ended(&folder).await.is_ok() {
-                // Nobody listens once the platform ends.
-                let _ = causes.send(Cause::Ended(container));
-            }
-        });
-    }
-
-    /// Begins to ask a run of the version in force how it fares.
+    /// Begins to probe a run of the version in force.
     fn watch_health(&mut self, container: &str, version: &Version) {
         let plan = &version.plan;
         let (Some(described), Some(prepared)) =
-            (plan.containers.get(container), version.blueprint.get(container))
+            (plan.containers.get(container), version.programs.get(container))
         else {
             return;
         };
-        let Some(tracked) = self.last.get_mut(container) else { return };
-        let is_watched = tracked.farewell.is_some() || !matches!(tracked.stage, Stage::Running);
-        if is_watched || tracked.revision != plan.revision {
+        let Some(tracked) = self.containers.get_mut(container) else { return };
+        let is_current = tracked.program.revision() == Some(&plan.revision);
+        let Some(run) = tracked.program.running().filter(|_| is_current && tracked.pre_stop.is_none()) else {
             return;
-        }
-        let is_apart = !prepared.files.is_empty() || !prepared.mounts.is_empty();
-        let entry = enter::words(&self.launcher, is_apart.then_some(tracked.folder.as_path()));
-        let surroundings = Surroundings {
-            entry,
+        };
+        let has_namespace = !prepared.files.is_empty() || !prepared.mounts.is_empty();
+        let context = CommandContext {
+            prefix: nsenter::words(&self.launcher, has_namespace.then_some(run)),
             environment: prepared.environment.clone(),
             folder: prepared.folder.clone(),
         };
-        let checks = Checks {
+        let probes = Probes {
             readiness: described.readiness_probe.clone(),
             liveness: described.liveness_probe.clone(),
-            ports: implied(plan, container, described),
-            surroundings: surroundings.clone(),
+            ports: implied_ports(plan, container, described),
+            context: context.clone(),
         };
-        tracked.farewell = Some((surroundings, plan.lifecycle.stop_command.clone()));
-        let (health, seen) = watch::channel(Health::default());
-        tracked.health = seen.clone();
-        tracked.watchers.spawn(probe::watch(checks, health));
-        let (causes, mut seen) = (self.causes.clone(), seen);
+        tracked.pre_stop = Some((context, plan.lifecycle.stop_command.clone()));
+        let (health, mut changes) = watch::channel(Health::default());
+        tracked.health = changes.clone();
+        tracked.watchers.spawn(probe::watch(probes, health));
+        let events = self.events.clone();
         tracked.watchers.spawn(async move {
-            while seen.changed().await.is_ok() {
-                let _ = causes.send(Cause::Health);
+            while changes.changed().await.is_ok() {
+                let _ = events.send(ContainerEvent::Health);
             }
         });
     }
-
-    /// The name of the last run of a container.
-    fn last_of(&self, container: &str) -> Option<String> {
-        let runs = entries(&self.folder.join(container));
-        runs.into_iter().filter(|name| number_of(name).is_some()).max_by_key(|name| number_of(name))
-    }
-
-    /// Removes runs of a container but the last few.
-    fn prune(&self, container: &str) {
-        let folder = self.folder.join(container);
-        let mut all = entries(&folder);
-        all.sort_by_key(|name| number_of(name));
-        for old in all.iter().rev().skip(KEPT) {
-            if let Err(error) = fs::remove_dir_all(folder.join(old)) {
-                tracing::warn!(folder = %folder.display(), %error, "an old run could not be removed");
-            }
-        }
-    }
 }
 
-/// The ports that have to answer before a container counts as ready: those of the Workload, where it runs on, and says
-/// nothing of its own. Whose they are is not known; but before they answer, the Workload is not ready.
-fn implied(plan: &WorkloadPlanSpec, name: &str, container: &Container) -> Vec<u16> {
+/// Logs that a run cannot be read, and waits until the next attempt.
+async fn retry_after(error: &io::Error) {
+    tracing::warn!(%error, "the state of a program cannot be read");
+    sleep(UNREADABLE_RETRY_INTERVAL).await;
+}
+
+/// Ports that have to accept connections before a container is ready: those of the Workload, for a container that runs on
+/// and has no readiness probe. Which container listens is unknown; before they are open, the Workload is not ready.
+fn implied_ports(plan: &WorkloadPlanSpec, name: &str, container: &Container) -> Vec<u16> {
     // Others may wait for it before they open those ports.
     let is_awaited = container.before.values().any(|ready| *ready == Ready::Healthy);
-    if supervise::runs_once(plan, name) || container.readiness_probe.is_some() || is_awaited {
+    if decide::runs_once(plan, name) || container.readiness_probe.is_some() || is_awaited {
         return Vec::new();
     }
     let tcp = plan.ports.values().filter(|port| port.protocol == Protocol::Tcp);
     tcp.map(|port| port.target_port).collect()
 }
 
-/// How a run ended, as part of a sentence.
-fn ended(exit: &Exit) -> Stage {
-    let (well, how) = match &exit.end {
-        // What was told to stop has not done all its work, whatever it says.
-        End::Code(0) => (!exit.stopped, "it ended".to_owned()),
-        End::Code(code) => (false, format!("it ended with code {code}")),
-        End::Signal(signal) => (false, format!("it was ended by signal {signal}")),
-        End::NotStarted(why) => {
-            let why = why.to_string();
-            (false, why.trim_end_matches('.').to_owned())
-        }
-    };
-    Stage::Ended { well, how, at: exit.at.into() }
-}
-
-/// The folders of all runs of a Workload that are kept, with the container of each, the oldest first.
+/// Folders of all kept runs of a Workload with their container, the oldest first.
 pub(super) fn folders(folder: &Path) -> Vec<(String, PathBuf)> {
     let mut all = Vec::new();
-    for container in entries(folder) {
-        let mut runs = entries(&folder.join(&container));
-        runs.retain(|run| number_of(run).is_some());
-        runs.sort_by_key(|run| number_of(run));
-        all.extend(runs.into_iter().map(|run| (container.clone(), folder.join(&container).join(run))));
+    for container in program::subfolders(folder) {
+        let names = program::run_names(&folder.join(&container));
+        all.extend(names.into_iter().map(|name| (container.clone(), folder.join(&container).join(name))));
     }
     all
 }
 
-/// Whether anything runs of the Workload whose runs are in a folder.
+/// True if anything runs of the Workload whose runs are in a folder.
 pub(super) fn is_any_up(folder: &Path) -> bool {
     let is_up = |run: &Path| matches!(super::find(run), Ok(State::Starting | State::Running(_)));
     folders(folder).iter().any(|(_, run)| is_up(run))
-}
-
-/// The number of a run, from its name.
-fn number_of(name: &str) -> Option<u64> {
-    name.rsplit_once('.')?.1.parse().ok()
-}
-
-/// The names of folders in a folder; none if it is not there.
-fn entries(folder: &Path) -> Vec<String> {
-    let read = || -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                names.extend(entry.file_name().into_string());
-            }
-        }
-        names.sort();
-        Ok(names)
-    };
-    read().unwrap_or_default()
 }

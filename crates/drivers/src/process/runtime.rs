@@ -1,17 +1,21 @@
-//! The runtime `process`: programs of this machine, for whoever has no container engine.
+//! The runtime `process`: Workloads as programs of this machine, where there is no container engine.
 //!
-//! What cannot be honoured is refused before anything starts. It runs commands for anyone who may create Workloads, so
-//! the binary offers it only where that is the user of the machine.
+//! Unsupported fields are refused before anything starts. It runs commands for anyone who may create Workloads, so the
+//! binary enables it only where that is the user of the machine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    error::Error,
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use futures_util::{future::BoxFuture, stream::BoxStream};
+use futures_util::{
+    future::BoxFuture,
+    stream::{self, BoxStream, StreamExt as _},
+};
 use orchestra_api::{
     condition::Reason,
     plan::{InventoryItem, Kind, Phase, WorkloadPlanSpec},
@@ -20,127 +24,124 @@ use orchestra_score::model::Protocol;
 use tokio::sync::mpsc;
 
 use super::{
-    Launcher,
-    folders::{self, Home},
-    keeper::{Keeper, Site, Version, Wanted},
+    Launcher, OriginStore,
     limits::Limits,
-    memory::{self, Memory},
     output,
-    ports::{Holder, Ports},
-    prepare::{Blueprint, Preparation},
+    ports::{Ports, WorkloadId},
+    prepare::{Preparation, PreparedPrograms},
     runs::{self, Runs},
+    state::{self, WorkloadState},
+    supervisor::{Desired, Fallback, Supervisor, Version, WorkloadSite},
 };
-use crate::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target, news::News};
+use crate::{
+    DriverError, LogLine, LogQuery, Observation, Removed, Runtime, Secrets, Target, notify::Notifier,
+};
 
-/// The class of plans that are run as processes.
+/// Class of the plans that it runs.
 pub const CLASS: &str = "process";
-/// The kind of inventory that stands for a Workload as a whole.
+/// Inventory kind of a Workload as a whole.
 const WORKLOAD: &str = "Workload";
-/// How long a first look may take.
-const FIRST_LOOK: Duration = Duration::from_secs(5);
-/// The kind of inventory that stands for a program.
+/// Longest wait for the first status of a Workload: adopted programs are published after two seconds.
+const FIRST_STATUS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Inventory kind of a program.
 const PROCESS: &str = "Process";
 
 /// The runtime `process`.
 #[derive(Debug)]
 pub struct Process {
     data: PathBuf,
+    origins: OriginStore,
     launcher: Launcher,
     ports: Ports,
-    keepers: Mutex<BTreeMap<Holder, Keeper>>,
-    news: News,
-    /// Whether files and folders can be put where a program expects them.
+    supervisors: Mutex<BTreeMap<WorkloadId, Supervisor>>,
+    notifier: Notifier,
+    /// True if this machine allows mount namespaces, for files and volumes.
     can_place: bool,
     limits: Limits,
 }
 
 impl Process {
-    /// The runtime of this machine, with its data in a folder that exists. `program` is the binary that plays the shim.
-    pub async fn open(data: PathBuf, program: PathBuf) -> Self {
+    /// The runtime of this machine, with its data in a folder that exists. `program` is the binary with the command of the shim.
+    pub async fn open(data: PathBuf, program: PathBuf, origins: OriginStore) -> Self {
         let ports = Ports::default();
-        for (holder, folder) in known(&data) {
-            // Of two that claim a port, the first read keeps it; there cannot be two.
-            let _ = ports.take(&holder, &memory::ports(&folder));
+        for (id, folder) in workload_folders(&data) {
+            // No two Workloads hold the same port.
+            let _ = ports.take(&id, &state::ports(&folder));
         }
         let launcher = Launcher { program };
-        let can_place = launcher.permitted(&data).await;
+        let can_place = launcher.can_place_files(&data).await;
         Self {
             data,
+            origins,
             launcher,
             ports,
-            keepers: Mutex::default(),
-            news: News::default(),
+            supervisors: Mutex::default(),
+            notifier: Notifier::default(),
             can_place,
             limits: Limits::find(),
         }
     }
 
-    /// Whether any program runs, of whichever Workload, also of one that nobody looks after now.
+    /// True if any program runs, also of a Workload that is not supervised now.
     pub fn runs_anything(&self) -> bool {
-        known(&self.data).iter().any(|(_, folder)| runs::is_any_up(folder))
+        workload_folders(&self.data).iter().any(|(_, folder)| runs::is_any_up(folder))
     }
 
-    /// Notes where a Workload comes from.
-    pub fn note(&self, namespace: &str, name: &str, home: Home) -> io::Result<()> {
-        if folders::note(&self.data, namespace, name, home)? {
-            self.news.tell(&(namespace.to_owned(), name.to_owned()));
-        }
-        Ok(())
+    fn folder(&self, id: &WorkloadId) -> PathBuf {
+        root(&self.data).join(&id.0).join(&id.1)
     }
 
-    fn folder(&self, holder: &Holder) -> PathBuf {
-        root(&self.data).join(&holder.0).join(&holder.1)
+    fn supervisors(&self) -> std::sync::MutexGuard<'_, BTreeMap<WorkloadId, Supervisor>> {
+        self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keepers(&self) -> std::sync::MutexGuard<'_, BTreeMap<Holder, Keeper>> {
-        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells a keeper what is wanted; makes one if there is none.
-    fn order(&self, holder: &Holder, wanted: Option<Wanted>) {
-        let mut keepers = self.keepers();
-        if let Some(keeper) = keepers.get(holder).filter(|keeper| !keeper.is_gone()) {
-            keeper.order(wanted);
+    /// Sets the desired version of a Workload; starts its supervisor if there is none.
+    fn set_desired(&self, id: &WorkloadId, desired: Option<Desired>) {
+        let mut supervisors = self.supervisors();
+        if let Some(supervisor) = supervisors.get(id).filter(|supervisor| !supervisor.is_removed()) {
+            supervisor.set_desired(desired);
             return;
         }
-        let (causes, causing) = mpsc::unbounded_channel();
-        let folder = self.folder(holder);
-        let runs = Runs::new(folder.clone(), self.launcher.clone(), self.limits.clone(), causes);
+        let (events, receiver) = mpsc::unbounded_channel();
+        let folder = self.folder(id);
+        let runs = Runs::new(folder.clone(), self.launcher.clone(), self.limits.clone(), events);
         let site =
-            Site { data: self.data.clone(), holder: holder.clone(), folder, is_limited: self.limits.hold() };
-        let (news, told) = (self.news.clone(), holder.clone());
-        let keeper = Keeper::begin(site, runs, causing, wanted, move || news.tell(&told));
-        keepers.insert(holder.clone(), keeper);
+            WorkloadSite { data: self.data.clone(), id: id.clone(), folder, has_limits: self.limits.hold() };
+        let (notifier, workload) = (self.notifier.clone(), id.clone());
+        let supervisor = Supervisor::start(site, runs, receiver, desired, move || notifier.notify(&workload));
+        supervisors.insert(id.clone(), supervisor);
     }
 
-    /// Whether a Workload has stopped, as this revision wants it.
-    fn is_stopped(&self, holder: &Holder, revision: &str) -> bool {
-        let said = self.keepers().get(holder).and_then(|keeper| keeper.listen().borrow().clone());
-        said.is_some_and(|said| said.phase == Phase::Pending && said.revision.as_deref() == Some(revision))
+    /// True if a Workload is stopped, as this revision desires.
+    fn is_stopped(&self, id: &WorkloadId, revision: &str) -> bool {
+        let status = self.supervisors().get(id).and_then(|supervisor| supervisor.status().borrow().clone());
+        status.is_some_and(|status| {
+            status.phase == Phase::Pending && status.revision.as_deref() == Some(revision)
+        })
     }
 
-    /// Takes the ports of a version; those of the last good one are held until the new one has taken its place.
+    /// Reserves the ports of a version; those of the last good one stay reserved until the new one is ready.
     fn take_ports(
         &self,
-        holder: &Holder,
+        id: &WorkloadId,
         plan: &WorkloadPlanSpec,
         good: Option<&WorkloadPlanSpec>,
     ) -> Result<(), DriverError> {
         let versions = [Some(plan), good].into_iter().flatten().filter(|plan| !plan.lifecycle.suspend);
         let ports = versions.flat_map(|plan| plan.ports.values());
         let ports: BTreeSet<u16> = ports.flat_map(|port| [port.port, port.target_port]).collect();
-        let taken = self.ports.take(holder, &ports);
+        let taken = self.ports.take(id, &ports);
         let waiting = taken.map_err(|(port, (namespace, name))| DriverError::Refused {
             reason: Reason::NetworkUnavailable,
             message: format!(
-                "The port {port} of this machine is held by the workload `{name}` of the namespace `{namespace}`: choose another port, or stop that workload."
+                "Port {port} is already in use by the workload `{name}` in the namespace `{namespace}`: choose another port, or stop that workload."
             ),
         })?;
         for other in waiting {
-            self.news.tell(&other);
+            self.notifier.notify(&other);
         }
-        let folder = self.folder(holder);
-        memory::hold_ports(&folder, &ports).map_err(|error| unwritable(&folder, &error))
+        let folder = self.folder(id);
+        state::save_ports(&folder, &ports).map_err(|error| unwritable(&folder, &error))
     }
 }
 
@@ -154,25 +155,23 @@ impl Runtime for Process {
         for (name, container) in &plan.containers {
             if container.image != "." {
                 lacks.push(format!(
-                    "`containers.{name}.image` must be `.`, the folder of the Score file, where there is no container engine."
+                    "`containers.{name}.image` must be `.` (the folder of the Score file): this machine runs programs, not container images."
                 ));
             }
             if container.command.as_ref().is_none_or(Vec::is_empty) {
-                lacks.push(format!(
-                    "`containers.{name}.command` is needed, since a folder does not say what to run."
-                ));
+                lacks.push(format!("`containers.{name}.command` is required with `image: .`."));
             }
             let placed = container.files.keys().chain(container.volumes.keys()).next();
             if let Some(target) = placed.filter(|_| !self.can_place) {
                 lacks.push(format!(
-                    "`containers.{name}` wants something at `{target}`, and this machine does not let programs have a view of their own on its files."
+                    "`containers.{name}` mounts something at `{target}`, and this machine does not allow mount namespaces (see `orchestra doctor`)."
                 ));
             }
         }
         for (name, port) in &plan.ports {
             if port.protocol == Protocol::Udp && port.port != port.target_port {
                 lacks.push(format!(
-                    "`service.ports.{name}` must have equal `port` and `targetPort`: datagrams are not forwarded here."
+                    "`service.ports.{name}` must have equal `port` and `targetPort`: UDP ports are not forwarded on this machine."
                 ));
             }
         }
@@ -194,48 +193,45 @@ impl Runtime for Process {
         secrets: &'a dyn Secrets,
     ) -> BoxFuture<'a, Result<(), DriverError>> {
         Box::pin(async move {
-            let holder = (target.namespace.clone(), target.name.clone());
+            let id = (target.namespace.clone(), target.name.clone());
             let plan = &target.plan;
             if plan.lifecycle.suspend {
-                // Nothing is needed to stop: not even what could be had no longer. The ports are let go when it has.
-                if self.is_stopped(&holder, &plan.revision) {
-                    self.take_ports(&holder, plan, None)?;
+                // A stop needs no secrets or origins. The ports are released once it is stopped.
+                if self.is_stopped(&id, &plan.revision) {
+                    self.take_ports(&id, plan, None)?;
                 }
-                let version = Arc::new(Version { plan: plan.clone(), blueprint: Blueprint::new() });
-                self.order(&holder, Some(Wanted { version, good: None }));
+                let version = Arc::new(Version { plan: plan.clone(), programs: PreparedPrograms::new() });
+                self.set_desired(&id, Some(Desired { version, fallback: Fallback::None }));
                 return Ok(());
             }
-            let memory = Memory::read(&self.folder(&holder), &plan.workload_ref.uid);
-            // What runs to its end has done its work: there is nothing to go back to.
+            let state = WorkloadState::read(&self.folder(&id), &plan.workload_ref.uid);
+            // A job that has completed is nothing to go back to.
             let is_service =
                 |good: &WorkloadPlanSpec| plan.kind == Kind::Service && good.kind == Kind::Service;
-            let good = memory.good.filter(|good| good.revision != plan.revision && is_service(good));
-            self.take_ports(&holder, plan, good.as_ref())?;
-            let preparation = Preparation { data: &self.data, target, secrets };
-            let blueprint = preparation.prepare(plan).await?;
-            let version = Arc::new(Version { plan: plan.clone(), blueprint });
-            let good = match good {
-                // A version whose secrets are gone cannot be gone back to.
-                Some(plan) => {
-                    preparation.prepare(&plan).await.ok().map(|blueprint| Version { plan, blueprint })
-                }
-                None => None,
+            let good = state.good.filter(|good| good.revision != plan.revision && is_service(good));
+            self.take_ports(&id, plan, good.as_ref())?;
+            let preparation = Preparation { data: &self.data, origins: &self.origins, target, secrets };
+            let programs = preparation.prepare(plan).await?;
+            let version = Arc::new(Version { plan: plan.clone(), programs });
+            let fallback = match good {
+                Some(good) => prepare_fallback(&preparation, good).await,
+                None => Fallback::None,
             };
-            self.order(&holder, Some(Wanted { version, good: good.map(Arc::new) }));
+            self.set_desired(&id, Some(Desired { version, fallback }));
             Ok(())
         })
     }
 
     fn observe<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Observation, DriverError>> {
-        let holder = (target.namespace.clone(), target.name.clone());
-        let said = self.keepers().get(&holder).map(Keeper::listen);
+        let id = (target.namespace.clone(), target.name.clone());
+        let status = self.supervisors().get(&id).map(Supervisor::status);
         Box::pin(async move {
-            let Some(mut said) = said else { return Ok(Observation::default()) };
-            // One that has just begun to look says nothing yet; what was said before holds until then.
-            let first = tokio::time::timeout(FIRST_LOOK, said.wait_for(Option::is_some)).await;
-            first.ok().and_then(|said| said.ok()?.clone()).ok_or_else(|| DriverError::Transient {
+            let Some(mut status) = status else { return Ok(Observation::default()) };
+            // A new supervisor has no status yet; the last one holds until then.
+            let first = tokio::time::timeout(FIRST_STATUS_TIMEOUT, status.wait_for(Option::is_some)).await;
+            first.ok().and_then(|status| status.ok()?.clone()).ok_or_else(|| DriverError::Transient {
                 reason: Reason::RuntimeProvisioning,
-                message: "The platform is still finding out how it fares.".to_owned(),
+                message: "Waiting for the first status from the runtime.".to_owned(),
             })
         })
     }
@@ -246,32 +242,49 @@ impl Runtime for Process {
         inventory: &'a [InventoryItem],
     ) -> BoxFuture<'a, Result<Removed, DriverError>> {
         Box::pin(async move {
-            let holder = (target.namespace.clone(), target.name.clone());
+            let id = (target.namespace.clone(), target.name.clone());
             if !inventory.iter().any(|item| item.kind == WORKLOAD) {
-                // Programs that this version does without were stopped before it was started.
+                // Programs that this version does not have were stopped before it was started.
                 return Ok(Removed::Gone);
             }
-            let is_gone = self.keepers().get(&holder).is_some_and(Keeper::is_gone);
-            if is_gone || (!self.folder(&holder).exists() && !self.keepers().contains_key(&holder)) {
-                self.keepers().remove(&holder);
-                for other in self.ports.release(&holder) {
-                    self.news.tell(&other);
+            let is_removed = self.supervisors().get(&id).is_some_and(Supervisor::is_removed);
+            if is_removed || (!self.folder(&id).exists() && !self.supervisors().contains_key(&id)) {
+                self.supervisors().remove(&id);
+                for other in self.ports.release(&id) {
+                    self.notifier.notify(&other);
                 }
-                folders::forget(&self.data, &holder.0, &holder.1)
-                    .map_err(|error| unwritable(&self.data, &error))?;
+                self.origins.forget(&id.0, &id.1).map_err(|error| unwritable(&self.data, &error))?;
                 return Ok(Removed::Gone);
             }
-            self.order(&holder, None);
-            Ok(Removed::Stopping("Its programs are being stopped.".to_owned()))
+            self.set_desired(&id, None);
+            Ok(Removed::Stopping("Stopping its programs.".to_owned()))
         })
     }
 
-    fn logs(&self, namespace: &str, name: &str, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
-        output::read(self.folder(&(namespace.to_owned(), name.to_owned())), wish)
+    fn logs(&self, namespace: &str, name: &str, query: LogQuery) -> BoxStream<'static, io::Result<LogLine>> {
+        output::read(self.folder(&(namespace.to_owned(), name.to_owned())), query)
     }
 
     fn changes(&self) -> BoxStream<'static, (String, String)> {
-        self.news.listen()
+        stream::select(self.notifier.subscribe(), self.origins.changes()).boxed()
+    }
+}
+
+/// Prepares the last good version. A failure, for example a deleted secret, disables only the rollback.
+async fn prepare_fallback(preparation: &Preparation<'_>, good: WorkloadPlanSpec) -> Fallback {
+    match preparation.prepare(&good).await {
+        Ok(programs) => Fallback::Prepared(Arc::new(Version { plan: good, programs })),
+        Err(error) => {
+            let Target { namespace, name, .. } = preparation.target;
+            tracing::warn!(
+                namespace,
+                workload = name,
+                revision = good.revision,
+                error = &error as &dyn Error,
+                "the last good version cannot be prepared, so rollback is disabled"
+            );
+            Fallback::Unavailable(error.to_string())
+        }
     }
 }
 
@@ -279,26 +292,76 @@ fn root(data: &Path) -> PathBuf {
     data.join("processes")
 }
 
-/// The Workloads of which something is on disk, with their folders.
-fn known(data: &Path) -> Vec<(Holder, PathBuf)> {
+/// Workloads with a folder on disk.
+fn workload_folders(data: &Path) -> Vec<(WorkloadId, PathBuf)> {
     let folders = |folder: &Path| -> Vec<(String, PathBuf)> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect()
     };
-    let mut known = Vec::new();
+    let mut found = Vec::new();
     for (namespace, folder) in folders(&root(data)) {
-        known.extend(folders(&folder).into_iter().map(|(name, path)| ((namespace.clone(), name), path)));
+        found.extend(folders(&folder).into_iter().map(|(name, path)| ((namespace.clone(), name), path)));
     }
-    known.sort();
-    known
+    found.sort();
+    found
 }
 
 fn unwritable(folder: &Path, error: &io::Error) -> DriverError {
     DriverError::Transient {
         reason: Reason::PermissionDenied,
         message: format!(
-            "The platform cannot write to its folder `{}`: {error}. Make room there, or give its owner the right to write.",
+            "The data folder `{}` cannot be written: {error}. Free disk space, or correct its permissions.",
             folder.display()
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use orchestra_api::{
+        plan::{ClaimOutput, Container, Segment},
+        reference::SecretKeyRef,
+    };
+
+    use super::*;
+    use crate::{WorkloadOrigin, WorkloadOrigins as _, secret::Read};
+
+    /// Namespace without Secrets.
+    struct NoSecrets;
+
+    impl Secrets for NoSecrets {
+        fn read<'a>(&'a self, _: &'a SecretKeyRef) -> BoxFuture<'a, Result<Option<Read>, DriverError>> {
+            Box::pin(async { Ok(None) })
+        }
+    }
+
+    #[test]
+    fn a_last_good_version_whose_secret_is_gone_is_unavailable_with_that_reason() {
+        let data = tempfile::tempdir().unwrap();
+        let origins = OriginStore::open(data.path());
+        let origin = WorkloadOrigin { folder: "/app".into(), ..WorkloadOrigin::default() };
+        origins.record("default", "hello", origin).unwrap();
+        let target = Target {
+            namespace: "default".to_owned(),
+            name: "hello".to_owned(),
+            plan: WorkloadPlanSpec::default(),
+        };
+        let preparation =
+            Preparation { data: data.path(), origins: &origins, target: &target, secrets: &NoSecrets };
+        let output = ClaimOutput {
+            claim: "db".to_owned(),
+            output: "password".to_owned(),
+            secret_key_ref: SecretKeyRef { name: "db-outputs".to_owned(), key: "password".to_owned() },
+        };
+        let variables = BTreeMap::from([("PASSWORD".to_owned(), vec![Segment::ClaimOutput(output)])]);
+        let container = Container { variables, ..Container::default() };
+        let good = WorkloadPlanSpec {
+            containers: BTreeMap::from([("app".to_owned(), container)]),
+            ..WorkloadPlanSpec::default()
+        };
+        let fallback = prepare_fallback(&preparation, good).now_or_never().unwrap();
+        let Fallback::Unavailable(why) = fallback else { panic!("it is prepared without its secret") };
+        assert_eq!(why, "The secret `db-outputs` has no key `password` yet.");
     }
 }

@@ -1,4 +1,4 @@
-//! TLS to a program of this machine, for checks only: its certificate is not looked at, since it is for others.
+//! TLS to a program of this machine, for probes: its certificate is not verified, like the kubelet does.
 
 use std::{io, sync::Arc};
 
@@ -11,7 +11,7 @@ use rustls::{
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// Speaks TLS over a connection.
+/// TLS handshake over a connection.
 pub(super) async fn wrap(stream: TcpStream, host: &str) -> io::Result<TlsStream<TcpStream>> {
     let provider = Arc::new(ring::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -25,7 +25,7 @@ pub(super) async fn wrap(stream: TcpStream, host: &str) -> io::Result<TlsStream<
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
-/// Takes any certificate, if whoever shows it also holds its key.
+/// Verifier that accepts any certificate whose key the server has.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

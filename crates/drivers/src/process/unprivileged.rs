@@ -1,6 +1,5 @@
-//! For programs that refuse to run as root: the hidden command `orchestra __unprivileged PROGRAM ARGUMENTS…` becomes the
-//! program as somebody else, in a user namespace in which what is ours is theirs. Nothing changes hands, and for users
-//! who are not root there is nothing to do.
+//! Hidden command `orchestra __unprivileged PROGRAM ARGUMENTS…`, for programs that refuse to run as root: executes the program in
+//! a user namespace that maps root to another user. Files keep their owner. Other users than root need no namespace.
 
 use std::{
     ffi::OsString,
@@ -17,14 +16,14 @@ use rustix::{
 
 use super::{Launcher, mounts};
 
-/// The exit code that says that this machine does not allow it.
+/// Exit code: this machine does not allow user namespaces.
 pub(super) const NOT_PERMITTED: u8 = 78;
 
-/// Users that most machines have, the best first, and the number that stands for nobody.
+/// Users that most machines have, the best first, and the id of nobody.
 const OTHERS: [&str; 2] = ["postgres", "nobody"];
 const NOBODY: (u32, u32) = (65534, 65534);
 
-/// What runs a program as somebody who is not root.
+/// Words that run a program as another user than root.
 pub(super) fn words(launcher: &Launcher, program: &Path) -> Vec<String> {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     if geteuid().is_root() {
@@ -34,13 +33,13 @@ pub(super) fn words(launcher: &Launcher, program: &Path) -> Vec<String> {
     }
 }
 
-/// The body of the command. Returns only if the program could not be started.
+/// Body of the command. Returns only if the program could not be executed.
 pub(super) fn main(mut command: impl Iterator<Item = OsString>) -> ExitCode {
     if leave_root().is_err() {
         return ExitCode::from(NOT_PERMITTED);
     }
     if let Some(program) = command.next() {
-        // Only that it failed counts.
+        // The caller sees the exit code only.
         let _ = Command::new(program).args(command).exec();
     }
     ExitCode::FAILURE
@@ -54,23 +53,23 @@ fn leave_root() -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {our_user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {our_group} 1"))?;
-    // Entering a namespace takes it back, and whom this process dies with may have ended meanwhile.
+    // Entering a namespace clears the signal, and the parent may have exited meanwhile.
     set_parent_process_death_signal(death)?;
     if death.is_some() && getppid() != parent {
-        return Err(io::Error::other("its supervisor has ended"));
+        return Err(io::Error::other("its shim has exited"));
     }
     Ok(())
 }
 
-/// The numbers of a user and its group that this machine knows and that are not root's: programs look up who they are.
+/// Ids of a user and its group that exist on this machine and are not root: programs look up their user.
 fn another(passwd: &str) -> (u32, u32) {
     let number = |field: Option<&str>| field?.parse().ok().filter(|number| *number != 0);
-    let known = |wanted: &str| {
-        let line = passwd.lines().find(|line| line.split(':').next() == Some(wanted))?;
+    let id_of = |name: &str| {
+        let line = passwd.lines().find(|line| line.split(':').next() == Some(name))?;
         let mut fields = line.split(':').skip(2);
         Some((number(fields.next())?, number(fields.next())?))
     };
-    OTHERS.into_iter().find_map(known).unwrap_or(NOBODY)
+    OTHERS.into_iter().find_map(id_of).unwrap_or(NOBODY)
 }
 
 #[cfg(test)]

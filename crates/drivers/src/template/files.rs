@@ -1,5 +1,5 @@
-//! The platform's own provisioner files: config maps of the platform's namespace with a label, each key a file. A file that
-//! cannot be read is told in the log and changes nothing: what was last good under its name stays.
+//! Provisioner files of the platform's administrators: labelled config maps of the system namespace, each key a file. A file that cannot be
+//! parsed is logged and ignored: its last good version stays in force.
 
 use std::{
     collections::BTreeMap,
@@ -19,32 +19,49 @@ use kube::{
 use orchestra_api::{SYSTEM_NAMESPACE, label};
 use orchestra_core::{
     provision::template::{Extension, builtin},
-    template::{Entry, load},
+    template::{Entry, FileFault, load},
 };
 use tokio::sync::OnceCell;
 
 use crate::DriverError;
 
-/// What the name of a file ends with.
+/// Suffix of file names.
 const SUFFIX: &str = ".provisioners.yaml";
 
-/// The entries of a file, or what is wrong with it.
-pub fn read(text: &str) -> Result<Vec<Entry>, String> {
-    let entries = load(text).map_err(|fault| fault.to_string())?;
+/// Error of a provisioner file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file is not a list of entries.
+    #[error(transparent)]
+    Format(#[from] FileFault),
+    /// The field `x-orchestra` of an entry is invalid.
+    #[error("{uri}: {message}")]
+    Extension {
+        /// URI of the entry.
+        uri: String,
+        /// Message of the parser.
+        message: String,
+    },
+}
+
+/// Parses the entries of a file.
+pub fn read(text: &str) -> Result<Vec<Entry>, FileError> {
+    let entries = load(text)?;
     for entry in &entries {
-        Extension::read(&entry.extension).map_err(|fault| format!("{}: {fault}", entry.uri))?;
+        Extension::read(&entry.extension)
+            .map_err(|message| FileError::Extension { uri: entry.uri.clone(), message })?;
     }
     Ok(entries)
 }
 
-/// The files of a config map, by `map/key`.
+/// Files of a config map, by `map/key`.
 pub fn of(map: &ConfigMap) -> impl Iterator<Item = (String, &str)> {
     let name = map.name_any();
     let files = map.data.iter().flatten().filter(|(key, _)| key.ends_with(SUFFIX));
     files.map(move |(key, text)| (format!("{name}/{key}"), text.as_str()))
 }
 
-/// The config maps with the platform's files.
+/// Config maps with provisioner files.
 pub async fn maps(client: &Client) -> kube::Result<Vec<ConfigMap>> {
     let chosen = ListParams::default().labels(&selector());
     Ok(Api::namespaced(client.clone(), SYSTEM_NAMESPACE).list(&chosen).await?.items)
@@ -54,38 +71,36 @@ fn selector() -> String {
     format!("{}=true", label::PROVISIONERS)
 }
 
-/// The platform's files, as far as they can be read.
+/// Provisioner files, as far as they can be parsed.
 #[derive(Clone)]
 pub(super) struct Files {
     client: Client,
     loaded: Arc<OnceCell<()>>,
-    /// The entries of each file, in the order of their names.
-    known: Arc<Mutex<BTreeMap<String, Vec<Entry>>>>,
+    /// Entries of each file, in the order of names.
+    entries_by_name: Arc<Mutex<BTreeMap<String, Vec<Entry>>>>,
 }
 
 impl Files {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, loaded: Arc::default(), known: Arc::default() }
+        Self { client, loaded: Arc::default(), entries_by_name: Arc::default() }
     }
 
-    /// The entry that is meant: one of the platform's own, or else one that is built in.
+    /// Entry for a resource: one of the platform's administrators, or else a built-in one.
     pub(super) async fn choose(
         &self,
         uri: Option<&str>,
         resource: (&str, &str, &str),
     ) -> Result<Option<Entry>, DriverError> {
         self.loaded.get_or_try_init(|| self.load()).await?;
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = builtin::choose(known.values().flatten(), uri, resource);
+        let entries_by_name = self.entries_by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = builtin::choose(entries_by_name.values().flatten(), uri, resource);
         Ok(own.or_else(|| builtin::choose(builtin::entries().iter(), uri, resource)).cloned())
     }
 
     async fn load(&self) -> Result<(), DriverError> {
         let maps = maps(&self.client).await.map_err(|error| {
             tracing::warn!("the platform's provisioner files cannot be listed: {error}");
-            DriverError::unreachable(
-                "The platform cannot read its own provisioner files at the moment; it tries again.",
-            )
+            DriverError::unreachable("The provisioner files cannot be read; retrying.")
         })?;
         for map in &maps {
             self.take_in(map);
@@ -94,9 +109,9 @@ impl Files {
     }
 
     fn take_in(&self, map: &ConfigMap) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries_by_name = self.entries_by_name.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = format!("{}/", map.name_any());
-        let before: Vec<(String, Vec<Entry>)> = known
+        let before: Vec<(String, Vec<Entry>)> = entries_by_name
             .iter()
             .filter(|(name, _)| name.starts_with(&prefix))
             .map(|(n, e)| (n.clone(), e.clone()))
@@ -112,24 +127,24 @@ impl Files {
                         file = name,
                         "a provisioner file cannot be used, the last good one stays: {fault}"
                     );
-                    after.extend(known.get(&name).cloned().map(|entries| (name, entries)));
+                    after.extend(entries_by_name.get(&name).cloned().map(|entries| (name, entries)));
                 }
             }
         }
         let is_new = before.into_iter().collect::<BTreeMap<_, _>>() != after;
-        known.retain(|name, _| !name.starts_with(&prefix));
-        known.extend(after);
+        entries_by_name.retain(|name, _| !name.starts_with(&prefix));
+        entries_by_name.extend(after);
         is_new
     }
 
     fn drop_map(&self, map: &ConfigMap) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let (prefix, before) = (format!("{}/", map.name_any()), known.len());
-        known.retain(|name, _| !name.starts_with(&prefix));
-        known.len() != before
+        let mut entries_by_name = self.entries_by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let (prefix, before) = (format!("{}/", map.name_any()), entries_by_name.len());
+        entries_by_name.retain(|name, _| !name.starts_with(&prefix));
+        entries_by_name.len() != before
     }
 
-    /// Follows the files; an item for each time that one has changed.
+    /// Stream with an item for each change of the files.
     pub(super) fn follow(&self) -> BoxStream<'static, ()> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
         let events = watcher(api, watcher::Config::default().labels(&selector())).default_backoff();

@@ -1,15 +1,15 @@
-//! The engine `template`: what Workloads depend on, as objects of the cluster, made from Score's provisioner files.
+//! Engine `template`: dependencies of Workloads as objects of the cluster, rendered from Score's provisioner files.
 //!
 //! ```text
-//! instance ── files: which entry? ── core: render, admit, seal ──► kept: seed, state, what is made ──► objects ──► ready?
+//! instance ── files: entry ── core: render, admit, seal ──► instance_secret: seed, state, record ──► objects ──► ready?
 //! ```
 //!
-//! What an entry gives is decided by pure functions of `orchestra_core`. Here it is kept first ([`kept`]: nothing random is
-//! used before it is stored, nothing is made before it is noted), then made ([`objects`]), then looked at. Nothing that
-//! counts is remembered here: a platform that was killed goes on where it was.
+//! What an entry renders to is decided by pure functions of `orchestra_core`. Here it is stored first ([`instance_secret`]:
+//! nothing random is used before it is stored, nothing is created before it is recorded), then applied ([`objects`]), then
+//! observed. No state is in memory only, so a restarted platform continues where the last one stopped.
 
 pub mod files;
-mod kept;
+mod instance_secret;
 mod objects;
 mod run;
 mod watch;
@@ -23,9 +23,12 @@ use std::{
 use self::{
     files::Files,
     objects::{Objects, Owner},
-    run::{Run, Stop},
+    run::{Run, RunError},
 };
-use crate::{DriverError, Neighbourhood, Provisioner, Released, events::told_about, neighbourhood::Kept};
+use crate::{
+    DriverError, ProvisionContext, Provisioner, Released, events::events_of,
+    provision_context::InstanceSecret,
+};
 use futures_util::{
     future::BoxFuture,
     stream::{self, BoxStream, StreamExt as _},
@@ -34,27 +37,27 @@ use kube::Client;
 use orchestra_api::{claim::DeprovisionPolicy, condition::Reason, name};
 use orchestra_core::{
     config::builtin::TEMPLATE,
-    observe::kubernetes::{Cause, Maker, Pod, Rollout, news},
+    observe::kubernetes::{Cause, Pod, Rollout, RolloutKind, events},
     provision::{
         self, Bound, Instance, Provision, Release,
-        template::{Fate, Item, Progress, Rendered, admit, fate, progress},
+        template::{Disposition, Item, Progress, Rendered, admit, disposition, progress},
     },
 };
 use serde_json::Value as Json;
 
-/// A namespace, and the identity of an instance in it.
+/// Namespace, and identity of an instance in it.
 type Id = (String, String);
 
-/// The kind of volumes, which go only with their instance.
+/// Kind of volumes, which are deleted only with their instance.
 const VOLUME: &str = "PersistentVolumeClaim";
 
-/// The engine `template`.
+/// Engine `template`.
 pub struct Template {
     client: Client,
     objects: Objects,
     files: Files,
-    /// The instances that were asked for since the platform began.
-    known: Arc<Mutex<BTreeSet<Id>>>,
+    /// Instances that were ensured since the platform started.
+    instances: Arc<Mutex<BTreeSet<Id>>>,
 }
 
 impl fmt::Debug for Template {
@@ -64,12 +67,12 @@ impl fmt::Debug for Template {
 }
 
 impl Template {
-    /// The engine of the cluster behind a client. Nothing is asked of it yet.
+    /// Engine on the cluster of a client. Sends no request yet.
     pub fn open(client: Client) -> Self {
         Self {
             objects: Objects::new(client.clone()),
             files: Files::new(client.clone()),
-            known: Arc::default(),
+            instances: Arc::default(),
             client,
         }
     }
@@ -77,41 +80,41 @@ impl Template {
     async fn provide(
         &self,
         instance: &Instance,
-        around: &dyn Neighbourhood,
+        ctx: &dyn ProvisionContext,
     ) -> Result<Provision, DriverError> {
         let id = (instance.namespace.clone(), instance.id.clone());
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-        let run = match Run::prepare(instance, &self.files, &self.client, around).await {
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        let run = match Run::prepare(instance, &self.files, &self.client, ctx).await {
             Ok(run) => run,
-            Err(stop) => return stopped(instance, stop),
+            Err(error) => return outcome(instance, error),
         };
-        match run.alone() {
-            // Nothing is made, drawn or remembered: nothing has to be kept.
+        match run.render_stateless() {
+            // Nothing is created or generated: nothing has to be stored.
             Ok(Some(rendered)) => return Ok(bound(&run, &rendered, None)),
             Ok(None) => {}
-            Err(stop) => return stopped(instance, stop),
+            Err(error) => return outcome(instance, error),
         }
         let owner = Owner { namespace: &instance.namespace, instance: &instance.id };
-        let first = run.keep(around, false).await;
+        let first = run.render_and_store(ctx, false).await;
         let (kept, rendered) = match first {
-            Err(Stop::Beginning) => {
+            Err(RunError::NewSecrets) => {
                 let volumes = self.objects.of(owner, "v1", VOLUME).await?;
                 if !volumes.is_empty() {
                     return Ok(lost(instance, &volumes));
                 }
-                match run.keep(around, true).await {
+                match run.render_and_store(ctx, true).await {
                     Ok(kept) => kept,
-                    Err(stop) => return stopped(instance, stop),
+                    Err(error) => return outcome(instance, error),
                 }
             }
-            Err(stop) => return stopped(instance, stop),
+            Err(error) => return outcome(instance, error),
             Ok(kept) => kept,
         };
         let mut live = Vec::new();
         for object in &rendered.objects {
-            live.push(self.objects.settle(owner, object).await?);
+            live.push(self.objects.apply(owner, object).await?);
         }
-        self.prune(owner, &rendered, around).await?;
+        self.prune(owner, &rendered, ctx).await?;
         for object in &live {
             match progress(object, run.conditions()) {
                 Progress::Ready => {}
@@ -126,15 +129,15 @@ impl Template {
         Ok(bound(&run, &rendered, Some(&kept)))
     }
 
-    /// Removes what an earlier version of the entry made, but for volumes.
+    /// Deletes what an earlier version of the entry created, except volumes.
     async fn prune(
         &self,
         owner: Owner<'_>,
         rendered: &Rendered,
-        around: &dyn Neighbourhood,
+        ctx: &dyn ProvisionContext,
     ) -> Result<(), DriverError> {
         let wanted: BTreeSet<Item> = rendered.objects.iter().map(Item::of).collect();
-        let mut record = rendered.past.record.clone();
+        let mut record = rendered.saved.record.clone();
         let stale: Vec<Item> =
             record.made.difference(&wanted).filter(|item| item.kind != VOLUME).cloned().collect();
         if stale.is_empty() {
@@ -145,136 +148,132 @@ impl Template {
                 record.made.remove(&item);
             }
         }
-        around.keep(&|is| Ok(kept::noted(is, &record))).await.map(|_| ())
+        ctx.update_secret(&|is| Ok(instance_secret::noted(is, &record))).await.map(|_| ())
     }
 
-    /// Why something does not start, as far as what runs tells, or what should run it.
+    /// Status of an object that is not ready, with the cause from its pods or controller.
     async fn waiting(&self, owner: Owner<'_>, object: &Json, otherwise: &str) -> Provision {
         let Ok(pods) = self.objects.pods(owner).await else {
             return Provision::Binding(otherwise.to_owned());
         };
-        let pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_leaving);
+        let pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_terminating);
         let pods: Vec<Pod> = pods.collect();
         if pods.is_empty()
             && let Some(cause @ Cause::Denied { .. }) = self.not_made(owner, object).await
         {
-            let (reason, message) = cause.told();
-            return Provision::Hindered(reason, message);
+            let (reason, message) = cause.describe();
+            return Provision::Blocked(reason, message);
         }
         let why = pods.iter().find_map(|pod| pod.cause.as_deref());
         Provision::Binding(
-            why.map_or_else(|| otherwise.to_owned(), |cause| format!("{otherwise} {}", told(cause))),
+            why.map_or_else(|| otherwise.to_owned(), |cause| format!("{otherwise} {}", sentence(cause))),
         )
     }
 
-    /// Why something that makes copies makes none.
+    /// Cause why a controller creates no pods.
     async fn not_made(&self, owner: Owner<'_>, object: &Json) -> Option<Cause> {
         match object["kind"].as_str()? {
             "Deployment" => {
-                Rollout::read(Maker::Deployment, &object["metadata"], object).cause.map(|cause| *cause)
+                Rollout::read(RolloutKind::Deployment, &object["metadata"], object).cause.map(|cause| *cause)
             }
             "StatefulSet" | "Job" => {
                 let uid = object["metadata"]["uid"].as_str()?;
-                news::cause(&told_about(self.client.clone(), owner.namespace, uid).await?)?
+                events::cause(&events_of(self.client.clone(), owner.namespace, uid).await?)?
             }
             _ => None,
         }
     }
 
-    async fn take_down(
+    async fn delete_instance(
         &self,
         release: &Release,
-        around: &dyn Neighbourhood,
+        ctx: &dyn ProvisionContext,
     ) -> Result<Released, DriverError> {
         let owner = Owner { namespace: &release.namespace, instance: &release.id };
-        let record = run::recorded(around).await?;
+        let record = run::recorded(ctx).await?;
         let mut items = record.made.clone();
         for (api_version, kind) in admit::KINDS.iter().filter(|(_, kind)| *kind != "Secret") {
             items.extend(self.objects.of(owner, api_version, kind).await?);
         }
         let mut is_leaving = false;
         for item in &items {
-            match fate(&item.kind, release.policy, &record.keep) {
-                Fate::Kept => {}
-                Fate::LetGo => self.objects.let_go(owner, item).await?,
-                Fate::Removed => is_leaving |= self.objects.delete(owner, item).await?,
+            match disposition(&item.kind, release.policy, &record.keep) {
+                Disposition::Keep => {}
+                Disposition::Orphan => self.objects.orphan(owner, item).await?,
+                Disposition::Delete => is_leaving |= self.objects.delete(owner, item).await?,
             }
         }
         if is_leaving {
-            return Ok(Released::Waiting("It is being taken down.".to_owned()));
+            return Ok(Released::Waiting("Deleting its objects.".to_owned()));
         }
         if release.policy == DeprovisionPolicy::Delete {
-            self.objects.forget_secrets(owner).await?;
-            around.forget().await?;
+            self.objects.delete_secrets(owner).await?;
+            ctx.delete_secret().await?;
         }
         let id = (release.namespace.clone(), release.id.clone());
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         Ok(Released::Done)
     }
 }
 
 impl Provisioner for Template {
-    fn engine(&self) -> &str {
+    fn name(&self) -> &str {
         TEMPLATE
     }
 
-    fn traits(&self) -> provision::Engine {
+    fn capabilities(&self) -> provision::Engine {
         provision::Engine { additive: false, reads_params: true }
     }
 
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        around: &'a dyn Neighbourhood,
+        ctx: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
-        Box::pin(self.provide(instance, around))
+        Box::pin(self.provide(instance, ctx))
     }
 
     fn release<'a>(
         &'a self,
         release: &'a Release,
-        around: &'a dyn Neighbourhood,
+        ctx: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Released, DriverError>> {
-        Box::pin(self.take_down(release, around))
+        Box::pin(self.delete_instance(release, ctx))
     }
 
     fn changes(&self) -> BoxStream<'static, (String, String)> {
-        let known = Arc::clone(&self.known);
+        let instances = Arc::clone(&self.instances);
         let files = self.files.follow().flat_map(move |()| {
-            // Another file may mean another template for anything.
-            stream::iter(known.lock().unwrap_or_else(PoisonError::into_inner).clone())
+            // A changed file may concern any instance.
+            stream::iter(instances.lock().unwrap_or_else(PoisonError::into_inner).clone())
         });
         stream::select(files, watch::objects(&self.client)).boxed()
     }
 }
 
-/// What a run that stopped means.
-fn stopped(instance: &Instance, stop: Stop) -> Result<Provision, DriverError> {
-    match stop {
-        Stop::Pending(message) => Ok(Provision::Pending(message)),
-        Stop::Driver(error) => Err(error),
-        Stop::Wrong(why) => {
-            tracing::warn!(
-                type_ = instance.type_,
-                namespace = instance.namespace,
-                "a template is wrong: {why}"
-            );
+/// Outcome of a run that failed.
+fn outcome(instance: &Instance, error: RunError) -> Result<Provision, DriverError> {
+    match error {
+        RunError::Pending(message) => Ok(Provision::Pending(message)),
+        RunError::Driver(error) => Err(error),
+        RunError::InvalidTemplate(why) => {
+            tracing::warn!(type_ = instance.type_, namespace = instance.namespace, "invalid template: {why}");
             Err(refused(format!(
-                "The platform's template for `{}` cannot be used: the platform team finds why in the platform's log, and with `orchestra provisioners test`.",
+                "The template for `{}` is invalid: the platform's administrators find the error in the log of the orchestrator, and with `orchestra provisioners test`.",
                 instance.type_
             )))
         }
-        Stop::Beginning => Err(refused("It was begun twice at the same time.".to_owned())),
+        RunError::NewSecrets => Err(refused("It was created twice at the same time.".to_owned())),
     }
 }
 
-/// There is data, and nobody knows its password any more.
+/// Status of an instance whose data exists without its password.
 fn lost(instance: &Instance, volumes: &[Item]) -> Provision {
     let names: Vec<&str> = volumes.iter().map(|item| item.name.as_str()).collect();
     Provision::Failed(
         Reason::BindingFailed,
         format!(
-            "The data of this `{}` is there, but the secret `{}` with its password is gone: the platform team has to restore that secret, or to delete the volume {} and with it the data.",
+            "The data of this `{}` exists, but the secret `{}` with its password was deleted: the platform's administrators have to restore that secret, or to delete the volume {} with its data.",
             instance.type_,
             name::secret(&instance.type_, &instance.id),
             provision::params::listed(names)
@@ -282,9 +281,9 @@ fn lost(instance: &Instance, volumes: &[Item]) -> Provision {
     )
 }
 
-fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&Kept>) -> Provision {
+fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&InstanceSecret>) -> Provision {
     let mut versions = run.versions();
-    if let Some(version) = kept.and_then(|kept| kept::version(&kept.contents)) {
+    if let Some(version) = kept.and_then(|kept| instance_secret::version(&kept.contents)) {
         versions.insert("outputs".to_owned(), version);
     }
     let warning = rendered.warning.as_ref().map(|warning| format!(" {warning}")).unwrap_or_default();
@@ -295,22 +294,23 @@ fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&Kept>) -> Provision {
     })
 }
 
-/// Why something of the platform's own does not start: nothing that an author could mend.
-fn told(cause: &Cause) -> String {
+/// Message about a failure of the platform's programs, which a developer cannot correct.
+fn sentence(cause: &Cause) -> String {
     match cause {
-        Cause::Image { .. } => "Its image cannot be fetched: the platform team has to see to it.".to_owned(),
-        Cause::Crash(crash) if crash.out_of_memory => {
-            "It took more memory than it may: ask for a larger class.".to_owned()
+        Cause::Image { .. } => {
+            "Its image cannot be pulled: the platform's administrators have to correct the template."
+                .to_owned()
         }
+        Cause::Crash(crash) if crash.out_of_memory => "Out of memory: ask for a larger class.".to_owned(),
         Cause::Crash(crash) => format!(
-            "It does not stay up (exit code {}): the platform team has to see to it.",
+            "It is in a crash loop (exit code {}): the platform's administrators have to look at its log.",
             crash.exit_code
         ),
-        other => other.told().1,
+        other => other.describe().1,
     }
 }
 
-/// It cannot be had as it is asked for.
+/// Error for a request that cannot succeed.
 fn refused(message: String) -> DriverError {
     DriverError::Refused { reason: Reason::BindingFailed, message }
 }

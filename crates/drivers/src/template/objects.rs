@@ -1,5 +1,5 @@
-//! The objects of an instance: made, compared, and taken away. What is ours bears the identity of the instance; anything
-//! else of the same name is left alone, and told.
+//! Objects of an instance: applied, compared and deleted. Ours are labelled with the id of the instance; a foreign object of the
+//! same name is not changed, but an error.
 
 use std::{
     collections::BTreeMap,
@@ -14,8 +14,8 @@ use kube::{
 };
 use orchestra_api::{Reason, label};
 use orchestra_core::{
-    denial::Denial,
-    observe::owned::{self, Mark},
+    denial::{Denial, NotFound},
+    observe::owned_fields::{self, FieldsHash},
     provision::template::Item,
 };
 use serde_json::{Value as Json, json};
@@ -23,15 +23,14 @@ use serde_json::{Value as Json, json};
 use super::refused;
 use crate::DriverError;
 
-/// The name under which fields are owned.
+/// Field manager.
 const MANAGER: &str = "score.dev/template";
 
-/// The objects of a cluster.
+/// Objects of a cluster.
 pub(super) struct Objects {
     client: Client,
-    /// What was wanted of objects when they were last sent, and what we owned of them then, by uid: not everything comes
-    /// back as it was sent.
-    agreed: Mutex<BTreeMap<String, (Mark, Option<Mark>)>>,
+    /// Desired and stored hash of objects in which the server defaults or normalises fields, by uid.
+    defaulted: Mutex<BTreeMap<String, (FieldsHash, Option<FieldsHash>)>>,
 }
 
 impl fmt::Debug for Objects {
@@ -40,7 +39,7 @@ impl fmt::Debug for Objects {
     }
 }
 
-/// Whose an object is.
+/// Owner of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner<'a> {
     pub(super) namespace: &'a str,
@@ -48,17 +47,17 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    fn bears(&self, object: &DynamicObject) -> bool {
+    fn is_labelled(&self, object: &DynamicObject) -> bool {
         object.labels().get(label::INSTANCE).map(String::as_str) == Some(self.instance)
     }
 
-    /// Whether an object was made for the instance, and is looked after.
+    /// True if an object was created for the instance, and is managed.
     fn owns(&self, object: &DynamicObject) -> bool {
         let manager = object.labels().get(label::MANAGED_BY).map(String::as_str);
-        self.bears(object) && manager == Some(label::ORCHESTRA)
+        self.is_labelled(object) && manager == Some(label::ORCHESTRA)
     }
 
-    /// The labels of what was made for the instance.
+    /// Label selector of the managed objects of the instance.
     pub(super) fn selector(&self) -> String {
         format!("{}={},{}={}", label::INSTANCE, self.instance, label::MANAGED_BY, label::ORCHESTRA)
     }
@@ -66,95 +65,98 @@ impl Owner<'_> {
 
 impl Objects {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, agreed: Mutex::default() }
+        Self { client, defaulted: Mutex::default() }
     }
 
-    /// Makes an object be as it is wanted, and answers with what the cluster says of it.
-    pub(super) async fn settle(&self, owner: Owner<'_>, wanted: &Json) -> Result<Json, DriverError> {
+    /// Applies an object, and returns the live one.
+    pub(super) async fn apply(&self, owner: Owner<'_>, wanted: &Json) -> Result<Json, DriverError> {
         let item = Item::of(wanted);
         let api = self.api(owner.namespace, &item);
-        let mark = owned::wanted(wanted);
-        let found = api.get_opt(&item.name).await.map_err(|error| refusal(&item, &error))?;
-        let Some(found) = found else { return self.make(owner, &api, &item, wanted, mark).await };
+        let mark = owned_fields::desired(wanted);
+        let found = api.get_opt(&item.name).await.map_err(|error| driver_error(&item, &error))?;
+        let Some(found) = found else { return self.create(owner, &api, &item, wanted, mark).await };
         if !owner.owns(&found) {
             return Err(foreign(owner, &item, &found));
         }
         if found.metadata.deletion_timestamp.is_some() {
-            return Err(leaving());
+            return Err(being_deleted());
         }
         let uid = found.uid().unwrap_or_default();
-        let (live, held) = apart(found);
-        if held == Some(mark) || self.is_agreed(&uid, mark, held) {
+        let (live, held) = split_managed_fields(found);
+        if held == Some(mark) || self.is_defaulted(&uid, mark, held) {
             return Ok(live);
         }
         let mut body = wanted.clone();
         body["metadata"]["uid"] = json!(uid);
         match api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&body)).await {
-            Ok(answer) => Ok(self.agree(answer, mark)),
-            // What was prepared before cannot be changed, only prepared again.
+            Ok(answer) => Ok(self.record_defaulted(answer, mark)),
+            // Jobs are immutable: it is replaced.
             Err(Error::Api(status)) if status.code == 422 && item.kind == "Job" => {
                 self.delete(owner, &item).await?;
-                Err(leaving())
+                Err(being_deleted())
             }
-            Err(error) => Err(refusal(&item, &error)),
+            Err(error) => Err(driver_error(&item, &error)),
         }
     }
 
-    /// Makes an object where there was none. Somebody may have been faster.
-    async fn make(
+    /// Creates an object. Another client may create one of the same name concurrently.
+    async fn create(
         &self,
         owner: Owner<'_>,
         api: &Api<DynamicObject>,
         item: &Item,
         wanted: &Json,
-        mark: Mark,
+        mark: FieldsHash,
     ) -> Result<Json, DriverError> {
         let made = api.patch(&item.name, &PatchParams::apply(MANAGER), &Patch::Apply(wanted)).await;
         let made = made.map_err(|error| match &error {
-            Error::Api(status) if status.code == 409 => taken(item),
-            _ => refusal(item, &error),
+            Error::Api(status) if status.code == 409 => name_conflict(item),
+            _ => driver_error(item, &error),
         })?;
         let notes = made.metadata.managed_fields.iter().flatten();
         if notes.clone().any(|note| note.manager.as_deref() != Some(MANAGER)) {
-            // It is another's: what was added to it is taken back.
+            // A foreign object: our fields are removed from it.
             let nothing = json!({"apiVersion": item.api_version, "kind": item.kind,
                 "metadata": {"name": item.name, "namespace": owner.namespace, "uid": made.uid()}});
             let back =
                 api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&nothing)).await;
-            back.map_err(|error| refusal(item, &error))?;
-            return Err(taken(item));
+            back.map_err(|error| driver_error(item, &error))?;
+            return Err(name_conflict(item));
         }
-        Ok(self.agree(made, mark))
+        Ok(self.record_defaulted(made, mark))
     }
 
-    fn is_agreed(&self, uid: &str, wanted: Mark, held: Option<Mark>) -> bool {
-        let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
-        agreed.get(uid) == Some(&(wanted, held))
+    fn is_defaulted(&self, uid: &str, wanted: FieldsHash, held: Option<FieldsHash>) -> bool {
+        let defaulted = self.defaulted.lock().unwrap_or_else(PoisonError::into_inner);
+        defaulted.get(uid) == Some(&(wanted, held))
     }
 
-    fn agree(&self, answer: DynamicObject, wanted: Mark) -> Json {
+    fn record_defaulted(&self, answer: DynamicObject, wanted: FieldsHash) -> Json {
         let uid = answer.uid().unwrap_or_default();
-        let (live, held) = apart(answer);
-        // Only what does not come back as it was sent has to be remembered.
-        let mut agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (live, held) = split_managed_fields(answer);
+        // Only objects with defaulted fields have to be recorded.
+        let mut defaulted = self.defaulted.lock().unwrap_or_else(PoisonError::into_inner);
         if held == Some(wanted) {
-            agreed.remove(&uid);
+            defaulted.remove(&uid);
         } else {
-            agreed.insert(uid, (wanted, held));
+            defaulted.insert(uid, (wanted, held));
         }
         live
     }
 
-    /// Deletes an object, if it is ours. Answers whether it is still there.
+    /// Deletes an object, if it is ours. Returns whether it still exists.
     pub(super) async fn delete(&self, owner: Owner<'_>, item: &Item) -> Result<bool, DriverError> {
         let api = self.api(owner.namespace, item);
         let found = match api.get_opt(&item.name).await {
             Ok(found) => found.filter(|found| owner.owns(found)),
             Err(error) if is_unknown_kind(&error) => None,
-            Err(error) => return Err(refusal(item, &error)),
+            Err(error) => return Err(driver_error(item, &error)),
         };
         let Some(found) = found else { return Ok(false) };
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner).remove(&found.uid().unwrap_or_default());
+        self.defaulted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&found.uid().unwrap_or_default());
         if found.metadata.deletion_timestamp.is_some() {
             return Ok(true);
         }
@@ -162,30 +164,30 @@ impl Objects {
         let params = DeleteParams { preconditions: Some(this), ..DeleteParams::background() };
         match api.delete(&item.name, &params).await {
             Ok(answer) => Ok(answer.left().is_some_and(|left| !left.finalizers().is_empty())),
-            // Gone, or another one by now.
+            // Deleted, or recreated by another client.
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
-            Err(error) => Err(refusal(item, &error)),
+            Err(error) => Err(driver_error(item, &error)),
         }
     }
 
-    /// Stops looking after an object: it stays as it is, and says whose it was.
-    pub(super) async fn let_go(&self, owner: Owner<'_>, item: &Item) -> Result<(), DriverError> {
+    /// Orphans an object: it stays unchanged, with the label of its instance.
+    pub(super) async fn orphan(&self, owner: Owner<'_>, item: &Item) -> Result<(), DriverError> {
         let api = self.api(owner.namespace, item);
         let found = match api.get_opt(&item.name).await {
             Ok(found) => found.filter(|found| owner.owns(found)),
             Err(error) if is_unknown_kind(&error) => None,
-            Err(error) => return Err(refusal(item, &error)),
+            Err(error) => return Err(driver_error(item, &error)),
         };
         let Some(found) = found else { return Ok(()) };
         let patch = json!({"metadata": {"uid": found.uid(), "labels": {label::MANAGED_BY: null}}});
         match api.patch(&item.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
             Ok(_) => Ok(()),
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            Err(error) => Err(refusal(item, &error)),
+            Err(error) => Err(driver_error(item, &error)),
         }
     }
 
-    /// What there is of a kind for an instance, by its labels.
+    /// Objects of a kind that belong to an instance, by their labels.
     pub(super) async fn of(
         &self,
         owner: Owner<'_>,
@@ -197,26 +199,26 @@ impl Objects {
         match api.list_metadata(&ListParams::default().labels(&owner.selector())).await {
             Ok(found) => Ok(found.items.iter().map(|object| named(object.name_any())).collect()),
             Err(error) if is_unknown_kind(&error) => Ok(Vec::new()),
-            Err(error) => Err(refusal(&named(String::new()), &error)),
+            Err(error) => Err(driver_error(&named(String::new()), &error)),
         }
     }
 
-    /// What runs for an instance, whole.
+    /// Pods of an instance.
     pub(super) async fn pods(&self, owner: Owner<'_>) -> Result<Vec<Json>, DriverError> {
         let pod = Item { api_version: "v1".to_owned(), kind: "Pod".to_owned(), name: String::new() };
         let labels = format!("{}={}", label::INSTANCE, owner.instance);
         let found = self.api(owner.namespace, &pod).list(&ListParams::default().labels(&labels)).await;
-        let found = found.map_err(|error| refusal(&pod, &error))?;
-        Ok(found.items.into_iter().map(|object| apart(object).0).collect())
+        let found = found.map_err(|error| driver_error(&pod, &error))?;
+        Ok(found.items.into_iter().map(|object| split_managed_fields(object).0).collect())
     }
 
-    /// Removes all Secrets of an instance. They are neither listed nor read for it.
-    pub(super) async fn forget_secrets(&self, owner: Owner<'_>) -> Result<(), DriverError> {
+    /// Deletes all Secrets of an instance, without reading them.
+    pub(super) async fn delete_secrets(&self, owner: Owner<'_>) -> Result<(), DriverError> {
         let secret = Item { api_version: "v1".to_owned(), kind: "Secret".to_owned(), name: String::new() };
         let chosen = ListParams::default().labels(&owner.selector());
         let gone =
             self.api(owner.namespace, &secret).delete_collection(&DeleteParams::default(), &chosen).await;
-        gone.map(|_| ()).map_err(|error| refusal(&secret, &error))
+        gone.map(|_| ()).map_err(|error| driver_error(&secret, &error))
     }
 
     fn api(&self, namespace: &str, item: &Item) -> Api<DynamicObject> {
@@ -226,8 +228,8 @@ impl Objects {
     }
 }
 
-/// An object as the cluster shows it, and the mark of what we own of it.
-fn apart(object: DynamicObject) -> (Json, Option<Mark>) {
+/// Live object without managed fields, and the hash of the fields that we own.
+fn split_managed_fields(object: DynamicObject) -> (Json, Option<FieldsHash>) {
     let DynamicObject { types, mut metadata, data: mut live } = object;
     let notes = metadata.managed_fields.take().unwrap_or_default();
     if let Some(live) = live.as_object_mut() {
@@ -237,45 +239,52 @@ fn apart(object: DynamicObject) -> (Json, Option<Mark>) {
             live.insert("apiVersion".to_owned(), json!(types.api_version));
         }
     }
-    let held = owned::owned(&live, &notes, MANAGER);
+    let held = owned_fields::owned(&live, &notes, MANAGER);
     (live, held)
 }
 
-/// Whether the cluster does not know a kind.
+/// True if a kind is not installed.
 fn is_unknown_kind(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 404)
 }
 
-/// What follows from a request that failed. Of Secrets, the cluster's own words are not passed on.
-fn refusal(item: &Item, error: &Error) -> DriverError {
+/// Error of a request. The cluster's message about a Secret is neither logged nor shown.
+fn driver_error(item: &Item, error: &Error) -> DriverError {
     let Error::Api(status) = error else {
-        tracing::warn!(kind = item.kind, "the cluster cannot be reached: {error}");
-        return DriverError::unreachable("The cluster does not answer; it is tried again.");
+        tracing::warn!(kind = item.kind, %error, "the cluster is unreachable");
+        return DriverError::unreachable("The cluster does not respond; retrying.");
     };
     let is_secret = item.kind == "Secret";
-    let said = if is_secret { "" } else { status.message.as_str() };
-    tracing::warn!(kind = item.kind, name = item.name, code = status.code, "the cluster refuses: {said}");
-    if status.code == 404 && !status.message.contains("namespaces \"") {
-        return refused(
-            "The cluster does not know what this is made of: the platform team has to install it there."
-                .to_owned(),
-        );
+    let message = if is_secret { "" } else { status.message.as_str() };
+    tracing::warn!(
+        kind = item.kind,
+        name = item.name,
+        code = status.code,
+        reason = status.reason,
+        message,
+        "the cluster refused a request"
+    );
+    if NotFound::of(status).is_some_and(|what| what != NotFound::Namespace) {
+        return refused(format!(
+            "The kind `{}` is not installed on the cluster: the platform's administrators have to install it.",
+            item.kind
+        ));
     }
-    let Some(denial) = Denial::of(status.code, &status.message) else {
+    let Some(denial) = Denial::of(status) else {
         return DriverError::Transient {
             reason: Reason::BindingPending,
-            message: "The cluster could not take it just now; it is tried again.".to_owned(),
+            message: "The cluster could not process a request; retrying.".to_owned(),
         };
     };
-    let denied = denial.told(&status.message);
+    let denied = denial.describe(&status.message);
     match denial {
         Denial::Invalid if is_secret => {
-            refused("The cluster does not take a secret of it: the platform team has to correct its template.".to_owned())
+            refused("The cluster refuses a secret of this resource as invalid: the platform's administrators have to correct its template.".to_owned())
         }
         Denial::Invalid => DriverError::Refused { reason: Reason::BindingFailed, message: denied.message },
         Denial::Permission => DriverError::Transient {
             reason: denied.reason,
-            message: "The platform may not make what is needed for it; the platform team has to give the orchestrator its role in this namespace.".to_owned(),
+            message: "The orchestrator lacks the permission to create it: the platform's administrators have to grant its role in this namespace.".to_owned(),
         },
         Denial::Terminating | Denial::Quota | Denial::Policy => {
             DriverError::Transient { reason: denied.reason, message: denied.message }
@@ -283,44 +292,44 @@ fn refusal(item: &Item, error: &Error) -> DriverError {
     }
 }
 
-/// An object of the same name that is not ours.
+/// Error for an object of the same name that is not managed.
 fn foreign(owner: Owner<'_>, item: &Item, found: &DynamicObject) -> DriverError {
-    if !owner.bears(found) {
-        return taken(item);
+    if !owner.is_labelled(found) {
+        return name_conflict(item);
     }
     refused(format!(
-        "`{}` was left to itself before (policy `Orphan`): remove it, or give it the label `{}={}` again to have it looked after.",
+        "`{}` was orphaned before (policy `Orphan`): delete it, or set its label `{}={}` again to have it managed.",
         item.name,
         label::MANAGED_BY,
         label::ORCHESTRA
     ))
 }
 
-fn taken(item: &Item) -> DriverError {
+fn name_conflict(item: &Item) -> DriverError {
     refused(format!(
-        "In this namespace there is {} named `{}` already, which the platform has not made for this and leaves alone: rename or remove that one.",
-        told(&item.kind),
+        "{} named `{}` already exists in this namespace and is not managed by orchestra: rename or delete it.",
+        label(&item.kind),
         item.name
     ))
 }
 
-/// What a kind is to people.
-fn told(kind: &str) -> &'static str {
+/// Runtime-neutral noun for users.
+fn label(kind: &str) -> &'static str {
     match kind {
-        "Ingress" | "HTTPRoute" => "a route",
-        "Service" => "an address",
-        "Secret" => "a secret",
-        "ConfigMap" => "a set of values",
-        "PersistentVolumeClaim" => "a volume",
-        "Deployment" | "StatefulSet" | "Job" => "something that runs",
-        _ => "something",
+        "Ingress" | "HTTPRoute" => "A route",
+        "Service" => "An address",
+        "Secret" => "A secret",
+        "ConfigMap" => "A set of values",
+        "PersistentVolumeClaim" => "A volume",
+        "Deployment" | "StatefulSet" | "Job" => "A program",
+        _ => "An object",
     }
 }
 
-/// What was there before is in the way, for now.
-fn leaving() -> DriverError {
+/// Error for a previous object that is still being deleted.
+fn being_deleted() -> DriverError {
     DriverError::Transient {
         reason: Reason::BindingPending,
-        message: "What bore this name before is being taken down first.".to_owned(),
+        message: "Waiting for the previous instance to be deleted.".to_owned(),
     }
 }

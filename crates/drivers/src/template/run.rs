@@ -1,5 +1,5 @@
-//! One run of an entry for an instance: everything that it rests on is gathered, then it is rendered inside of the edit
-//! that keeps it, so that what is used is what is stored.
+//! Run of an entry for an instance: its inputs are gathered, then it is rendered inside the edit of its Secret, so that the used
+//! values are the stored ones.
 
 use std::{
     collections::BTreeMap,
@@ -13,70 +13,68 @@ use orchestra_core::{
     provision::{
         Instance,
         params::Params,
-        template::{Extension, Past, Record, Refusal, Rendered, Request, render, setting},
+        template::{Extension, Record, Refusal, Rendered, Request, SavedState, render, setting},
     },
     template::Entry,
 };
 use serde_json::{Map, Value as Json};
 
-use super::{files::Files, kept, refused};
+use super::{files::Files, instance_secret, refused};
 use crate::{
-    DriverError, Neighbourhood,
-    neighbourhood::{Contents, Kept},
+    DriverError, ProvisionContext,
+    provision_context::{InstanceSecret, SecretData},
 };
 
-/// The config map that holds the environment of a namespace.
+/// Config map with the environment of a namespace.
 const ENVIRONMENT: &str = "environment";
 
-/// Why a run gives nothing.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// Something else has to be there first.
+/// Reason why a run has no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RunError {
+    /// Another resource has to be ready first; a sentence for users.
+    #[error("{0}")]
     Pending(String),
-    /// The template is wrong; why, for those who wrote it.
-    Wrong(String),
-    /// It would begin anew, with secrets of its own: it has to be looked for data first.
-    Beginning,
-    /// Something else.
-    Driver(DriverError),
+    /// The template is invalid; a message for the platform's administrators.
+    #[error("{0}")]
+    InvalidTemplate(String),
+    /// It would generate new secrets: the caller has to check for existing data first.
+    #[error("new secrets would be generated")]
+    NewSecrets,
+    /// Error of a request.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
 }
 
-impl From<DriverError> for Stop {
-    fn from(error: DriverError) -> Self {
-        Self::Driver(error)
-    }
-}
-
-impl From<Refusal> for Stop {
+impl From<Refusal> for RunError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Pending(message) => Self::Pending(message),
             Refusal::Refused(message) => Self::Driver(refused(message)),
-            Refusal::Wrong(why) => Self::Wrong(why),
+            Refusal::InvalidTemplate(why) => Self::InvalidTemplate(why),
         }
     }
 }
 
-/// A run, with everything that it rests on.
+/// Inputs of a run.
 pub(super) struct Run<'a> {
     instance: &'a Instance,
     entry: Entry,
     extension: Extension,
     kept: String,
     environment: Map<String, Json>,
-    /// The version of the environment, if there is one.
+    /// Version of the environment, if there is one.
     environment_version: Option<String>,
     workloads: BTreeMap<String, BTreeMap<String, Port>>,
 }
 
 impl<'a> Run<'a> {
-    /// Gathers everything.
+    /// Gathers the inputs.
     pub(super) async fn prepare(
         instance: &'a Instance,
         files: &Files,
         client: &Client,
-        around: &dyn Neighbourhood,
-    ) -> Result<Self, Stop> {
+        ctx: &dyn ProvisionContext,
+    ) -> Result<Self, RunError> {
         let uri = instance.entry.params.get(setting::TEMPLATE).and_then(Json::as_str);
         let private = || {
             let dependent = instance.dependents.first();
@@ -85,21 +83,23 @@ impl<'a> Run<'a> {
         let id = instance.shared_id.clone().unwrap_or_else(private);
         let entry = files.choose(uri, (&instance.type_, &instance.class, &id)).await?;
         let entry = entry.ok_or_else(|| match uri {
-            Some(uri) => Stop::Wrong(format!("there is no entry `{uri}` in any provisioner file")),
-            None => Stop::Driver(refused(format!(
-                "The platform has no template for `{}` of class `{}`: ask the platform team for one.",
+            Some(uri) => {
+                RunError::InvalidTemplate(format!("there is no entry `{uri}` in any provisioner file"))
+            }
+            None => RunError::Driver(refused(format!(
+                "There is no template for `{}` of class `{}`: ask the platform's administrators for one.",
                 instance.type_, instance.class
             ))),
         })?;
         if let Some(why) = &entry.refused {
-            return Err(Stop::Wrong(format!("{}: {why}", entry.uri)));
+            return Err(RunError::InvalidTemplate(format!("{}: {why}", entry.uri)));
         }
-        let extension = Extension::read(&entry.extension).map_err(Stop::Wrong)?;
+        let extension = Extension::read(&entry.extension).map_err(RunError::InvalidTemplate)?;
         let environment =
             if extension.environment { environment(client, &instance.namespace).await? } else { None };
         let (environment, environment_version) = environment.unzip();
-        let neighbours = around.neighbours().into_iter();
-        let workloads = neighbours.filter_map(|name| around.neighbour(&name).map(|ports| (name, ports)));
+        let neighbours = ctx.workload_names().into_iter();
+        let workloads = neighbours.filter_map(|name| ctx.workload_ports(&name).map(|ports| (name, ports)));
         Ok(Self {
             kept: name::secret(&instance.type_, &instance.id),
             environment: environment.unwrap_or_default(),
@@ -111,21 +111,21 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The conditions that say of kinds that they are there.
+    /// Conditions by which kinds are ready.
     pub(super) fn conditions(&self) -> &BTreeMap<String, String> {
         &self.extension.ready
     }
 
-    /// The versions of what it rests on and nobody tells of.
+    /// Versions of inputs that no watch covers.
     pub(super) fn versions(&self) -> BTreeMap<String, String> {
         self.environment_version.iter().map(|version| (ENVIRONMENT.to_owned(), version.clone())).collect()
     }
 
-    fn attempt(&self, is: &Contents, past: &Past) -> Result<(Rendered, Contents), Stop> {
+    fn attempt(&self, is: &SecretData, past: &SavedState) -> Result<(Rendered, SecretData), RunError> {
         let mut params = self.instance.entry.params.clone();
         params.extend(self.instance.params.clone());
         let params = Params { given: params, warning: None };
-        let (generated, kept) = kept::generated(&self.extension, &params, is)?;
+        let (generated, kept) = instance_secret::generated(&self.extension, &params, is)?;
         let request = Request {
             entry: &self.entry,
             extension: &self.extension,
@@ -136,72 +136,76 @@ impl<'a> Run<'a> {
             workloads: &self.workloads,
         };
         let rendered = render(&request, past).map_err(|refusal| match refusal {
-            Refusal::Wrong(why) => Stop::Wrong(format!("{}: {why}", self.entry.uri)),
+            Refusal::InvalidTemplate(why) => RunError::InvalidTemplate(format!("{}: {why}", self.entry.uri)),
             other => other.into(),
         })?;
-        let contents = kept::after(&rendered, kept, is)?;
+        let contents = instance_secret::after(&rendered, kept, is)?;
         Ok((rendered, contents))
     }
 
-    /// What it gives if nothing of it has to be kept.
-    pub(super) fn alone(&self) -> Result<Option<Rendered>, Stop> {
+    /// Result of an entry that needs no Secret.
+    pub(super) fn render_stateless(&self) -> Result<Option<Rendered>, RunError> {
         if self.extension.generates.is_some() || !self.entry.templates.manifests.is_empty() {
             return Ok(None);
         }
-        let (rendered, _) = self.attempt(&Contents::new(), &kept::beginning()?)?;
-        let Past { state, shared, record, .. } = &rendered.past;
+        let (rendered, _) = self.attempt(&SecretData::new(), &instance_secret::beginning()?)?;
+        let SavedState { state, shared, record, .. } = &rendered.saved;
         let is_plain = state.is_empty() && shared.is_empty() && record.drawn.is_empty();
         let has_nothing = rendered.objects.is_empty() && rendered.sealed.composed.is_empty();
         Ok((is_plain && has_nothing).then_some(rendered))
     }
 
-    /// Renders it, and keeps what has to be kept. Begins with secrets of its own only where it may.
-    pub(super) async fn keep(
+    /// Renders the entry and stores its state. Generates new secrets only if `may_begin`.
+    pub(super) async fn render_and_store(
         &self,
-        around: &dyn Neighbourhood,
+        ctx: &dyn ProvisionContext,
         may_begin: bool,
-    ) -> Result<(Kept, Rendered), Stop> {
-        let outcome: Mutex<Option<Result<Rendered, Stop>>> = Mutex::default();
+    ) -> Result<(InstanceSecret, Rendered), RunError> {
+        let outcome: Mutex<Option<Result<Rendered, RunError>>> = Mutex::default();
         let note = |result| *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-        let edit = |is: &Contents| {
+        let edit = |is: &SecretData| {
             let attempt = || {
-                let earlier = kept::past(is);
+                let earlier = instance_secret::past(is);
                 let is_new = earlier.is_none();
-                let past = earlier.map_or_else(kept::beginning, Ok)?;
+                let past = earlier.map_or_else(instance_secret::beginning, Ok)?;
                 let (rendered, contents) = self.attempt(is, &past)?;
-                let draws = !rendered.past.record.drawn.is_empty();
-                if is_new && draws && !may_begin { Err(Stop::Beginning) } else { Ok((rendered, contents)) }
+                let draws = !rendered.saved.record.drawn.is_empty();
+                if is_new && draws && !may_begin {
+                    Err(RunError::NewSecrets)
+                } else {
+                    Ok((rendered, contents))
+                }
             };
             match attempt() {
                 Ok((rendered, contents)) => {
                     note(Ok(rendered));
                     Ok(contents)
                 }
-                Err(stop) => {
-                    note(Err(stop));
+                Err(error) => {
+                    note(Err(error));
                     Err(refused("It cannot be rendered.".to_owned()))
                 }
             }
         };
-        let kept = around.keep(&edit).await;
+        let kept = ctx.update_secret(&edit).await;
         match (outcome.into_inner().unwrap_or_else(PoisonError::into_inner), kept) {
-            (Some(Err(stop)), _) => Err(stop),
-            (_, Err(error)) => Err(Stop::Driver(error)),
+            (Some(Err(error)), _) => Err(error),
+            (_, Err(error)) => Err(RunError::Driver(error)),
             (Some(Ok(rendered)), Ok(kept)) => Ok((kept, rendered)),
-            (None, Ok(_)) => Err(Stop::Beginning),
+            (None, Ok(_)) => Err(RunError::NewSecrets),
         }
     }
 }
 
-/// What was noted of an instance; nothing if its Secret is gone.
-pub(super) async fn recorded(around: &dyn Neighbourhood) -> Result<Record, DriverError> {
+/// Record of an instance; empty if its Secret was deleted.
+pub(super) async fn recorded(ctx: &dyn ProvisionContext) -> Result<Record, DriverError> {
     let found: Mutex<Option<Record>> = Mutex::default();
-    // The Secret is only read: where there is none, none is made.
-    let read = |is: &Contents| {
-        *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept::record(is));
+    // The Secret is only read, not created.
+    let read = |is: &SecretData| {
+        *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(instance_secret::record(is));
         if is.is_empty() { Err(refused("There is nothing.".to_owned())) } else { Ok(is.clone()) }
     };
-    let kept = around.keep(&read).await;
+    let kept = ctx.update_secret(&read).await;
     match kept {
         Err(error @ DriverError::Transient { .. }) => Err(error),
         Ok(_) | Err(DriverError::Refused { .. }) => {
@@ -210,7 +214,7 @@ pub(super) async fn recorded(around: &dyn Neighbourhood) -> Result<Record, Drive
     }
 }
 
-/// What a namespace has set for all its Workloads, and the version of it.
+/// Environment of a namespace, and its version.
 async fn environment(
     client: &Client,
     namespace: &str,
@@ -218,9 +222,7 @@ async fn environment(
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let found = api.get_opt(ENVIRONMENT).await.map_err(|error| {
         tracing::warn!("the environment of a namespace cannot be read: {error}");
-        DriverError::unreachable(
-            "The environment of this namespace cannot be read at the moment; it is tried again.",
-        )
+        DriverError::unreachable("The environment of this namespace cannot be read; retrying.")
     })?;
     Ok(found.map(|found| {
         let version = found.resource_version().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tells about which instances there is something new in the cluster. Only the names of what was made are read.
+//! Watch of the objects of instances. Only metadata is read.
 
 use std::time::Duration;
 
@@ -23,12 +23,12 @@ use serde::de::DeserializeOwned;
 
 use super::Id;
 
-/// Objects on one page of a list.
-const PAGE: u32 = 50;
-/// How often it is looked whether the cluster has learnt a kind.
-const LEARNING: Duration = Duration::from_mins(1);
+/// Page size of lists; only metadata is read.
+const PAGE_SIZE: u32 = 50;
+/// Check whether the definition of a kind was installed since.
+const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The instances whose objects come, change or go.
+/// Instances whose objects are created, changed or deleted.
 pub(super) fn objects(client: &Client) -> BoxStream<'static, Id> {
     let routes =
         ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "HTTPRoute"));
@@ -41,7 +41,7 @@ pub(super) fn objects(client: &Client) -> BoxStream<'static, Id> {
         of::<Service>(client),
         of::<Ingress>(client),
         of::<ConfigMap>(client),
-        stream::once(learnt(routes)).flat_map(changes).boxed(),
+        stream::once(served(routes)).flat_map(changes).boxed(),
     ])
     .boxed()
 }
@@ -58,12 +58,12 @@ where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
     let selector = format!("{},{}={}", label::INSTANCE, label::MANAGED_BY, label::ORCHESTRA);
-    let config = watcher::Config::default().labels(&selector).page_size(PAGE);
+    let config = watcher::Config::default().labels(&selector).page_size(PAGE_SIZE);
     let events = watcher(api, config).default_backoff();
     let named = events.filter_map(|event| {
         let id = match event {
             Ok(watcher::Event::Apply(object) | watcher::Event::Delete(object)) => id(&object),
-            // Everything is looked at anyway at first.
+            // At startup everything is reconciled anyway.
             Ok(watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::InitDone) => None,
             Err(error) => {
                 tracing::warn!("the watch of what templates made broke: {error}");
@@ -80,10 +80,10 @@ fn id<K>(object: &PartialObjectMeta<K>) -> Option<Id> {
     Some((object.metadata.namespace.clone()?, labels.get(label::INSTANCE)?.clone()))
 }
 
-/// Waits until the cluster knows a kind.
-async fn learnt(api: Api<PartialObjectMeta<DynamicObject>>) -> Api<PartialObjectMeta<DynamicObject>> {
+/// Waits until the definition of a kind is installed.
+async fn served(api: Api<PartialObjectMeta<DynamicObject>>) -> Api<PartialObjectMeta<DynamicObject>> {
     while api.list(&ListParams::default().limit(1)).await.is_err() {
-        tokio::time::sleep(LEARNING).await;
+        tokio::time::sleep(CRD_POLL_INTERVAL).await;
     }
     api
 }

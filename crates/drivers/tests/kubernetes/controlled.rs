@@ -1,5 +1,4 @@
-//! What is told when the cluster's own controllers cannot make copies. These need those controllers; where nobody plays
-//! them (nothing becomes of a Deployment) they say so and show nothing.
+//! Reports about pods that the cluster's controllers cannot create. The tests skip on clusters without controllers.
 
 use kube::api::PostParams;
 use orchestra_api::{
@@ -8,59 +7,63 @@ use orchestra_api::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::kubernetes::support::World;
+use crate::kubernetes::support::Fixture;
 
-async fn make(world: &World, kind: &str, object: Json) {
+async fn create(fixture: &Fixture, kind: &str, object: Json) {
     let mut object = object;
     object["apiVersion"] = json!("v1");
     object["kind"] = json!(kind);
-    let api = world.api("v1", kind);
+    let api = fixture.api("v1", kind);
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
 }
 
 #[tokio::test]
 #[ignore = "needs KUBECONFIG"]
-async fn a_quota_for_copies_is_told_whatever_makes_them() {
-    let Some(world) = World::played(true).await else { return };
-    make(&world, "ResourceQuota", json!({"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}))
-        .await;
+async fn an_exceeded_pod_quota_is_reported_for_services_and_jobs() {
+    let Some(fixture) = Fixture::with_controllers().await else { return };
+    create(
+        &fixture,
+        "ResourceQuota",
+        json!({"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}),
+    )
+    .await;
     for kind in [Kind::Service, Kind::Job] {
-        let mut target = world.target("r1");
+        let mut target = fixture.target("r1");
         target.name = format!("limited-{kind:?}").to_lowercase();
         target.plan.kind = kind;
-        let (reason, message) = world
+        let (reason, message) = fixture
             .until(async || {
-                world.apply(&target).await.unwrap();
-                let seen = world.observe(&target).await;
+                fixture.apply(&target).await.unwrap();
+                let seen = fixture.observe(&target).await;
                 (seen.phase == Phase::Degraded).then(|| (seen.reason.unwrap(), seen.message.unwrap()))
             })
             .await;
         assert_eq!(reason, Reason::QuotaExceeded, "{message}");
         assert!(message.contains("the quota `small` allows 0 running copies"), "{message}");
     }
-    world.end().await;
+    fixture.delete_namespace().await;
 }
 
 #[tokio::test]
 #[ignore = "needs KUBECONFIG"]
-async fn the_security_level_of_a_namespace_is_told_as_a_policy() {
-    let Some(world) = World::played(true).await else { return };
-    world.secure("restricted").await;
-    let target = world.target("r1");
-    world.apply(&target).await.unwrap();
-    let seen = world.observe_until(&target, Phase::Degraded).await;
+async fn a_violation_of_the_pod_security_level_is_reported_as_a_policy_violation() {
+    let Some(fixture) = Fixture::with_controllers().await else { return };
+    fixture.enforce_pod_security("restricted").await;
+    let target = fixture.target("r1");
+    fixture.apply(&target).await.unwrap();
+    let seen = fixture.observe_until(&target, Phase::Degraded).await;
     assert_eq!(seen.reason, Some(Reason::PolicyViolation), "{seen:?}");
     assert!(seen.message.unwrap().contains("do not run as root"));
-    // With the platform's switch it passes.
-    let mut target = world.target("r2");
+    // It passes with the value `runAsNonRoot` of the config.
+    let mut target = fixture.target("r2");
     target.plan.values.insert("runAsNonRoot".to_owned(), json!(true));
     target.plan.values.insert("runAsUser".to_owned(), json!(1000));
-    world.apply(&target).await.unwrap();
-    world
+    fixture.apply(&target).await.unwrap();
+    fixture
         .until(async || {
-            let seen = world.observe(&target).await;
+            let seen = fixture.observe(&target).await;
             (seen.reason != Some(Reason::PolicyViolation)).then_some(())
         })
         .await;
-    world.end().await;
+    fixture.delete_namespace().await;
 }

@@ -1,7 +1,7 @@
-//! The runtime `kubernetes` against a real API server.
+//! Runtime `kubernetes` on a real API server.
 //!
-//! It needs a cluster of which `KUBECONFIG` says where it is, and changes only a namespace of its own for each test.
-//! Nobody has to play nodes: what the cluster's own controllers say of objects is written by the tests.
+//! Needs a cluster in `KUBECONFIG`; each test changes only its own namespace. No nodes are needed, except by `running`:
+//! the tests write the status that controllers of a cluster would write.
 
 mod applying;
 mod controlled;

@@ -1,4 +1,4 @@
-//! A namespace for a test, a runtime that looks at it, and plans.
+//! Fixture: namespace of a test, a runtime that watches it, and plans.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -21,29 +21,31 @@ use orchestra_score::model::Protocol;
 use serde_json::{Value as Json, json};
 use tokio::sync::OnceCell;
 
-/// The name under which the runtime writes.
+/// Field manager of the runtime.
 const MANAGER: &str = "score.dev/kubernetes";
-/// The longest that something may take that is waited for.
-const PATIENCE: Duration = Duration::from_secs(40);
-/// How soon the cluster's own controllers would notice something.
-const MOMENT: Duration = Duration::from_secs(3);
+/// Timeout of a condition.
+const TEST_TIMEOUT: Duration = Duration::from_secs(40);
+/// Time in which the deployment controller of a cluster, if there is one, observes a Deployment.
+const CONTROLLER_TIMEOUT: Duration = Duration::from_secs(3);
+/// Interval of checks of a condition.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A namespace of a test.
-pub(crate) struct World {
+/// Namespace of a test, with a runtime.
+pub(crate) struct Fixture {
     pub(crate) client: Client,
     pub(crate) runtime: Kubernetes,
     pub(crate) namespace: String,
 }
 
-impl World {
-    /// A fresh namespace, and a runtime that watches.
+impl Fixture {
+    /// New namespace, and a runtime that watches.
     pub(crate) async fn new() -> Self {
-        let world = Self::unwatched().await;
-        drop(world.runtime.changes());
-        world
+        let fixture = Self::unwatched().await;
+        drop(fixture.runtime.changes());
+        fixture
     }
 
-    /// A fresh namespace, and a runtime that has seen nothing.
+    /// New namespace, and a runtime without watches.
     pub(crate) async fn unwatched() -> Self {
         let client = Client::try_default().await.expect("KUBECONFIG names a cluster");
         let api: Api<Namespace> = Api::all(client.clone());
@@ -54,32 +56,42 @@ impl World {
         Self { runtime: Kubernetes::open(client.clone()), client, namespace }
     }
 
-    /// A fresh namespace of a cluster where controllers look after Deployments, or where nobody does; nothing if it is the
-    /// other way round.
-    pub(crate) async fn played(wanted: bool) -> Option<Self> {
+    /// New namespace of a cluster with a deployment controller; none if the cluster has no controllers.
+    pub(crate) async fn with_controllers() -> Option<Self> {
+        Self::if_controlled(true).await
+    }
+
+    /// New namespace of a bare API server; none if the cluster has a deployment controller.
+    pub(crate) async fn without_controllers() -> Option<Self> {
+        Self::if_controlled(false).await
+    }
+
+    async fn if_controlled(wanted: bool) -> Option<Self> {
         let probe = Self::unwatched().await;
-        let is_played = is_played(&probe).await;
-        probe.end().await;
-        if is_played != wanted {
-            let who = if is_played { "somebody looks" } else { "nobody looks" };
-            println!("{who} after Deployments here: nothing is shown");
+        let is_controlled = is_controlled(&probe).await;
+        probe.delete_namespace().await;
+        if is_controlled != wanted {
+            println!(
+                "skipped: the cluster has {} deployment controller",
+                if is_controlled { "a" } else { "no" }
+            );
             return None;
         }
         Some(Self::new().await)
     }
 
-    /// Another runtime that looks at the same, as after a restart.
-    pub(crate) fn restarted(&mut self) {
+    /// Replaces the runtime by a new one, as a restart does.
+    pub(crate) fn restart(&mut self) {
         self.runtime = Kubernetes::open(self.client.clone());
         drop(self.runtime.changes());
     }
 
-    pub(crate) async fn end(self) {
+    pub(crate) async fn delete_namespace(self) {
         let api: Api<Namespace> = Api::all(self.client.clone());
         api.delete(&self.namespace, &DeleteParams::background()).await.unwrap();
     }
 
-    /// A plan of one container with one port.
+    /// Plan with one container and one port.
     pub(crate) fn target(&self, revision: &str) -> Target {
         let web = Container { image: "localhost/busybox:1".to_owned(), ..Container::default() };
         let port = Port { port: 80, target_port: 8080, protocol: Protocol::Tcp };
@@ -97,7 +109,10 @@ impl World {
 
     pub(crate) async fn apply(&self, target: &Target) -> Result<(), DriverError> {
         self.runtime
-            .apply(target, &InCluster { client: self.client.clone(), namespace: self.namespace.clone() })
+            .apply(
+                target,
+                &NamespaceSecrets { client: self.client.clone(), namespace: self.namespace.clone() },
+            )
             .await
     }
 
@@ -105,7 +120,7 @@ impl World {
         self.runtime.observe(target).await.unwrap()
     }
 
-    /// Observes until a phase is told.
+    /// Waits for a phase.
     pub(crate) async fn observe_until(&self, target: &Target, phase: Phase) -> Observation {
         self.until(async || {
             let seen = self.observe(target).await;
@@ -128,83 +143,84 @@ impl World {
         self.api("v1", "Service")
     }
 
-    /// What changes whenever somebody writes what was made. What the cluster's own controllers say of it does not count.
+    /// Versions of the objects, without the writes of the cluster's controllers.
     pub(crate) async fn versions(&self) -> Json {
         let deployment = self.deployments().get("hello").await.unwrap();
         let service = self.services().get("hello").await.unwrap();
         json!([written(&deployment), service.metadata.resource_version])
     }
 
-    /// Writes as somebody else.
+    /// Patches an object as another field manager.
     pub(crate) async fn edit(&self, api: &Api<DynamicObject>, name: &str, patch: Json) -> DynamicObject {
-        let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+        let params =
+            PatchParams { field_manager: Some("other-manager".to_owned()), ..PatchParams::default() };
         api.patch(name, &params, &Patch::Merge(patch)).await.unwrap()
     }
 
-    /// Says what the controller of Deployments would.
-    pub(crate) async fn play(&self, status: Json) {
-        let params = PatchParams { field_manager: Some("player".to_owned()), ..PatchParams::default() };
+    /// Writes the status of the Deployment, as the deployment controller would.
+    pub(crate) async fn write_status(&self, status: Json) {
+        let params =
+            PatchParams { field_manager: Some("deployment-controller".to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(json!({"status": status}));
         self.deployments().patch_status("hello", &params, &patch).await.unwrap();
     }
 
-    /// Gives the namespace a security level.
-    pub(crate) async fn secure(&self, level: &str) {
+    /// Sets the pod security level of the namespace.
+    pub(crate) async fn enforce_pod_security(&self, level: &str) {
         let api: Api<Namespace> = Api::all(self.client.clone());
         let patch = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}});
         api.patch(&self.namespace, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 
-    /// Waits until something holds.
-    pub(crate) async fn until<T>(&self, look: impl AsyncFn() -> Option<T>) -> T {
-        tokio::time::timeout(PATIENCE, poll(look)).await.expect("it happens in time")
+    /// Waits until a check returns a value.
+    pub(crate) async fn until<T>(&self, check: impl AsyncFn() -> Option<T>) -> T {
+        tokio::time::timeout(TEST_TIMEOUT, poll(check)).await.expect("the condition holds before the timeout")
     }
 }
 
-/// What of an object only its writers change.
+/// Metadata and spec of an object, without the fields that the cluster's controllers write.
 pub(crate) fn written(object: &DynamicObject) -> Json {
     let mut metadata = object.metadata.clone();
     metadata.resource_version = None;
-    let notes = metadata.managed_fields.iter_mut().flatten();
-    let notes: Vec<_> =
-        notes.filter(|note| note.manager.as_deref() == Some(MANAGER)).map(|note| note.clone()).collect();
-    metadata.managed_fields = Some(notes);
+    let entries = metadata.managed_fields.take().into_iter().flatten();
+    metadata.managed_fields =
+        Some(entries.filter(|entry| entry.manager.as_deref() == Some(MANAGER)).collect());
     if let Some(annotations) = &mut metadata.annotations {
         annotations.remove("deployment.kubernetes.io/revision");
     }
     json!({"metadata": metadata, "spec": object.data["spec"]})
 }
 
-/// Whether the cluster's own controllers look after Deployments, which is found out once.
-async fn is_played(world: &World) -> bool {
-    static PLAYED: OnceCell<bool> = OnceCell::const_new();
-    let look = async {
-        world.apply(&world.target("r0")).await.unwrap();
-        let looking = poll(async || {
-            let live = world.deployments().get("hello").await.unwrap();
+/// True if the cluster has a deployment controller. Probed once per process.
+async fn is_controlled(fixture: &Fixture) -> bool {
+    static CONTROLLED: OnceCell<bool> = OnceCell::const_new();
+    let check = async {
+        fixture.apply(&fixture.target("r0")).await.unwrap();
+        let observed = poll(async || {
+            let live = fixture.deployments().get("hello").await.unwrap();
             live.data.pointer("/status/observedGeneration").map(drop)
         });
-        tokio::time::timeout(MOMENT, looking).await.is_ok()
+        tokio::time::timeout(CONTROLLER_TIMEOUT, observed).await.is_ok()
     };
-    *PLAYED.get_or_init(|| look).await
+    *CONTROLLED.get_or_init(|| check).await
 }
 
-async fn poll<T>(look: impl AsyncFn() -> Option<T>) -> T {
+async fn poll<T>(check: impl AsyncFn() -> Option<T>) -> T {
     loop {
-        if let Some(found) = look().await {
+        if let Some(found) = check().await {
             return found;
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Reads secrets of a namespace.
-struct InCluster {
+/// Secrets of a namespace.
+struct NamespaceSecrets {
     client: Client,
     namespace: String,
 }
 
-impl Secrets for InCluster {
+impl Secrets for NamespaceSecrets {
     fn read<'a>(&'a self, secret: &'a SecretKeyRef) -> BoxFuture<'a, Result<Option<Read>, DriverError>> {
         async move {
             let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
@@ -219,7 +235,7 @@ impl Secrets for InCluster {
     }
 }
 
-/// A text with a secret in it.
+/// Text that ends with a secret.
 pub(crate) fn with_secret(before: &str, name: &str, key: &str) -> Vec<Segment> {
     let output = orchestra_api::plan::ClaimOutput {
         claim: "db".to_owned(),

@@ -1,4 +1,4 @@
-//! The engine that gives these servers and the proxy to claims, as whoever depends on them sees it.
+//! Engine `process` with real servers and the proxy, as a Workload sees it.
 
 use std::{
     collections::BTreeMap,
@@ -15,29 +15,26 @@ use orchestra_api::{
 };
 use orchestra_core::provision::{Bound, Dependent, Instance, Provision, Release};
 use orchestra_drivers::{
-    DriverError, Neighbourhood, Provisioner as _, Released, Secrets,
-    neighbourhood::{Contents, Edit, Kept},
-    process::{Engine, Launcher},
+    DriverError, ProvisionContext, Provisioner as _, Released, Secrets,
+    process::{Engine, Launcher, OriginStore},
+    provision_context::{Edit, InstanceSecret, SecretData},
     secret::Read,
 };
 use serde_json::json;
 
-use crate::servers::support::{Place, block_on, tests};
+use crate::servers::support::{DataFolder, block_on, tests};
 
-tests![
-    the_address_of_a_database_opens_it_whoever_started_the_platform,
-    a_route_answers_at_the_address_that_it_tells,
-];
+tests![the_uri_of_a_database_works_across_restarts_and_releases, a_route_responds_at_its_address,];
 
-/// A namespace with one Workload, and the Secret of one instance.
+/// Namespace with one Workload, and the Secret of one instance.
 #[derive(Default)]
 struct Namespace {
-    secret: Mutex<Option<Contents>>,
+    secret: Mutex<Option<SecretData>>,
     ports: BTreeMap<String, Port>,
 }
 
 impl Namespace {
-    fn kept(&self, key: &str) -> String {
+    fn secret_value(&self, key: &str) -> String {
         let secret = self.secret.lock().unwrap();
         String::from_utf8(secret.as_ref().unwrap()[key].expose().to_vec()).unwrap()
     }
@@ -49,37 +46,37 @@ impl Secrets for Namespace {
     }
 }
 
-impl Neighbourhood for Namespace {
-    fn keep<'a>(&'a self, edit: &'a Edit<'a>) -> BoxFuture<'a, Result<Kept, DriverError>> {
+impl ProvisionContext for Namespace {
+    fn update_secret<'a>(&'a self, edit: &'a Edit<'a>) -> BoxFuture<'a, Result<InstanceSecret, DriverError>> {
         Box::pin(async move {
             let mut secret = self.secret.lock().unwrap();
             let contents = edit(&secret.clone().unwrap_or_default())?;
             *secret = Some(contents.clone());
-            Ok(Kept { name: "own".to_owned(), version: "1".to_owned(), contents })
+            Ok(InstanceSecret { name: "own".to_owned(), version: "1".to_owned(), contents })
         })
     }
 
-    fn forget(&self) -> BoxFuture<'_, Result<(), DriverError>> {
+    fn delete_secret(&self) -> BoxFuture<'_, Result<(), DriverError>> {
         *self.secret.lock().unwrap() = None;
         Box::pin(async { Ok(()) })
     }
 
-    fn neighbour(&self, _: &str) -> Option<BTreeMap<String, Port>> {
+    fn workload_ports(&self, _: &str) -> Option<BTreeMap<String, Port>> {
         Some(self.ports.clone())
     }
 
-    fn neighbours(&self) -> Vec<String> {
+    fn workload_names(&self) -> Vec<String> {
         vec!["shop".to_owned()]
     }
 }
 
-async fn engine(place: &Place) -> Engine {
+async fn engine(data: &DataFolder) -> Engine {
     let launcher = Launcher { program: std::env::current_exe().unwrap() };
-    Engine::open(place.data(), launcher).await.unwrap()
+    Engine::open(data.data(), launcher, OriginStore::open(&data.data())).await.unwrap()
 }
 
-/// What the Workload `shop` gets.
-async fn bound(engine: &Engine, around: &Namespace, type_: &str) -> Bound {
+/// Instance of the Workload `shop`.
+async fn bound(engine: &Engine, ctx: &Namespace, type_: &str) -> Bound {
     let instance = Instance {
         namespace: "default".to_owned(),
         id: "0123456789abcdef".to_owned(),
@@ -96,7 +93,7 @@ async fn bound(engine: &Engine, around: &Namespace, type_: &str) -> Bound {
     };
     let mut changes = engine.changes();
     loop {
-        match engine.ensure(&instance, around).await.unwrap() {
+        match engine.ensure(&instance, ctx).await.unwrap() {
             Provision::Bound(bound) => return bound,
             Provision::Binding(_) => {}
             other => panic!("{other:?}"),
@@ -105,7 +102,7 @@ async fn bound(engine: &Engine, around: &Namespace, type_: &str) -> Bound {
     }
 }
 
-async fn release(engine: &Engine, around: &Namespace, policy: DeprovisionPolicy) {
+async fn release(engine: &Engine, ctx: &Namespace, policy: DeprovisionPolicy) {
     let release = Release {
         namespace: "default".to_owned(),
         id: "0123456789abcdef".to_owned(),
@@ -113,14 +110,15 @@ async fn release(engine: &Engine, around: &Namespace, policy: DeprovisionPolicy)
         engine: "process".to_owned(),
         policy,
         claims: vec!["shop-it".to_owned()],
+        start: Vec::new(),
     };
     let mut changes = engine.changes();
-    while engine.release(&release, around).await.unwrap() != Released::Done {
+    while engine.release(&release, ctx).await.unwrap() != Released::Done {
         changes.next().await.unwrap();
     }
 }
 
-/// What a statement answers, or the complaint.
+/// Output of a statement, or its error.
 fn query(uri: &str, statement: &str) -> Result<String, String> {
     let output =
         Command::new("psql").args(["-X", "-q", "-t", "-A", "-w", uri, "-c", statement]).output().unwrap();
@@ -128,62 +126,64 @@ fn query(uri: &str, statement: &str) -> Result<String, String> {
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
-fn the_address_of_a_database_opens_it_whoever_started_the_platform() {
-    let place = Place::new();
+fn the_uri_of_a_database_works_across_restarts_and_releases() {
+    let data = DataFolder::new();
     block_on(async {
-        let (around, first) = (Namespace::default(), engine(&place).await);
-        let told = bound(&first, &around, "postgres").await;
-        let password = around.kept("password");
-        assert!(!format!("{told:?}").contains(&password));
-        query(&around.kept("uri"), "CREATE TABLE t AS SELECT 'here' AS x").unwrap();
+        let (ctx, first) = (Namespace::default(), engine(&data).await);
+        let outputs = bound(&first, &ctx, "postgres").await;
+        let password = ctx.secret_value("password");
+        assert!(!format!("{outputs:?}").contains(&password));
+        query(&ctx.secret_value("uri"), "CREATE TABLE t AS SELECT 'here' AS x").unwrap();
         drop(first);
-        let second = engine(&place).await;
+        let second = engine(&data).await;
         for policy in [DeprovisionPolicy::Orphan, DeprovisionPolicy::Retain] {
-            release(&second, &around, policy).await;
-            bound(&second, &around, "postgres").await;
-            assert_eq!(around.kept("password"), password, "{policy:?}");
+            release(&second, &ctx, policy).await;
+            bound(&second, &ctx, "postgres").await;
+            assert_eq!(ctx.secret_value("password"), password, "{policy:?}");
             assert_eq!(
-                query(&around.kept("connection_string"), "SELECT x FROM t").unwrap(),
+                query(&ctx.secret_value("connection_string"), "SELECT x FROM t").unwrap(),
                 "here",
                 "{policy:?}"
             );
         }
-        release(&second, &around, DeprovisionPolicy::Delete).await;
-        assert!(around.secret.lock().unwrap().is_none());
-        bound(&second, &around, "postgres").await;
-        assert_ne!(around.kept("password"), password);
-        let complaint = query(&around.kept("uri"), "SELECT x FROM t").unwrap_err();
-        assert!(complaint.contains("does not exist"), "{complaint}");
+        release(&second, &ctx, DeprovisionPolicy::Delete).await;
+        assert!(ctx.secret.lock().unwrap().is_none());
+        bound(&second, &ctx, "postgres").await;
+        assert_ne!(ctx.secret_value("password"), password);
+        let error = query(&ctx.secret_value("uri"), "SELECT x FROM t").unwrap_err();
+        assert!(error.contains("does not exist"), "{error}");
     });
 }
 
-fn a_route_answers_at_the_address_that_it_tells() {
-    let place = Place::new();
+fn a_route_responds_at_its_address() {
+    let data = DataFolder::new();
     let program = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = program.local_addr().unwrap().port();
     thread::spawn(move || {
-        let (mut asked, _) = program.accept().unwrap();
+        let (mut connection, _) = program.accept().unwrap();
         let mut start = [0; 16];
-        asked.read_exact(&mut start).unwrap();
-        asked.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nshop").unwrap();
+        connection.read_exact(&mut start).unwrap();
+        connection
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nshop")
+            .unwrap();
     });
     let declared = json!({"web": {"port": port, "targetPort": port}});
-    let around = Namespace { ports: serde_json::from_value(declared).unwrap(), ..Namespace::default() };
+    let ctx = Namespace { ports: serde_json::from_value(declared).unwrap(), ..Namespace::default() };
     block_on(async {
-        let engine = engine(&place).await;
-        let told = bound(&engine, &around, "route").await.message;
-        let address = told.strip_prefix("Answers at http://shop.localhost:").unwrap();
+        let engine = engine(&data).await;
+        let message = bound(&engine, &ctx, "route").await.message;
+        let address = message.strip_prefix("Answers at http://shop.localhost:").unwrap();
         let proxy: u16 = address.split('/').next().unwrap().parse().unwrap();
-        let answer = tokio::task::spawn_blocking(move || ask(proxy)).await.unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("shop"), "{answer}");
+        let response = tokio::task::spawn_blocking(move || get(proxy)).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("shop"), "{response}");
     });
 }
 
-/// Asks for the start page of the shop.
-fn ask(port: u16) -> String {
-    let mut asking = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    write!(asking, "GET / HTTP/1.1\r\nhost: shop.localhost:{port}\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    asking.read_to_string(&mut answer).unwrap();
-    answer
+/// Response to a request for the start page of the shop.
+fn get(port: u16) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nhost: shop.localhost:{port}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
 }

@@ -2,7 +2,7 @@
 
 mod crashes;
 mod engine;
-mod machines;
+mod environments;
 mod postgres;
 mod redis;
 mod support;
@@ -11,11 +11,11 @@ use std::process::ExitCode;
 
 use support::Test;
 
-/// The tests of all modules.
+/// Tests of all modules.
 pub(crate) const TESTS: &[&[Test]] =
-    &[crashes::TESTS, engine::TESTS, machines::TESTS, postgres::TESTS, redis::TESTS];
+    &[crashes::TESTS, engine::TESTS, environments::TESTS, postgres::TESTS, redis::TESTS];
 
-/// Exit code of the hidden command that these tests start the binary with.
+/// Runs the hidden command with which these tests start the binary.
 pub(crate) fn hidden() -> Option<ExitCode> {
     (std::env::args().nth(1).as_deref() == Some(crashes::PLATFORM)).then(crashes::platform)
 }

@@ -1,4 +1,4 @@
-//! A platform's folder, and what tests ask of the servers in it.
+//! Fixture: data folder of a platform, instances, and queries.
 
 use std::{
     fs,
@@ -13,14 +13,14 @@ use orchestra_drivers::{
     SecretText,
     process::{
         self, Launcher, Run, State,
-        servers::{Server, Servers, Standing},
+        servers::{Server, ServerStatus, Servers},
     },
 };
 
-/// A test, by its name.
+/// Name and function of a test.
 pub(crate) type Test = (&'static str, fn());
 
-/// Lists tests by the names of their functions.
+/// Declares the tests of a module by the names of their functions.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
         pub(crate) const TESTS: &[crate::servers::support::Test] = &[$((stringify!($name), $name)),*];
@@ -28,64 +28,64 @@ macro_rules! tests {
 }
 pub(crate) use tests;
 
-/// More than anything here takes.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Timeout of a condition: more than any of them takes.
+const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Runs what waits.
+/// Runs a future to completion.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// The folder of a platform. Nothing runs in it once it is dropped.
-pub(crate) struct Place(tempfile::TempDir);
+/// Data folder of a platform. Its drop stops everything that runs in it.
+pub(crate) struct DataFolder(tempfile::TempDir);
 
-impl Place {
+impl DataFolder {
     pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    /// The data of the platform, in a folder too deep for the address of a socket.
+    /// Path of the data, longer than the address of a Unix socket may be.
     pub(crate) fn data(&self) -> PathBuf {
         let data = self.0.path().join("deep".repeat(30));
         fs::create_dir_all(&data).unwrap();
         data
     }
 
-    /// The servers, as a platform that just started has them.
+    /// Servers of a platform that just started.
     pub(crate) fn servers(&self) -> Servers {
         Servers::open(&self.data(), Launcher { program: std::env::current_exe().unwrap() })
     }
 
-    /// Everything that ever ran here and is kept.
+    /// Folders of all runs, running or not.
     pub(crate) fn runs(&self) -> Vec<PathBuf> {
         let mut runs = Vec::new();
         gather(self.0.path(), &mut runs);
         runs
     }
 
-    /// What runs here now.
+    /// Running runs.
     pub(crate) fn running(&self) -> Vec<Run> {
         let states = self.runs().into_iter().map(|run| process::find(&run).unwrap());
         states.filter_map(|state| if let State::Running(run) = state { Some(run) } else { None }).collect()
     }
 }
 
-impl Drop for Place {
+impl Drop for DataFolder {
     fn drop(&mut self) {
         for run in self.runs() {
             process::stop(&run).unwrap();
-            // There is nobody to wait for at the end of a test.
+            // A fast shutdown of postgres: no client is worth waiting for at the end of a test.
             if let Some(program) = Run::read(&run).unwrap().and_then(|run| run.program)
                 && matches!(process::find(&run), Ok(State::Running(_)))
             {
                 let _ = Command::new("kill").args(["-INT", &program.to_string()]).output();
             }
-            block_on(process::ended(&run)).unwrap();
+            block_on(process::wait(&run)).unwrap();
         }
     }
 }
 
-/// The folders of runs in a folder.
+/// Collects the folders of runs in a folder.
 fn gather(folder: &Path, runs: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -97,7 +97,7 @@ fn gather(folder: &Path, runs: &mut Vec<PathBuf>) {
     }
 }
 
-/// An instance with its password.
+/// Instance with its password.
 pub(crate) struct Instance {
     pub(crate) id: (String, String),
     pub(crate) what: Server,
@@ -113,43 +113,48 @@ impl Instance {
                 user: format!("user-{name}"),
                 version: None,
             },
-            // With signs that mean something to whoever does not quote them.
+            // With characters that need quoting.
             password: format!("secret'{name}\"\\%"),
         }
     }
 
-    pub(crate) async fn ask(&self, servers: &Servers) -> Standing {
+    pub(crate) async fn ensure(&self, servers: &Servers) -> ServerStatus {
         let password = SecretText::new(self.password.clone().into_bytes());
         servers.ensure(&self.id, &self.what, &password).await
     }
 
-    /// Asks until it fares so.
-    pub(crate) async fn until(&self, servers: &Servers, is_so: impl Fn(&Standing) -> bool) -> Standing {
+    /// Waits for a status. A machine without the server fails the test at once.
+    pub(crate) async fn until(
+        &self,
+        servers: &Servers,
+        matches: impl Fn(&ServerStatus) -> bool,
+    ) -> ServerStatus {
         let wait = async {
             let mut changes = servers.changes();
             loop {
-                let standing = self.ask(servers).await;
-                if is_so(&standing) {
-                    return standing;
+                let status = self.ensure(servers).await;
+                if matches(&status) {
+                    return status;
                 }
+                assert!(!matches!(status, ServerStatus::Unavailable(_)), "{status:?}");
                 changes.next().await.unwrap();
             }
         };
-        let Ok(standing) = tokio::time::timeout(PATIENCE, wait).await else {
-            panic!("it stays so: {:?}", self.ask(servers).await)
+        let Ok(status) = tokio::time::timeout(TEST_TIMEOUT, wait).await else {
+            panic!("timeout with the status {:?}", self.ensure(servers).await)
         };
-        standing
+        status
     }
 
-    /// Asks until it is up; where.
-    pub(crate) async fn up(&self, servers: &Servers) -> u16 {
-        match self.until(servers, |standing| matches!(standing, Standing::Up { .. })).await {
-            Standing::Up { port } => port,
+    /// Waits until it is up; returns the port.
+    pub(crate) async fn until_up(&self, servers: &Servers) -> u16 {
+        match self.until(servers, |status| matches!(status, ServerStatus::Up { .. })).await {
+            ServerStatus::Up { port } => port,
             other => panic!("not up: {other:?}"),
         }
     }
 
-    /// Releases it until that is done.
+    /// Releases the instance, and waits until that is done.
     pub(crate) async fn release(&self, servers: &Servers, type_: &str, data: bool) {
         let wait = async {
             let mut changes = servers.changes();
@@ -157,16 +162,16 @@ impl Instance {
                 changes.next().await.unwrap();
             }
         };
-        tokio::time::timeout(PATIENCE, wait).await.unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, wait).await.unwrap();
     }
 
-    /// Runs statements as the role, over the network.
+    /// Runs statements as the role, over TCP.
     pub(crate) fn psql(&self, port: u16, statements: &str) -> Output {
         let Server::Postgres { database, user, .. } = &self.what else { panic!("no database") };
         psql(port, database, user, &self.password, statements)
     }
 
-    /// What statements answer.
+    /// Output of statements.
     pub(crate) fn query(&self, port: u16, statements: &str) -> String {
         let output = self.psql(port, statements);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -183,7 +188,7 @@ pub(crate) fn psql(port: u16, database: &str, user: &str, password: &str, statem
         .unwrap()
 }
 
-/// Everything in a folder, as one piece.
+/// Contents of all files in a folder, concatenated.
 pub(crate) fn contents(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,21 +1,24 @@
-//! The lowest layer of the process runtime: shims and the programs that they own.
+//! Shims and the programs that they own: the lowest layer of the process runtime.
 
-mod ends;
+mod adoption;
+mod exits;
 mod logs;
-mod places;
-mod stops;
+mod mounts;
+mod stop;
 mod support;
-mod survives;
 
 use std::process::ExitCode;
 
 use support::Test;
 
-/// The tests of all modules.
+/// Tests of all modules.
 pub(crate) const TESTS: &[&[Test]] =
-    &[ends::TESTS, logs::TESTS, places::TESTS, stops::TESTS, survives::TESTS];
+    &[exits::TESTS, logs::TESTS, mounts::TESTS, stop::TESTS, adoption::TESTS];
 
-/// Exit code of the hidden command that these tests start the binary with.
+/// Tests that need root.
+pub(crate) const ROOT_TESTS: &[&[Test]] = &[mounts::ROOT_TESTS];
+
+/// Runs the hidden command with which these tests start the binary.
 pub(crate) fn hidden() -> Option<ExitCode> {
-    (std::env::args().nth(1).as_deref() == Some(survives::LAUNCH)).then(survives::launch)
+    (std::env::args().nth(1).as_deref() == Some(adoption::LAUNCH)).then(adoption::launch)
 }

@@ -1,4 +1,4 @@
-//! A place to run in, and what tests ask about it.
+//! Fixture: folder of a run, launch specs, and queries.
 
 use std::{
     collections::BTreeMap,
@@ -11,12 +11,12 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream::BoxStream};
-use orchestra_drivers::process::{self, End, Exit, Launcher, Line, LogLimits, MARKER, Order, State};
+use orchestra_drivers::process::{self, End, Exit, LaunchSpec, Launcher, Line, LogLimits, MARKER, State};
 
-/// A test, by its name.
+/// Name and function of a test.
 pub(crate) type Test = (&'static str, fn());
 
-/// Lists tests by the names of their functions.
+/// Declares the tests of a module by the names of their functions.
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
         pub(crate) const TESTS: &[crate::shim::support::Test] = &[$((stringify!($name), $name)),*];
@@ -24,7 +24,7 @@ macro_rules! tests {
 }
 pub(crate) use tests;
 
-/// Runs what waits.
+/// Runs a future to completion.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
@@ -33,13 +33,13 @@ pub(crate) fn launcher() -> Launcher {
     Launcher { program: std::env::current_exe().unwrap() }
 }
 
-/// A folder of this machine for one test.
-pub(crate) struct Place {
+/// Folder of a run, in a temporary folder.
+pub(crate) struct RunDir {
     root: tempfile::TempDir,
     pub(crate) folder: PathBuf,
 }
 
-impl Place {
+impl RunDir {
     pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -48,26 +48,26 @@ impl Place {
         Self { root, folder }
     }
 
-    /// A path beside the folder of the run.
+    /// Path beside the folder of the run.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    pub(crate) async fn launch(&self, order: &Order) {
-        launcher().launch(&self.folder, order).await.unwrap();
+    pub(crate) async fn launch(&self, spec: &LaunchSpec) {
+        launcher().launch(&self.folder, spec).await.unwrap();
     }
 
-    /// Runs to the end.
-    pub(crate) async fn run(&self, order: &Order) -> Exit {
-        self.launch(order).await;
-        self.end().await
+    /// Launches a program and waits for its exit.
+    pub(crate) async fn run(&self, spec: &LaunchSpec) -> Exit {
+        self.launch(spec).await;
+        self.exit().await
     }
 
-    /// Waits for the end.
-    pub(crate) async fn end(&self) -> Exit {
-        match process::ended(&self.folder).await.unwrap() {
+    /// Waits for the exit.
+    pub(crate) async fn exit(&self) -> Exit {
+        match process::wait(&self.folder).await.unwrap() {
             State::Ended(exit) => exit,
-            other => panic!("not ended: {other:?}"),
+            other => panic!("no exit: {other:?}"),
         }
     }
 
@@ -83,7 +83,7 @@ impl Place {
         process::log::follow(&self.folder, None, None)
     }
 
-    /// Waits until the program has written a line.
+    /// Waits for a line of output.
     pub(crate) async fn until(&self, text: &str) {
         let mut lines = self.follow();
         while let Some(line) = lines.next().await {
@@ -91,7 +91,7 @@ impl Place {
                 return;
             }
         }
-        panic!("it ended without `{text}`: {:?}, {:?}", self.log(), self.find());
+        panic!("it exited without writing `{text}`: {:?}, {:?}", self.log(), self.find());
     }
 }
 
@@ -99,14 +99,14 @@ pub(crate) fn texts(lines: Vec<Line>) -> Vec<String> {
     lines.into_iter().map(|line| line.text).collect()
 }
 
-/// An order that runs a script.
-pub(crate) fn script(text: &str) -> Order {
-    order("sh", &["-c", text])
+/// Launch spec of a shell script.
+pub(crate) fn script(text: &str) -> LaunchSpec {
+    spec("sh", &["-c", text])
 }
 
-pub(crate) fn order(program: &str, args: &[&str]) -> Order {
+pub(crate) fn spec(program: &str, args: &[&str]) -> LaunchSpec {
     static RUNS: AtomicU32 = AtomicU32::new(0);
-    Order {
+    LaunchSpec {
         run: format!("test-{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed)),
         program: program.to_owned(),
         args: args.iter().map(ToString::to_string).collect(),
@@ -120,9 +120,9 @@ pub(crate) fn order(program: &str, args: &[&str]) -> Order {
     }
 }
 
-/// The processes that are left of a run.
-pub(crate) fn left(order: &Order) -> Vec<i32> {
-    let marker = format!("{MARKER}={}", order.run).into_bytes();
+/// Remaining processes of a run.
+pub(crate) fn remaining(spec: &LaunchSpec) -> Vec<i32> {
+    let marker = format!("{MARKER}={}", spec.run).into_bytes();
     let numbers =
         fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     numbers
@@ -133,7 +133,7 @@ pub(crate) fn left(order: &Order) -> Vec<i32> {
         .collect()
 }
 
-/// Everything in a folder, as one piece.
+/// Contents of all files in a folder, concatenated.
 pub(crate) fn contents(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -146,6 +146,6 @@ pub(crate) fn contents(folder: &Path) -> Vec<u8> {
 pub(crate) fn code(exit: &Exit) -> i32 {
     match exit.end {
         End::Code(code) => code,
-        ref other => panic!("no code: {other:?}"),
+        ref other => panic!("no exit code: {other:?}"),
     }
 }

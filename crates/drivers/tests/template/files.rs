@@ -1,4 +1,4 @@
-//! The platform's own provisioner files.
+//! Provisioner files of the platform.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{
@@ -10,53 +10,54 @@ use orchestra_core::provision::Provision;
 use orchestra_drivers::template::Template;
 use serde_json::{Value as Json, json};
 
-use super::support::Place;
+use super::support::Fixture;
 
-/// A file whose entry makes config maps of these names.
+/// Provisioner file with an entry that creates config maps of these names.
 fn file(uri: &str, names: &[&str]) -> String {
     let object = |name: &&str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}});
     let manifests = Json::Array(names.iter().map(object).collect());
     format!("- uri: {uri}\n  type: thing\n  outputs: |\n    name: it\n  manifests: |\n    {manifests}\n")
 }
 
-async fn publish(place: &Place, map: &str, text: &str) {
-    let spaces: Api<Namespace> = Api::all(place.client.clone());
+async fn publish(fixture: &Fixture, map: &str, text: &str) {
+    let spaces: Api<Namespace> = Api::all(fixture.client.clone());
     let params = PatchParams::apply("test").force();
     let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}});
     spaces.patch(SYSTEM_NAMESPACE, &params, &Patch::Apply(&space)).await.unwrap();
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": map, "labels": {label::PROVISIONERS: "true"}},
         "data": {"own.provisioners.yaml": text}});
-    let api: Api<ConfigMap> = Api::namespaced(place.client.clone(), SYSTEM_NAMESPACE);
+    let api: Api<ConfigMap> = Api::namespaced(fixture.client.clone(), SYSTEM_NAMESPACE);
     api.patch(map, &params, &Patch::Apply(&object)).await.unwrap();
 }
 
-async fn made(place: &Place) -> Vec<String> {
-    let found = place.api::<ConfigMap>().list(&ListParams::default().labels(label::INSTANCE)).await.unwrap();
+async fn config_maps(fixture: &Fixture) -> Vec<String> {
+    let found =
+        fixture.api::<ConfigMap>().list(&ListParams::default().labels(label::INSTANCE)).await.unwrap();
     found.iter().map(kube::ResourceExt::name_any).collect()
 }
 
 #[tokio::test]
 #[ignore = "needs KUBECONFIG"]
-async fn a_file_of_the_platform_is_used_and_what_it_no_longer_makes_goes() {
-    let place = Place::new("files").await;
-    let map = place.namespace.clone();
+async fn a_provisioner_file_of_the_platform_is_used_and_dropped_manifests_are_deleted() {
+    let fixture = Fixture::new("files").await;
+    let map = fixture.namespace.clone();
     let uri = format!("template://test/{map}");
-    let mut instance = place.instance("thing", &json!({}));
+    let mut instance = fixture.instance("thing", &json!({}));
     instance.entry.params.insert("template".to_owned(), json!(uri));
 
-    publish(&place, &map, &file(&uri, &["one", "two"])).await;
-    let engine = Template::open(place.client.clone());
-    let Provision::Bound(bound) = place.ensure(&engine, &instance).await.unwrap() else { panic!() };
+    publish(&fixture, &map, &file(&uri, &["one", "two"])).await;
+    let engine = Template::open(fixture.client.clone());
+    let Provision::Bound(bound) = fixture.ensure(&engine, &instance).await.unwrap() else { panic!() };
     assert_eq!(serde_json::to_value(&bound.outputs).unwrap()["name"], json!({"value": "it"}) as Json);
-    assert_eq!(made(&place).await, ["one", "two"]);
+    assert_eq!(config_maps(&fixture).await, ["one", "two"]);
 
-    publish(&place, &map, &file(&uri, &["two", "three"])).await;
-    let engine = Template::open(place.client.clone());
-    place.ensure(&engine, &instance).await.unwrap();
-    assert_eq!(made(&place).await, ["three", "two"]);
+    publish(&fixture, &map, &file(&uri, &["two", "three"])).await;
+    let engine = Template::open(fixture.client.clone());
+    fixture.ensure(&engine, &instance).await.unwrap();
+    assert_eq!(config_maps(&fixture).await, ["three", "two"]);
 
-    let api: Api<ConfigMap> = Api::namespaced(place.client.clone(), SYSTEM_NAMESPACE);
+    let api: Api<ConfigMap> = Api::namespaced(fixture.client.clone(), SYSTEM_NAMESPACE);
     api.delete(&map, &DeleteParams::default()).await.unwrap();
-    place.leave().await;
+    fixture.delete_namespace().await;
 }

@@ -1,8 +1,8 @@
-//! The engine `template` against a real API server.
+//! Engine `template` on a real API server.
 //!
-//! It needs a cluster of which `KUBECONFIG` says where it is, and changes only namespaces of its own, and config maps of
-//! its own in the platform's. Nobody has to play nodes: what the cluster says of servers is written by the tests.
+//! Needs a cluster in `KUBECONFIG`; the tests change only their own namespaces, and their own config maps in the system
+//! namespace. No nodes are needed: the tests write the status that controllers of a cluster would write.
 
 mod files;
-mod lives;
+mod lifecycle;
 mod support;

@@ -1,4 +1,4 @@
-//! A namespace of a cluster, and what an engine finds there around an instance.
+//! Fixture: namespace of a test, instances, and their provision context.
 
 use std::collections::BTreeMap;
 
@@ -22,24 +22,24 @@ use orchestra_core::{
     provision::{Bound, Dependent, Instance, Provision, Release},
 };
 use orchestra_drivers::{
-    DriverError, Neighbourhood, Provisioner as _, Released, SecretText, Secrets,
-    neighbourhood::{Contents, Edit, Kept},
+    DriverError, ProvisionContext, Provisioner as _, Released, SecretText, Secrets,
+    provision_context::{Edit, InstanceSecret, SecretData},
     secret::Read,
     template::Template,
 };
 use serde_json::{Map, Value as Json, json};
 
-/// The identity of the instance of a test.
+/// Id of the instance of a test.
 pub(super) const INSTANCE: &str = "0123456789abcdef0123456789abcdef";
 
-/// A namespace of its own.
-pub(super) struct Place {
+/// Namespace of a test.
+pub(super) struct Fixture {
     pub(super) client: Client,
     pub(super) namespace: String,
 }
 
-impl Place {
-    /// Makes it anew. What an earlier run left would be another test.
+impl Fixture {
+    /// Creates the namespace. One that exists fails the test.
     pub(super) async fn new(test: &str) -> Self {
         let client = Client::try_default().await.expect("KUBECONFIG names no cluster");
         let namespace = format!("template-{test}-{}", std::process::id());
@@ -49,7 +49,7 @@ impl Place {
         Self { client, namespace }
     }
 
-    pub(super) async fn leave(self) {
+    pub(super) async fn delete_namespace(self) {
         let api: Api<Namespace> = Api::all(self.client);
         api.delete(&self.namespace, &DeleteParams::default()).await.unwrap();
     }
@@ -87,10 +87,10 @@ impl Place {
         engine: &Template,
         instance: &Instance,
     ) -> Result<Provision, DriverError> {
-        engine.ensure(instance, &self.around(&instance.type_)).await
+        engine.ensure(instance, &self.ctx(&instance.type_)).await
     }
 
-    /// Ensures, plays the node that starts servers, and ensures again.
+    /// Provisions an instance; reports its servers as ready, as a cluster would, in between.
     pub(super) async fn bound(&self, engine: &Template, instance: &Instance) -> Bound {
         let first = self.ensure(engine, instance).await.unwrap();
         if let Provision::Bound(bound) = first {
@@ -113,7 +113,7 @@ impl Place {
         }
     }
 
-    /// Releases, and plays what frees volumes.
+    /// Releases the instance; removes the finalizers of its volumes, as a cluster would.
     pub(super) async fn release(&self, engine: &Template, type_: &str, policy: DeprovisionPolicy) {
         let release = Release {
             namespace: self.namespace.clone(),
@@ -122,27 +122,28 @@ impl Place {
             engine: builtin::TEMPLATE.to_owned(),
             policy,
             claims: Vec::new(),
+            start: Vec::new(),
         };
         for _ in 0..20 {
-            if engine.release(&release, &self.around(type_)).await.unwrap() == Released::Done {
+            if engine.release(&release, &self.ctx(type_)).await.unwrap() == Released::Done {
                 return;
             }
             let api: Api<PersistentVolumeClaim> = self.api();
             for volume in api.list(&kube::api::ListParams::default()).await.unwrap() {
                 let free = json!({"metadata": {"finalizers": null}});
-                // It may have gone meanwhile.
+                // It may be gone already.
                 let _ = api.patch(&volume.name_any(), &PatchParams::default(), &Patch::Merge(&free)).await;
             }
         }
-        panic!("it is not taken down");
+        panic!("the release does not complete");
     }
 
-    fn around(&self, type_: &str) -> Around {
-        Around { api: self.api(), name: name::secret(type_, INSTANCE) }
+    fn ctx(&self, type_: &str) -> TestContext {
+        TestContext { api: self.api(), name: name::secret(type_, INSTANCE) }
     }
 
-    /// The Secret that is kept for the instance of a type.
-    pub(super) async fn kept(&self, type_: &str) -> Option<Secret> {
+    /// Secret of the instance of a type.
+    pub(super) async fn instance_secret(&self, type_: &str) -> Option<Secret> {
         self.api::<Secret>().get_opt(&name::secret(type_, INSTANCE)).await.unwrap()
     }
 
@@ -152,33 +153,34 @@ impl Place {
     }
 }
 
-struct Around {
+/// Provision context with the Secret of an instance.
+struct TestContext {
     api: Api<Secret>,
     name: String,
 }
 
-impl Secrets for Around {
+impl Secrets for TestContext {
     fn read<'a>(&'a self, _: &'a SecretKeyRef) -> BoxFuture<'a, Result<Option<Read>, DriverError>> {
         Box::pin(async { Ok(None) })
     }
 }
 
-impl Neighbourhood for Around {
-    fn keep<'a>(&'a self, edit: &'a Edit<'a>) -> BoxFuture<'a, Result<Kept, DriverError>> {
+impl ProvisionContext for TestContext {
+    fn update_secret<'a>(&'a self, edit: &'a Edit<'a>) -> BoxFuture<'a, Result<InstanceSecret, DriverError>> {
         Box::pin(async move {
             let found = self.api.get_opt(&self.name).await.unwrap();
-            let is: Contents = found
+            let current: SecretData = found
                 .iter()
                 .flat_map(|found| found.data.iter().flatten())
                 .map(|(key, value)| (key.clone(), SecretText::new(value.0.clone())))
                 .collect();
-            let wanted = edit(&is)?;
+            let wanted = edit(&current)?;
             let data: BTreeMap<String, ByteString> = wanted
                 .iter()
                 .map(|(key, value)| (key.clone(), ByteString(value.expose().to_vec())))
                 .collect();
             let written = match found {
-                Some(found) if is == wanted => found,
+                Some(found) if current == wanted => found,
                 Some(found) => {
                     let secret = Secret { data: Some(data), ..found };
                     self.api.replace(&self.name, &PostParams::default(), &secret).await.unwrap()
@@ -193,24 +195,24 @@ impl Neighbourhood for Around {
                 }
             };
             let version = written.resource_version().unwrap();
-            Ok(Kept { name: self.name.clone(), version, contents: wanted })
+            Ok(InstanceSecret { name: self.name.clone(), version, contents: wanted })
         })
     }
 
-    fn forget(&self) -> BoxFuture<'_, Result<(), DriverError>> {
+    fn delete_secret(&self) -> BoxFuture<'_, Result<(), DriverError>> {
         Box::pin(async {
-            // It may have gone with the others.
+            // It may be gone with the other objects of the instance.
             let _ = self.api.delete(&self.name, &DeleteParams::default()).await;
             Ok(())
         })
     }
 
-    fn neighbour(&self, workload: &str) -> Option<BTreeMap<String, Port>> {
+    fn workload_ports(&self, workload: &str) -> Option<BTreeMap<String, Port>> {
         let port: Port = serde_json::from_value(json!({"port": 80, "targetPort": 8080})).unwrap();
         (workload == "web").then(|| [("http".to_owned(), port)].into())
     }
 
-    fn neighbours(&self) -> Vec<String> {
+    fn workload_names(&self) -> Vec<String> {
         vec!["web".to_owned()]
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold for every input, however broken. A target panics where it does not.
+//! Fuzz targets: properties of every input. A target panics if one does not hold.
 
 #![allow(
     clippy::panic,
@@ -21,8 +21,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets.
 pub const TARGETS: &[Target] = &[("load", load), ("expand", expand), ("overrides", overrides)];
 
-/// Any text gets a verdict with places that exist, and a workload that is valid survives the way to a file and
-/// back.
+/// Any input gets a verdict with valid spans, and a valid workload round-trips through a file.
 pub fn load(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let report = Document::parse(Source::new("input", text)).check();
@@ -30,7 +29,7 @@ pub fn load(data: &[u8]) {
     let Some(workload) = &report.workload else { return };
     let yaml = yaml::to_yaml(workload).expect("a workload can be written");
     let again = Document::parse(Source::new("output", yaml.as_str())).check();
-    // Escapes can make the written form larger than what is taken.
+    // Escapes can make the output larger than the limit.
     if again.errors().any(|error| error.code == orchestra_score::Code::LimitExceeded) {
         return;
     }
@@ -66,7 +65,7 @@ pub fn expand(data: &[u8]) {
             }
             Token::Reference(reference) => {
                 references += 1;
-                // Understood or refused, never a panic.
+                // Parsed or refused, never a panic.
                 let _ = Reference::parse(reference);
                 again.push_str("${");
                 again.push_str(reference);
@@ -82,7 +81,7 @@ pub fn expand(data: &[u8]) {
     assert!(join(&kept, Clone::clone).len() <= text.len());
 }
 
-/// The first line is a property, the rest holds a document and an overrides file, split by a line of `===`.
+/// Property on the first line, then a document and an overrides file, separated by a line of `===`.
 pub fn overrides(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (property, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -121,9 +120,9 @@ pub fn overrides(data: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Inputs that once broke a target.
+    /// Regressions.
     #[test]
-    fn known_inputs_stay_mended() {
+    fn known_inputs_stay_fixed() {
         for input in ["", "\u{feff}", "a: &a [*a]", "${", "=\n===\n", "a.b=c\na: [\n===\n"] {
             for (_, target) in TARGETS {
                 target(input.as_bytes());

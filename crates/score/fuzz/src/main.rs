@@ -1,5 +1,5 @@
-//! Runs the fuzz targets for a bounded time, on stable Rust and without other tools: seeds and pieces of the
-//! language, mutated at random. `cargo fuzz` (see CONTRIBUTING.md) digs deeper; this one runs everywhere.
+//! Fuzzer for stable Rust with a time limit: seeds and fragments of the language, mutated at random. `cargo fuzz` (see
+//! CONTRIBUTING.md) is guided by coverage; this one runs everywhere.
 
 #![allow(
     clippy::print_stdout,
@@ -19,14 +19,14 @@ use std::{
 
 use orchestra_score_fuzz::{TARGETS, Target};
 
-/// An input that takes longer than this is a hang.
+/// Time after which an input counts as a hang.
 const SLOW: Duration = Duration::from_secs(4);
-/// Inputs grow no longer than this…
+/// Maximum length of most inputs.
 const LONGEST: usize = 64 * 1024;
-/// …except for a few, which are made to show what is not linear.
+/// Maximum length of a few inputs that reveal superlinear time.
 const LARGE: usize = 1024 * 1024;
 
-/// Pieces of the language, to be stuck together.
+/// Fragments of the language.
 const PIECES: &[&str] = &[
     "apiVersion: score.dev/v1b1\n",
     "metadata:\n  name: demo\n",
@@ -117,7 +117,7 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
                 drop(input.splice(at..at, other[from..to].iter().copied()));
             }
             4 => {
-                // Indentation decides much in YAML.
+                // Indentation matters in YAML.
                 let spaces = b"        "[..random.below(9)].to_vec();
                 drop(input.splice(at..at, [b"\n".to_vec(), spaces].concat()));
             }
@@ -130,10 +130,10 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     input.truncate(LONGEST);
 }
 
-/// What is being tried right now, for the watchdog.
+/// Current input, for the watchdog.
 static CURRENT: Mutex<Option<(Instant, Vec<u8>)>> = Mutex::new(None);
 
-/// Ends the program when an input takes too long: an endless loop would never come back to say so itself.
+/// Watchdog: exits the process if an input hangs.
 fn watch() {
     thread::spawn(|| {
         loop {
@@ -225,7 +225,7 @@ fn run((name, target): &Target, options: &Options, until: Duration) -> bool {
     true
 }
 
-/// Repeats a piece of an input until it is large, which is what it takes to see that something is not linear.
+/// Repeats a part of an input until it is large, to reveal superlinear time.
 fn enlarge(input: &mut Vec<u8>, random: &mut Random) {
     if input.is_empty() {
         return;

@@ -1,8 +1,8 @@
-//! Score v1b1 at specification 0.4.1.
+//! Grammar of Score v1b1, specification 0.4.1.
 
 use super::{Choice, Field, ListOf, MapOf, Object, Shape, rules};
 
-/// How many entries this implementation takes. Far beyond real use; the same numbers bound the stored object.
+/// Maximum numbers of entries: far beyond real use, and the same as in the schema of the stored object.
 mod limit {
     pub(super) const CONTAINERS: usize = 64;
     pub(super) const VARIABLES: usize = 1024;
@@ -13,7 +13,7 @@ mod limit {
     pub(super) const HEADERS: usize = 64;
     pub(super) const RESOURCES: usize = 256;
     pub(super) const ANNOTATIONS: usize = 256;
-    pub(super) const WORDS: usize = 4096;
+    pub(super) const ARGUMENTS: usize = 4096;
 }
 
 const fn required(name: &'static str, shape: Shape, doc: &'static str, example: &'static str) -> Field {
@@ -28,26 +28,26 @@ const fn closed(noun: &'static str, fields: &'static [Field]) -> Object {
     Object { noun, fields, open: false, choice: None }
 }
 
-/// The whole document.
+/// Score document.
 pub static WORKLOAD: Object = closed(
     "a Score document",
     &[
         required(
             "apiVersion",
-            Shape::Word(&["score.dev/v1b1"]),
-            "The version of the Score language.",
+            Shape::Enum(&["score.dev/v1b1"]),
+            "Version of the Score specification.",
             "apiVersion: score.dev/v1b1",
         ),
         required(
             "metadata",
             Shape::Object(&METADATA),
-            "The name of the workload and what else is known about it.",
+            "Name, annotations and custom metadata of the workload.",
             "metadata: {name: my-app}",
         ),
         optional(
             "service",
             Shape::Object(&SERVICE),
-            "The ports that the workload offers to others.",
+            "Network service of the workload.",
             "service: {ports: {web: {port: 80, targetPort: 8080}}}",
         ),
         required(
@@ -58,7 +58,7 @@ pub static WORKLOAD: Object = closed(
                 min: 1,
                 limit: limit::CONTAINERS,
             }),
-            "The containers of the workload, by name.",
+            "Containers of the workload, by name.",
             "containers: {main: {image: nginx}}",
         ),
         optional(
@@ -69,7 +69,7 @@ pub static WORKLOAD: Object = closed(
                 min: 0,
                 limit: limit::RESOURCES,
             }),
-            "What the workload depends on, by name.",
+            "Dependencies of the workload, by name.",
             "resources: {db: {type: postgres}}",
         ),
     ],
@@ -80,11 +80,11 @@ static METADATA: Object = Object {
     open: true,
     choice: None,
     fields: &[
-        required("name", Shape::Text(&rules::WORKLOAD_NAME), "The name of the workload.", "name: my-app"),
+        required("name", Shape::Text(&rules::WORKLOAD_NAME), "Name of the workload.", "name: my-app"),
         optional(
             "annotations",
             Shape::Map(&ANNOTATIONS),
-            "Notes for tools and for the platform.",
+            "Annotations for tools and the platform.",
             "annotations: {example.org/team: shop}",
         ),
     ],
@@ -107,7 +107,7 @@ static SERVICE: Object = closed(
             min: 0,
             limit: limit::PORTS,
         }),
-        "The ports, by name.",
+        "Service ports, by name.",
         "ports: {web: {port: 80, targetPort: 8080}}",
     )],
 );
@@ -117,41 +117,36 @@ const PORT_NUMBER: Shape = Shape::Integer(1, 65535);
 static PORT: Object = closed(
     "a service port",
     &[
-        required("port", PORT_NUMBER, "The number under which the port is offered.", "port: 80"),
-        optional(
-            "protocol",
-            Shape::Word(&["TCP", "UDP"]),
-            "The protocol; TCP if not given.",
-            "protocol: TCP",
-        ),
+        required("port", PORT_NUMBER, "Port number of the service.", "port: 80"),
+        optional("protocol", Shape::Enum(&["TCP", "UDP"]), "Protocol; defaults to TCP.", "protocol: TCP"),
         optional(
             "targetPort",
             PORT_NUMBER,
-            "The number on which the container listens; the same as `port` if not given.",
+            "Port that the container listens on; defaults to `port`.",
             "targetPort: 8080",
         ),
     ],
 );
 
-static WORDS: ListOf = ListOf { items: Shape::Text(&rules::TEXT), limit: limit::WORDS };
+static ARGUMENTS: ListOf = ListOf { items: Shape::Text(&rules::TEXT), limit: limit::ARGUMENTS };
 
-/// A container.
+/// Container.
 pub static CONTAINER: Object = closed(
     "a container",
     &[
         required(
             "image",
             Shape::Text(&rules::IMAGE),
-            "The image to run; `.` stands for one that is given when the workload is deployed.",
+            "Container image; `.` for an image that is set at deployment.",
             "image: nginx:1.27",
         ),
         optional(
             "command",
-            Shape::List(&WORDS),
-            "The program to run instead of that of the image.",
+            Shape::List(&ARGUMENTS),
+            "Command that replaces the entrypoint of the image.",
             "command: [\"/bin/app\"]",
         ),
-        optional("args", Shape::List(&WORDS), "The arguments of the program.", "args: [\"--verbose\"]"),
+        optional("args", Shape::List(&ARGUMENTS), "Arguments of the command.", "args: [\"--verbose\"]"),
         optional(
             "variables",
             Shape::Map(&MapOf {
@@ -169,7 +164,7 @@ pub static CONTAINER: Object = closed(
                 &MapOf { keys: &rules::TARGET, values: Shape::Object(&FILE), min: 0, limit: limit::FILES },
                 &ListOf { items: Shape::Object(&FILE_ITEM), limit: limit::FILES },
             ),
-            "Files to put into the container, by path.",
+            "Files to mount into the container, by path.",
             "files: {/etc/app.conf: {content: hello}}",
         ),
         optional(
@@ -194,25 +189,25 @@ pub static CONTAINER: Object = closed(
                 min: 0,
                 limit: limit::BEFORE,
             }),
-            "Containers that wait for this one, by name.",
+            "Containers that start after this one, by name.",
             "before: {main: {ready: complete}}",
         ),
         optional(
             "resources",
             Shape::Object(&COMPUTE),
-            "The computing power that the container needs and may use.",
+            "CPU and memory requests and limits.",
             "resources: {limits: {memory: 512Mi, cpu: 500m}}",
         ),
         optional(
             "livenessProbe",
             Shape::Object(&PROBE),
-            "A check that, when it fails, restarts the container.",
+            "Health check; the container is restarted if it fails.",
             "livenessProbe: {httpGet: {path: /alive, port: 8080}}",
         ),
         optional(
             "readinessProbe",
             Shape::Object(&PROBE),
-            "A check that says when the container can do its work.",
+            "Health check; the container is ready if it succeeds.",
             "readinessProbe: {httpGet: {path: /ready, port: 8080}}",
         ),
     ],
@@ -221,25 +216,29 @@ pub static CONTAINER: Object = closed(
 const MODE: Field = optional(
     "mode",
     Shape::Text(&rules::FILE_MODE),
-    "The access mode in octal digits, as text.",
+    "File mode in octal digits, as a string.",
     "mode: \"0644\"",
 );
 const CONTENT: Field = optional(
     "content",
     Shape::Text(&rules::TEXT),
-    "The text of the file. Placeholders are expanded.",
+    "Content of the file. Placeholders are expanded.",
     "content: hello",
 );
-const BINARY_CONTENT: Field =
-    optional("binaryContent", Shape::Text(&rules::TEXT), "The content in base64.", "binaryContent: aGVsbG8=");
+const BINARY_CONTENT: Field = optional(
+    "binaryContent",
+    Shape::Text(&rules::TEXT),
+    "Content of the file in base64.",
+    "binaryContent: aGVsbG8=",
+);
 const FILE_SOURCE: Field = optional(
     "source",
     Shape::Text(&rules::SOURCE),
-    "The path of a file, relative to the Score file. Placeholders in its text are expanded.",
+    "Path of a local file, relative to the Score file. Placeholders in its content are expanded.",
     "source: ./app.conf",
 );
 const NO_EXPAND: Field =
-    optional("noExpand", Shape::Boolean, "Whether placeholders are left as they are.", "noExpand: true");
+    optional("noExpand", Shape::Boolean, "Disables the expansion of placeholders.", "noExpand: true");
 const ONE_CONTENT: Option<Choice> =
     Some(Choice { of: &["content", "binaryContent", "source"], exclusive: true });
 
@@ -258,7 +257,7 @@ static FILE_ITEM: Object = Object {
         optional(
             "target",
             Shape::Text(&rules::FILE_TARGET),
-            "The path of the file.",
+            "Path of the file in the container.",
             "target: /etc/app.conf",
         ),
         MODE,
@@ -272,20 +271,20 @@ static FILE_ITEM: Object = Object {
 const VOLUME_SOURCE: Field = required(
     "source",
     Shape::Text(&rules::TEXT),
-    "The volume, usually a resource. Placeholders are expanded.",
+    "Volume to mount, usually a resource. Placeholders are expanded.",
     "source: \"${resources.data}\"",
 );
 const VOLUME_PATH: Field =
-    optional("path", Shape::Text(&rules::TEXT), "A path inside the volume to mount.", "path: sub/folder");
+    optional("path", Shape::Text(&rules::TEXT), "Path inside the volume to mount.", "path: sub/folder");
 const READ_ONLY: Field =
-    optional("readOnly", Shape::Boolean, "Whether the volume is mounted for reading only.", "readOnly: true");
+    optional("readOnly", Shape::Boolean, "Mounts the volume read-only.", "readOnly: true");
 
 static VOLUME: Object = closed("a volume", &[VOLUME_SOURCE, VOLUME_PATH, READ_ONLY]);
 
 static VOLUME_ITEM: Object = closed(
     "a volume",
     &[
-        optional("target", Shape::Text(&rules::TARGET), "The path to mount at.", "target: /data"),
+        optional("target", Shape::Text(&rules::TARGET), "Mount path in the container.", "target: /data"),
         VOLUME_SOURCE,
         VOLUME_PATH,
         READ_ONLY,
@@ -296,8 +295,8 @@ static BEFORE: Object = closed(
     "an entry of `before`",
     &[required(
         "ready",
-        Shape::Word(&["started", "healthy", "complete"]),
-        "What this container must have reached before the other one starts.",
+        Shape::Enum(&["started", "healthy", "complete"]),
+        "State of this container before the other one starts.",
         "ready: complete",
     )],
 );
@@ -308,23 +307,28 @@ static COMPUTE: Object = closed(
         optional(
             "limits",
             Shape::Object(&AMOUNTS),
-            "The most it may use.",
+            "Maximum CPU and memory.",
             "limits: {memory: 512Mi, cpu: 500m}",
         ),
         optional(
             "requests",
             Shape::Object(&AMOUNTS),
-            "The least it needs.",
+            "Guaranteed CPU and memory.",
             "requests: {memory: 256Mi, cpu: 250m}",
         ),
     ],
 );
 
 static AMOUNTS: Object = closed(
-    "an amount of computing power",
+    "the limits or requests of a container",
     &[
-        optional("memory", Shape::Text(&rules::MEMORY), "Memory in bytes, with a unit.", "memory: 512Mi"),
-        optional("cpu", Shape::Text(&rules::CPU), "Processor time in cores or thousandths.", "cpu: 500m"),
+        optional(
+            "memory",
+            Shape::Text(&rules::MEMORY),
+            "Memory in bytes, with an optional unit.",
+            "memory: 512Mi",
+        ),
+        optional("cpu", Shape::Text(&rules::CPU), "CPU in cores or millicores.", "cpu: 500m"),
     ],
 );
 
@@ -336,13 +340,13 @@ static PROBE: Object = Object {
         optional(
             "httpGet",
             Shape::Object(&HTTP_GET),
-            "A request that must be answered with success.",
+            "HTTP GET request; any success status passes.",
             "httpGet: {path: /ready, port: 8080}",
         ),
         optional(
             "exec",
             Shape::Object(&EXEC),
-            "A command in the container that must end with success.",
+            "Command in the container; exit code 0 passes.",
             "exec: {command: [\"/bin/check\"]}",
         ),
     ],
@@ -351,14 +355,14 @@ static PROBE: Object = Object {
 static HTTP_GET: Object = closed(
     "an HTTP probe",
     &[
-        optional("host", Shape::Text(&rules::HOST), "The Host header to send.", "host: example.org"),
-        optional("scheme", Shape::Word(&["HTTP", "HTTPS"]), "The scheme; HTTP if not given.", "scheme: HTTP"),
-        required("path", Shape::Text(&rules::TEXT), "The path to ask for.", "path: /ready"),
-        required("port", PORT_NUMBER, "The port on which the container listens.", "port: 8080"),
+        optional("host", Shape::Text(&rules::HOST), "Host header of the request.", "host: example.org"),
+        optional("scheme", Shape::Enum(&["HTTP", "HTTPS"]), "Scheme; defaults to HTTP.", "scheme: HTTP"),
+        required("path", Shape::Text(&rules::TEXT), "Path of the request.", "path: /ready"),
+        required("port", PORT_NUMBER, "Port that the container listens on.", "port: 8080"),
         optional(
             "httpHeaders",
             Shape::List(&ListOf { items: Shape::Object(&HEADER), limit: limit::HEADERS }),
-            "Headers to send.",
+            "Headers of the request.",
             "httpHeaders: [{name: X-Probe, value: ready}]",
         ),
     ],
@@ -367,52 +371,42 @@ static HTTP_GET: Object = closed(
 static HEADER: Object = closed(
     "a header",
     &[
-        required("name", Shape::Text(&rules::HEADER_NAME), "The name of the header.", "name: X-Probe"),
-        required("value", Shape::Text(&rules::HEADER_VALUE), "The value of the header.", "value: ready"),
+        required("name", Shape::Text(&rules::HEADER_NAME), "Name of the header.", "name: X-Probe"),
+        required("value", Shape::Text(&rules::HEADER_VALUE), "Value of the header.", "value: ready"),
     ],
 );
 
 static EXEC: Object = closed(
     "a command probe",
-    &[required(
-        "command",
-        Shape::List(&WORDS),
-        "The command and its arguments.",
-        "command: [\"/bin/check\"]",
-    )],
+    &[required("command", Shape::List(&ARGUMENTS), "Command and arguments.", "command: [\"/bin/check\"]")],
 );
 
 static RESOURCE: Object = closed(
     "a resource",
     &[
-        required(
-            "type",
-            Shape::Text(&rules::RESOURCE_TYPE),
-            "What kind of thing is needed.",
-            "type: postgres",
-        ),
+        required("type", Shape::Text(&rules::RESOURCE_TYPE), "Resource type.", "type: postgres"),
         optional(
             "class",
             Shape::Text(&rules::RESOURCE_CLASS),
-            "Which sort of it, in the words of the platform.",
+            "Resource class, a variant that the platform defines; defaults to `default`.",
             "class: large",
         ),
         optional(
             "id",
             Shape::Text(&rules::RESOURCE_ID),
-            "An identity under which several workloads share one resource.",
+            "Id to share the resource between workloads.",
             "id: shared.main-db",
         ),
         optional(
             "metadata",
             Shape::Object(&RESOURCE_METADATA),
-            "Notes about the resource.",
+            "Metadata of the resource.",
             "metadata: {annotations: {example.org/team: shop}}",
         ),
         optional(
             "params",
             Shape::FreeMap,
-            "Parameters for whoever provides the resource. Placeholders are expanded.",
+            "Parameters for the provisioner. Placeholders are expanded.",
             "params: {version: \"16\"}",
         ),
     ],
@@ -425,7 +419,7 @@ static RESOURCE_METADATA: Object = Object {
     fields: &[optional(
         "annotations",
         Shape::Map(&ANNOTATIONS),
-        "Notes for tools and for the platform.",
+        "Annotations for tools and the platform.",
         "annotations: {example.org/team: shop}",
     )],
 };

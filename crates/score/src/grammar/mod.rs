@@ -1,8 +1,7 @@
-//! The Score language as data.
+//! Grammar of the Score language, as data.
 //!
-//! One description serves three readers: the validator walks documents along it, the JSON
-//! Schema for editors is printed from it, and the hints find in it where a misplaced field belongs.
-//! So the three cannot disagree; a test compares them on mutated documents all the same.
+//! Single source of the validator, the JSON Schema for editors, the reference documentation, and the hints about
+//! misplaced fields. A property test compares validator and schema on mutated documents.
 
 mod language;
 mod rules;
@@ -14,103 +13,103 @@ pub use schema::json_schema;
 use regex_lite::Regex;
 use std::sync::LazyLock;
 
-/// What a value may be.
+/// Shape of a value.
 #[derive(Clone, Copy)]
 pub enum Shape {
-    /// A map with known fields.
+    /// Map with known fields.
     Object(&'static Object),
-    /// A map whose keys the author chooses.
+    /// Map with free keys.
     Map(&'static MapOf),
     /// A list.
     List(&'static ListOf),
-    /// Text of a certain form.
+    /// String that matches a rule.
     Text(&'static TextRule),
-    /// One of a few words.
-    Word(&'static [&'static str]),
-    /// A whole number within a range, ends included.
+    /// One of the allowed strings.
+    Enum(&'static [&'static str]),
+    /// Integer within an inclusive range.
     Integer(i64, i64),
     /// `true` or `false`.
     Boolean,
-    /// A map with anything in it.
+    /// Free-form map.
     FreeMap,
-    /// The map form, or the deprecated list form.
+    /// Map form, or the deprecated list form.
     MapOrList(&'static MapOf, &'static ListOf),
 }
 
-/// A map with known fields.
+/// Map with known fields.
 pub struct Object {
-    /// What it is called in messages.
+    /// Noun with article for messages: "a container".
     pub noun: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
-    /// Whether other fields may stand beside the known ones.
+    /// Allows additional fields.
     pub open: bool,
-    /// Fields of which some must be there.
+    /// Fields of which one is required.
     pub choice: Option<Choice>,
 }
 
-/// Fields of which some must be there.
+/// Fields of which one is required.
 #[derive(Clone, Copy)]
 pub struct Choice {
-    /// The fields to choose from.
+    /// Names of the fields.
     pub of: &'static [&'static str],
-    /// Whether they exclude each other.
+    /// Mutually exclusive.
     pub exclusive: bool,
 }
 
-/// A known field.
+/// Known field.
 pub struct Field {
     /// Its key.
     pub name: &'static str,
-    /// What it may be.
+    /// Shape of the value.
     pub shape: Shape,
-    /// Whether it must be there.
+    /// Required.
     pub required: bool,
-    /// What it is for.
+    /// Documentation, one sentence.
     pub doc: &'static str,
-    /// A line to write, for hints.
+    /// Example line, for hints.
     pub example: &'static str,
 }
 
-/// A map whose keys the author chooses.
+/// Map with free keys.
 pub struct MapOf {
-    /// The form of the keys.
+    /// Rule of the keys.
     pub keys: &'static TextRule,
-    /// What the values may be.
+    /// Shape of the values.
     pub values: Shape,
-    /// How many entries there must be.
+    /// Minimum number of entries.
     pub min: usize,
-    /// How many entries this implementation takes (no rule of Score).
+    /// Maximum number of entries in this implementation (not a rule of Score).
     pub limit: usize,
 }
 
 /// A list.
 pub struct ListOf {
-    /// What the items may be.
+    /// Shape of the items.
     pub items: Shape,
-    /// How many items this implementation takes (no rule of Score).
+    /// Maximum number of items in this implementation (not a rule of Score).
     pub limit: usize,
 }
 
-/// Text of a certain form.
+/// Rule of a string.
 pub struct TextRule {
-    /// What it is called in messages: "a container name".
+    /// Noun for messages: "container name".
     pub noun: &'static str,
-    /// The pattern, anchored at both ends.
+    /// Pattern, anchored at both ends.
     pub pattern: Option<Pattern>,
-    /// Least length in characters.
+    /// Minimum length in characters.
     pub min: usize,
-    /// Greatest length in characters.
+    /// Maximum length in characters.
     pub max: Option<usize>,
-    /// The form in words: "must be …".
+    /// Form in words: "must be …".
     pub form: &'static str,
-    /// Makes a text of the right form out of one that is not, if it can.
+    /// Converts an invalid string to a valid one, if possible.
     pub suggest: fn(&str) -> Option<String>,
 }
 
-/// A pattern that is compiled when it is first needed.
+/// Lazily compiled pattern.
 pub struct Pattern {
-    /// The expression, in the part of the syntax that ECMA-262 and this engine read alike.
+    /// Regular expression, in the common syntax of ECMA-262 and this engine.
     pub text: &'static str,
     compiled: LazyLock<Option<Regex>>,
 }
@@ -125,20 +124,20 @@ macro_rules! pattern {
 }
 pub(crate) use pattern;
 
-/// What is wrong with the length of a text.
+/// Invalid length of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LengthFault {
-    /// It has fewer characters than this.
-    Below(usize),
-    /// It has more characters than this.
-    Above(usize),
+pub enum LengthError {
+    /// Minimum length.
+    TooShort(usize),
+    /// Maximum length.
+    TooLong(usize),
 }
 
 impl TextRule {
-    /// Whether a text has this form.
+    /// True if the string matches the rule.
     pub fn accepts(&self, text: &str) -> bool {
         let fits = |length: usize| length >= self.min && self.max.is_none_or(|max| length <= max);
-        // Counting characters is only needed where the number of bytes does not settle it.
+        // Characters are counted only if the number of bytes does not decide.
         let length =
             if self.max.is_none() && text.len() >= self.min * 4 { text.len() } else { text.chars().count() };
         fits(length)
@@ -147,32 +146,32 @@ impl TextRule {
             })
     }
 
-    /// Whether the length of a text is all that is wrong with it. Many patterns bound the length as well, so that it
-    /// is looked whether the same characters would do if there were more or fewer of them.
-    pub fn length_fault(&self, text: &str) -> Option<LengthFault> {
+    /// Length error, if the length is the only violation. Many patterns limit the length as well, so a string of the
+    /// same characters with a valid length is tried.
+    pub fn length_error(&self, text: &str) -> Option<LengthError> {
         let length = text.chars().count();
         let last = text.chars().next_back();
-        let (fault, fitting): (_, String) = match self.max {
+        let (error, fitting): (_, String) = match self.max {
             _ if length < self.min => (
-                LengthFault::Below(self.min),
+                LengthError::TooShort(self.min),
                 text.chars().chain(last.into_iter().cycle()).take(self.min).collect(),
             ),
             Some(max) if length > max => {
-                (LengthFault::Above(max), text.chars().take(max.saturating_sub(1)).chain(last).collect())
+                (LengthError::TooLong(max), text.chars().take(max.saturating_sub(1)).chain(last).collect())
             }
             _ => return None,
         };
-        (text.is_empty() || self.accepts(&fitting)).then_some(fault)
+        (text.is_empty() || self.accepts(&fitting)).then_some(error)
     }
 
-    /// A text of this form that is close to the given one.
+    /// Valid string similar to the given one.
     pub fn suggestion(&self, text: &str) -> Option<String> {
         (self.suggest)(text).filter(|suggestion| suggestion != text && self.accepts(suggestion))
     }
 }
 
 impl Object {
-    /// The field of a name.
+    /// Field by name.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -182,7 +181,7 @@ impl Object {
 mod tests {
     use super::*;
 
-    /// Calls `visit` for every text rule of the language.
+    /// Visits every rule of the grammar.
     fn rules(shape: Shape, visit: &mut dyn FnMut(&'static TextRule)) {
         match shape {
             Shape::Object(object) => object.fields.iter().for_each(|field| rules(field.shape, visit)),

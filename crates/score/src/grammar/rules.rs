@@ -1,8 +1,8 @@
-//! The forms of names and texts in Score.
+//! Rules of names and values in Score.
 
 #![expect(
     clippy::unnecessary_wraps,
-    reason = "every rule has a suggestion of the same type, though some always have one"
+    reason = "all suggestions have the same type, though some always return one"
 )]
 
 use super::{TextRule, pattern};
@@ -11,17 +11,17 @@ fn none(_: &str) -> Option<String> {
     None
 }
 
-/// Lower case, with dashes for everything a name cannot hold.
+/// Lower case, with dashes for invalid characters.
 fn dashed(text: &str) -> Option<String> {
     Some(dash(&text.to_lowercase(), |_| false))
 }
 
-/// As [`dashed`], with the case kept.
+/// As [`dashed`], but case-preserving.
 fn dashed_any_case(text: &str) -> Option<String> {
     Some(dash(text, |c| c.is_ascii_uppercase()))
 }
 
-/// As [`dashed`], with dots kept.
+/// As [`dashed`], but keeps dots.
 fn dashed_with_dots(text: &str) -> Option<String> {
     Some(dash(&text.to_lowercase(), |c| c == '.'))
 }
@@ -41,7 +41,7 @@ fn octal(text: &str) -> Option<String> {
     (digits.len() <= 3).then(|| format!("{digits:0>4}"))
 }
 
-/// The usual misspellings of sizes: lower-case or long units, a bare fraction.
+/// Common mistakes in memory sizes: lower-case or long units, a bare fraction.
 fn memory(text: &str) -> Option<String> {
     let text = text.trim().replace(' ', "");
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -64,7 +64,7 @@ fn memory(text: &str) -> Option<String> {
 fn cpu(text: &str) -> Option<String> {
     let text = text.trim().replace(' ', "").replace(',', ".").to_ascii_lowercase();
     if let Some(millis) = text.strip_suffix('m').and_then(|number| number.parse::<f64>().ok()) {
-        // A fraction of a thousandth is none; whole cores were meant.
+        // Less than a millicore is a mistake for cores.
         return Some(if millis < 1.0 { format!("{millis}") } else { format!("{}m", millis.ceil()) });
     }
     Some(number_with_zero(&text))
@@ -82,7 +82,7 @@ macro_rules! label {
             pattern: pattern!(r"^[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"),
             min: 2,
             max: Some(63),
-            form: "2 to 63 lower-case letters, digits and dashes, with a letter or digit at both ends",
+            form: "2 to 63 lowercase letters, digits or dashes, starting and ending with a letter or digit",
             suggest: dashed,
         };
     };
@@ -100,7 +100,7 @@ macro_rules! type_name {
             pattern: pattern!(r"^[A-Za-z0-9][A-Za-z0-9-]{0,61}[A-Za-z0-9]$"),
             min: 2,
             max: Some(63),
-            form: "2 to 63 letters, digits and dashes, with a letter or digit at both ends",
+            form: "2 to 63 letters, digits or dashes, starting and ending with a letter or digit",
             suggest: dashed_any_case,
         };
     };
@@ -114,7 +114,7 @@ pub(super) static RESOURCE_ID: TextRule = TextRule {
     pattern: pattern!(r"^[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*$"),
     min: 2,
     max: Some(63),
-    form: "2 to 63 lower-case letters, digits, dashes and dots, each part between dots with a letter or digit at both ends",
+    form: "2 to 63 lowercase letters, digits, dashes or dots, each part between dots starting and ending with a letter or digit",
     suggest: dashed_with_dots,
 };
 
@@ -125,7 +125,7 @@ pub(super) static ANNOTATION_KEY: TextRule = TextRule {
     ),
     min: 2,
     max: Some(316),
-    form: "a name of 2 to 63 letters, digits, dots, dashes and underscores, if wanted after a lower-case domain and a slash (`example.org/name`)",
+    form: "a name of 2 to 63 letters, digits, dots, dashes or underscores, with an optional lowercase domain prefix (`example.org/name`)",
     suggest: none,
 };
 
@@ -134,7 +134,7 @@ pub(super) static VARIABLE_NAME: TextRule = TextRule {
     pattern: pattern!(r"^[^=]+$"),
     min: 1,
     max: None,
-    form: "not empty and without an equals sign",
+    form: "non-empty, without an equals sign",
     suggest: none,
 };
 
@@ -143,7 +143,7 @@ pub(super) static HEADER_NAME: TextRule = TextRule {
     pattern: pattern!(r"^[A-Za-z0-9_-]+$"),
     min: 0,
     max: None,
-    form: "letters, digits, dashes and underscores",
+    form: "letters, digits, dashes or underscores",
     suggest: none,
 };
 
@@ -152,25 +152,25 @@ pub(super) static FILE_MODE: TextRule = TextRule {
     pattern: pattern!(r"^0?[0-7]{3}$"),
     min: 0,
     max: None,
-    form: "three octal digits, if wanted after a zero, in quotes: \"644\" or \"0644\"",
+    form: "three octal digits with an optional leading zero, in quotes: \"644\" or \"0644\"",
     suggest: octal,
 };
 
 pub(super) static MEMORY: TextRule = TextRule {
-    noun: "memory size",
+    noun: "memory quantity",
     pattern: pattern!(r"^(0\.[0-9]+|[1-9][0-9]*(\.[0-9]+)?)(K|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"),
     min: 0,
     max: None,
-    form: "a number with a unit K, M, G, T, P, E or Ki, Mi, Gi, Ti, Pi, Ei, such as 512Mi or 1.5Gi",
+    form: "a number with an optional unit K, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei, such as 512Mi or 1.5Gi",
     suggest: memory,
 };
 
 pub(super) static CPU: TextRule = TextRule {
-    noun: "cpu amount",
+    noun: "CPU quantity",
     pattern: pattern!(r"^[0-9]+(?:m|\.[0-9]+)?$"),
     min: 0,
     max: None,
-    form: "cores such as \"0.5\" or \"2\", or thousandths such as \"250m\"",
+    form: "cores such as \"0.5\" or \"2\", or millicores such as \"250m\"",
     suggest: cpu,
 };
 
@@ -181,23 +181,23 @@ macro_rules! text {
     };
 }
 
-text!(TEXT, "text", 0, "text");
+text!(TEXT, "string", 0, "a string");
 text!(TARGET, "path in the container", 0, "a path in the container");
 text!(FILE_TARGET, "path in the container", 1, "a path in the container");
-text!(IMAGE, "image", 1, "the name of an image, or `.` for one that is given when the workload is deployed");
-text!(SOURCE, "source", 1, "a path beside the Score file");
+text!(IMAGE, "image", 1, "an image name, or `.` to set it at deployment with `--image`");
+text!(SOURCE, "source", 1, "a path relative to the Score file");
 text!(HOST, "host", 1, "a host name");
-text!(HEADER_VALUE, "header value", 1, "text");
+text!(HEADER_VALUE, "header value", 1, "a string");
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::LengthFault::{Above, Below},
+        super::LengthError::{TooLong, TooShort},
         *,
     };
 
     #[test]
-    fn suggestions_have_the_form_they_are_suggested_for() {
+    fn suggestions_match_their_rule() {
         for (rule, text, want) in [
             (&WORKLOAD_NAME, "Invalid_Name", "invalid-name"),
             (&WORKLOAD_NAME, "-web-", "web"),
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_guessed_is_not_guessed() {
+    fn hopeless_values_get_no_suggestion() {
         for (rule, text) in [(&WORKLOAD_NAME, "a"), (&MEMORY, "lots"), (&CPU, "m"), (&FILE_MODE, "u+x")] {
             assert_eq!(rule.suggestion(text), None, "{text}");
         }
     }
 
     #[test]
-    fn digits_are_ascii_and_the_end_is_the_end() {
+    fn patterns_are_ascii_and_anchored_at_the_end() {
         for (rule, text) in
             [(&CPU, "\u{661}"), (&CPU, "1\n"), (&WORKLOAD_NAME, "demo\n"), (&WORKLOAD_NAME, "café")]
         {
@@ -245,20 +245,20 @@ mod tests {
     }
 
     #[test]
-    fn a_length_is_blamed_only_if_nothing_else_is_wrong() {
+    fn a_length_error_is_reported_only_if_nothing_else_is_wrong() {
         let long = |c: &str| format!("{}-z", c.repeat(70));
-        for (rule, text, fault) in [
-            (&RESOURCE_ID, "x".to_owned(), Some(Below(2))),
-            (&WORKLOAD_NAME, "a".to_owned(), Some(Below(2))),
-            (&WORKLOAD_NAME, String::new(), Some(Below(2))),
-            (&RESOURCE_TYPE, long("s"), Some(Above(63))),
+        for (rule, text, error) in [
+            (&RESOURCE_ID, "x".to_owned(), Some(TooShort(2))),
+            (&WORKLOAD_NAME, "a".to_owned(), Some(TooShort(2))),
+            (&WORKLOAD_NAME, String::new(), Some(TooShort(2))),
+            (&RESOURCE_TYPE, long("s"), Some(TooLong(63))),
             (&WORKLOAD_NAME, "A".to_owned(), None),
             (&RESOURCE_ID, "-".to_owned(), None),
             (&WORKLOAD_NAME, long("B"), None),
             (&WORKLOAD_NAME, "Web".to_owned(), None),
             (&FILE_MODE, String::new(), None),
         ] {
-            assert_eq!(rule.length_fault(&text), fault, "{text:?}");
+            assert_eq!(rule.length_error(&text), error, "{text:?}");
         }
     }
 }

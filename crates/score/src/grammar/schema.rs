@@ -1,13 +1,13 @@
-//! The JSON Schema of the language, for editors.
+//! JSON Schema of the language, for editors.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{Field, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD};
 
-/// The JSON Schema (draft 2020-12) of a Score document, printed from the grammar.
+/// JSON Schema (draft 2020-12) of a Score document, generated from the grammar.
 ///
-/// It accepts what the validator's schema layer accepts. What no schema can say (that a placeholder refers to a
-/// declared resource, that `before` has no cycle) only the validator knows.
+/// Accepts the same documents as the schema layer of the validator. Semantic rules (undefined resources, cycles in
+/// `before`) are only in the validator.
 pub fn json_schema() -> Json {
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
@@ -22,7 +22,7 @@ fn shape(shape: Shape) -> Map<String, Json> {
         Shape::Map(map) => map_of(map),
         Shape::List(list) => list_of(list),
         Shape::Text(rule) => text(rule),
-        Shape::Word(words) => json!({"type": "string", "enum": words}),
+        Shape::Enum(allowed) => json!({"type": "string", "enum": allowed}),
         Shape::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
         Shape::Boolean => json!({"type": "boolean"}),
         Shape::FreeMap => json!({"type": "object"}),

@@ -1,17 +1,17 @@
-//! Containers and the service: order, computing power, ports, probes.
+//! Containers and the service: start order, compute resources, ports, probes.
 
 use std::collections::BTreeMap;
 
 use super::{Context, hint, mounts};
 use crate::{
-    before::{BeforeError, Declaration, start_order},
     code::Code,
     diagnostic::Diagnostic,
     model::Ready,
-    nearest::nearest,
     node::{Entry, Node},
     pointer::{Path, Pointer},
     quantity::{Quantity, QuantityError},
+    start_order::{Declaration, StartOrderError, start_order},
+    suggest::suggest,
 };
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -27,7 +27,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     probe_ports(context);
 }
 
-/// The order in which containers start.
+/// Start order of containers.
 pub(super) fn check_order(context: &mut Context<'_>) {
     let root = context.root;
     let declarations: BTreeMap<String, Declaration> = root
@@ -37,7 +37,7 @@ pub(super) fn check_order(context: &mut Context<'_>) {
                 let ready = match entry.node.get("ready").and_then(Node::as_str) {
                     Some("healthy") => Ready::Healthy,
                     Some("complete") => Ready::Complete,
-                    // What is neither is refused elsewhere; the order can be looked at all the same.
+                    // An invalid value has its own diagnostic; the order is checked all the same.
                     _ => Ready::Started,
                 };
                 (then.clone(), ready)
@@ -51,31 +51,39 @@ pub(super) fn check_order(context: &mut Context<'_>) {
     for error in errors {
         let message = error.to_string();
         let (code, first, then, hint) = match &error {
-            BeforeError::UnknownContainer { first, then } => {
+            StartOrderError::UnknownContainer { first, then } => {
                 let others = declarations.keys().map(String::as_str).filter(|name| name != first);
-                let hint = match nearest(then, others.clone()) {
-                    Some(near) => format!("did you mean `{near}`?"),
+                let hint = match suggest(then, others.clone()) {
+                    Some(similar) => format!("did you mean `{similar}`?"),
                     None => match others.take(8).collect::<Vec<_>>().as_slice() {
-                        [] => "the workload has no other container; remove `before`".to_owned(),
+                        [] => "remove `before`: the workload has no other container".to_owned(),
                         names => {
-                            format!("name another container of the workload: {}", hint::alternatives(names))
+                            format!("use another container of the workload: {}", hint::alternatives(names))
                         }
                     },
                 };
                 (Code::UnknownContainer, first, Some(then), hint)
             }
-            BeforeError::SelfReference(name) => {
-                (Code::BeforeCycle, name, Some(name), "name the container that waits for this one".to_owned())
-            }
-            BeforeError::Cycle(names) => {
+            StartOrderError::SelfReference(name) => (
+                Code::BeforeCycle,
+                name,
+                Some(name),
+                "name another container, which starts after this one".to_owned(),
+            ),
+            StartOrderError::Cycle(names) => {
                 let Some(first) = names.first() else { continue };
-                (Code::BeforeCycle, first, None, "remove one of their `before` entries".to_owned())
+                (
+                    Code::BeforeCycle,
+                    first,
+                    None,
+                    "remove one of these `before` entries to break the cycle".to_owned(),
+                )
             }
-            BeforeError::ProbeRequired { first, then } => (
+            StartOrderError::ProbeRequired { first, then } => (
                 Code::ProbeRequired,
                 first,
                 Some(then),
-                format!("give `{first}` a `readinessProbe`, or wait for `ready: started`"),
+                format!("add a `readinessProbe` to `{first}`, or use `ready: started`"),
             ),
         };
         let before = Pointer::of(["containers", first, "before"]);
@@ -85,12 +93,14 @@ pub(super) fn check_order(context: &mut Context<'_>) {
     }
 }
 
-/// How much is high without looking at the request.
+/// Memory limit that is high in absolute terms: few nodes have as much.
 const HIGH_MEMORY: &str = "64Gi";
+/// CPU limit that is high in absolute terms.
 const HIGH_CPU: &str = "32";
-/// How many times the request is high for a limit of memory, which unlike processor time cannot be taken back.
-const HIGH_RATIO: u128 = 4;
-const HIGH_RATIO_FROM: &str = "1Gi";
+/// Ratio of memory limit to request that is high. Memory cannot be throttled as CPU can.
+const HIGH_MEMORY_RATIO: u128 = 4;
+/// Smallest memory limit whose ratio counts: small limits are often many times smaller requests.
+const HIGH_MEMORY_RATIO_MIN: &str = "1Gi";
 
 fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
     let path = path.key("resources");
@@ -99,27 +109,30 @@ fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
         ("memory", "Memory", Quantity::memory as Parse, HIGH_MEMORY),
         ("cpu", "CPU", Quantity::cpu, HIGH_CPU),
     ] {
-        let request = amount(context, resources, "requests", field, parse, &path);
-        let Some((entry, _, limit)) = amount(context, resources, "limits", field, parse, &path) else {
+        let request = quantity(context, resources, "requests", field, parse, &path);
+        let Some((entry, limit_text, limit)) = quantity(context, resources, "limits", field, parse, &path)
+        else {
             continue;
         };
         let found = match request {
             Some((_, written, request)) if limit < request => Some((
                 Code::LimitBelowRequest,
-                format!("the {field} limit is lower than the request, and some runtimes refuse that"),
-                format!("raise the limit to the request of {written}, or lower the request"),
+                format!("limit below request: {field} limit {limit_text} is less than the request {written}"),
+                format!(
+                    "raise the limit to at least {written}, or lower the request; some runtimes refuse it"
+                ),
             )),
             Some((_, written, request)) if field == "memory" && is_many_times(limit, request) => Some((
                 Code::ResourceHigh,
                 format!("{noun} limit is relatively high, consider if this is necessary"),
                 format!(
-                    "it is more than {HIGH_RATIO} times the request of {written}; request what is really used, or lower the limit"
+                    "more than {HIGH_MEMORY_RATIO} times the request of {written}; raise the request to the real usage, or lower the limit"
                 ),
             )),
             _ if parse(high).is_ok_and(|high| limit >= high) => Some((
                 Code::ResourceHigh,
                 format!("{noun} limit is relatively high, consider if this is necessary"),
-                "check the unit; few machines have that much to give".to_owned(),
+                "check the unit; few nodes have that much".to_owned(),
             )),
             _ => None,
         };
@@ -133,8 +146,8 @@ fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
 
 type Parse = fn(&str) -> Result<Quantity, QuantityError>;
 
-/// An amount, as it stands and as it counts; a finding where it is beyond all machines.
-fn amount<'n>(
+/// Quantity of a limit or request, with its entry and text; reports one that is out of range.
+fn quantity<'n>(
     context: &mut Context<'_>,
     resources: &'n Node,
     part: &str,
@@ -144,38 +157,38 @@ fn amount<'n>(
 ) -> Option<(&'n Entry, &'n str, Quantity)> {
     let entry = resources.get(part)?.entry(field)?;
     let written = entry.node.as_str()?;
-    let amount = parse(written);
-    if amount == Err(QuantityError::OutOfRange) {
+    let quantity = parse(written);
+    if quantity == Err(QuantityError::OutOfRange) {
         let path = path.key(part);
         context.findings.push(Diagnostic::error(
             Code::LimitExceeded,
             path.key(field).pointer(),
             entry.highlight(),
-            format!("the {field} amount has more digits than are taken"),
-            "write at most 18 digits after the point, and no more than any machine has",
+            format!("{field} quantity out of range: too large or too many digits"),
+            "use at most 18 decimal places, and a realistic size",
         ));
     }
-    Some((entry, written, amount.ok()?))
+    Some((entry, written, quantity.ok()?))
 }
 
-/// Small amounts may well be many times smaller ones.
+/// True if the limit is large, and many times the request.
 fn is_many_times(limit: Quantity, request: Quantity) -> bool {
     request != Quantity::ZERO
-        && request.times(HIGH_RATIO).is_ok_and(|high| limit > high)
-        && Quantity::memory(HIGH_RATIO_FROM).is_ok_and(|from| limit >= from)
+        && request.times(HIGH_MEMORY_RATIO).is_ok_and(|high| limit > high)
+        && Quantity::memory(HIGH_MEMORY_RATIO_MIN).is_ok_and(|from| limit >= from)
 }
 
 fn ports(context: &mut Context<'_>) {
     let Some(service) = context.root.get("service") else { return };
-    let mut taken: BTreeMap<(i64, &str), (&String, i64)> = BTreeMap::new();
-    // By name, so that the verdict does not depend on the order in the file.
+    let mut used: BTreeMap<(i64, &str), (&String, i64)> = BTreeMap::new();
+    // Sorted by name, so that the result does not depend on the order in the file.
     let mut ports: Vec<_> = service.entries("ports").collect();
     ports.sort_by_key(|(name, _)| *name);
     for (name, entry) in ports {
         let Some(port) = entry.node.get("port").and_then(Node::as_integer) else { continue };
         let protocol = entry.node.get("protocol").and_then(Node::as_str).unwrap_or("TCP");
         let target = entry.node.get("targetPort").and_then(Node::as_integer).unwrap_or(port);
-        let Some((other, other_target)) = taken.insert((port, protocol), (name, target)) else { continue };
+        let Some((other, other_target)) = used.insert((port, protocol), (name, target)) else { continue };
         let span = entry.node.entry("port").and_then(Entry::highlight);
         let pointer = Pointer::of(["service", "ports", name, "port"]);
         if target == other_target {
@@ -183,22 +196,22 @@ fn ports(context: &mut Context<'_>) {
                 Code::PortClash,
                 pointer,
                 span,
-                format!("`{name}` and `{other}` are the same port {port}/{protocol}"),
-                "one name is enough; some runtimes refuse two",
+                format!("duplicate port {port}/{protocol}: `{name}` and `{other}` are the same port"),
+                "keep one name; some runtimes refuse duplicate ports",
             ));
         } else {
             context.findings.push(Diagnostic::error(
                 Code::PortClash,
                 pointer,
                 span,
-                format!("`{name}` and `{other}` both offer port {port}/{protocol}, for different target ports ({target} and {other_target})"),
-                "give one of them another `port`",
+                format!("duplicate port {port}/{protocol} in `{name}`: already used by `{other}`, with a different target port ({target} and {other_target})"),
+                "change the `port` of one of them",
             ));
         }
     }
 }
 
-/// A probe asks the container itself, so it wants the target port. With one container there is no doubt.
+/// A probe connects to the container, so it uses the target port. With one container this is unambiguous.
 fn probe_ports(context: &mut Context<'_>) {
     let root = context.root;
     let mut containers = root.entries("containers");
@@ -225,8 +238,10 @@ fn probe_ports(context: &mut Context<'_>) {
                 Code::ProbePort,
                 Pointer::of(["containers", name, probe, "httpGet", "port"]),
                 port_entry.highlight(),
-                format!("the probe asks port {asked}, which is the port of the service; the container listens on {target}"),
-                format!("write {target}"),
+                format!(
+                    "probe port {asked} is the service port; the container listens on `targetPort` {target}"
+                ),
+                format!("write `port: {target}`"),
             ));
         }
     }

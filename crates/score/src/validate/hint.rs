@@ -1,16 +1,16 @@
-//! What to write instead.
+//! Hints: how to fix a diagnostic.
 //!
-//! People come to Score from Kubernetes, Compose and their habits; a hint says where the thing they meant lives
-//! in this language, not only which field looks similar.
+//! Users come from Kubernetes and Docker Compose; a hint names the Score field for what they meant, not only the most
+//! similar name.
 
 use std::sync::LazyLock;
 
-use super::elsewhere::FROM_ELSEWHERE;
+use super::foreign_fields::FOREIGN_FIELDS;
 use crate::{
     grammar::{CONTAINER, Field, Object, Shape, WORKLOAD},
-    nearest::{is_near, nearest},
     node::{Node, Value},
     placeholder,
+    suggest::{is_similar, suggest},
 };
 
 /// "`a`, `b` or `c`".
@@ -23,25 +23,35 @@ pub(super) fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// Lines to write for some fields of an object.
+/// "`a`, `b` and `c`".
+pub(super) fn all(names: &[&str]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Example lines of some fields of an object.
 pub(super) fn examples(object: &Object, names: &[&str]) -> String {
     let lines: Vec<_> =
         names.iter().filter_map(|name| object.field(name)).map(|field| field.example).collect();
     alternatives(&lines)
 }
 
-/// What a shape is called.
-pub(super) fn shape_kind(shape: Shape) -> &'static str {
+/// Type name of a shape for messages: "expected string, found number".
+pub(super) fn shape_type(shape: Shape) -> &'static str {
     match shape {
-        Shape::Object(_) | Shape::Map(_) | Shape::FreeMap | Shape::MapOrList(..) => "a map",
-        Shape::List(_) => "a list",
-        Shape::Text(_) | Shape::Word(_) => "text",
-        Shape::Integer(..) => "a whole number",
-        Shape::Boolean => "true or false",
+        Shape::Object(_) | Shape::Map(_) | Shape::FreeMap | Shape::MapOrList(..) => "map",
+        Shape::List(_) => "list",
+        Shape::Text(_) | Shape::Enum(_) => "string",
+        Shape::Integer(..) => "integer",
+        Shape::Boolean => "boolean",
     }
 }
 
-/// What to write where a value has the wrong type. `written` is the value as it stands in the text.
+/// Hint for an invalid type. `written` is the value as written in the source.
 pub(super) fn mismatch(
     shape: Shape,
     node: &Node,
@@ -50,52 +60,54 @@ pub(super) fn mismatch(
     field: Option<&'static Field>,
 ) -> String {
     let example = example(shape, name, field);
-    // As it was written: 0644 is not 420, and 1.10 is not 1.1.
+    // As written: 0644 is not 420, and 1.10 is not 1.1.
     let written = written.map_or_else(|| placeholder::to_text(&node.to_json()), str::to_owned);
     match (shape, &node.value) {
         (_, Value::Null) if name == "image" => {
-            "name an image, or write `image: .` for one that is given at deployment".to_owned()
+            "write the image, or `image: .` to set it at deployment with `--image`".to_owned()
         }
         (_, Value::Null) if field.is_some_and(|field| field.required) => format!("write `{example}`"),
-        (_, Value::Null) => format!("give it a value, such as `{example}`, or remove the key"),
+        (_, Value::Null) => format!("add a value, such as `{example}`, or remove the key"),
         (Shape::Text(rule), Value::Number(_)) if !rule.accepts(&written) => match rule.suggestion(&written) {
             Some(suggestion) => format!("write \"{suggestion}\""),
-            None => format!("write it in quotes; it must be {}", rule.form),
+            None => format!("quote the value; it must be {}", rule.form),
         },
-        (Shape::Text(_) | Shape::Word(_), Value::Number(_) | Value::Bool(_) | Value::Timestamp(_)) => {
-            let bytes = if name == "memory" { ", with a unit such as Mi unless bytes are meant" } else { "" };
-            format!("write it in quotes: \"{written}\"{bytes}")
+        (Shape::Text(_) | Shape::Enum(_), Value::Number(_) | Value::Bool(_) | Value::Timestamp(_)) => {
+            let unit = if name == "memory" { ", with a unit such as Mi unless you mean bytes" } else { "" };
+            format!("quote the value: \"{written}\"{unit}")
         }
         (Shape::Text(_), Value::List(_)) if name == "content" => {
-            "write the lines as one block of text, after `content: |`".to_owned()
+            "write the lines as a block string, after `content: |`".to_owned()
         }
         (Shape::Text(_), Value::Map(map)) if name == "image" && map.contains_key("repository") => {
-            "write one text: `image: REPOSITORY:TAG`".to_owned()
+            "write a single string: `image: REPOSITORY:TAG`".to_owned()
         }
+        (Shape::Text(_), Value::List(_) | Value::Map(_)) if name == "image" => format!("write `{example}`"),
         (Shape::Text(_), Value::List(_) | Value::Map(_)) if CONTAINER.field(name).is_some() => {
-            format!("`{name}` is a field of the container; indent it less")
+            format!("check the indentation: `{name}` is a field of the container")
         }
         (Shape::Text(_), Value::List(_) | Value::Map(_)) => {
-            "write text; a structure can be written as JSON in quotes, or after `|`".to_owned()
+            "write a string; for structured data use a JSON string in quotes, or a block string after `|`"
+                .to_owned()
         }
         (Shape::Integer(min, max), Value::String(text)) => port(text, min, max),
         (Shape::Boolean, Value::String(text)) => match text.to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" => "write true, without quotes".to_owned(),
-            "false" | "no" | "off" => "write false, without quotes".to_owned(),
-            _ => "write true or false".to_owned(),
+            "true" | "yes" | "on" => "write `true` without quotes".to_owned(),
+            "false" | "no" | "off" => "write `false` without quotes".to_owned(),
+            _ => "write `true` or `false`".to_owned(),
         },
         (Shape::List(_), Value::String(text)) => {
             let words: Vec<_> =
                 words(text).iter().take(8).map(|word| format!("\"{}\"", word.escape_debug())).collect();
-            format!("write a list: `{name}: [{}]`", words.join(", "))
+            format!("use a list: `{name}: [{}]`", words.join(", "))
         }
         (Shape::Map(_) | Shape::MapOrList(..), Value::List(list)) => {
             let names: Vec<_> = list.iter().filter_map(|item| item.get("name")?.as_str()).take(8).collect();
             if names.is_empty() {
-                format!("write a map, such as `{example}`")
+                format!("use a map instead of a list, such as `{example}`")
             } else {
                 format!(
-                    "write a map with each name ({}) as the key, such as `{example}`",
+                    "use a map instead of a list, with each name ({}) as the key, such as `{example}`",
                     alternatives(&names)
                 )
             }
@@ -106,13 +118,13 @@ pub(super) fn mismatch(
     }
 }
 
-/// A short form of another language (`web: 80`, `db: postgres`, `./data:/data`) as Score writes it.
+/// Hint for the short form of another language: `web: 80`, `db: postgres`, `./data:/data`.
 fn short_form(object: &Object, name: &str, written: &str, example: &str) -> String {
     if object.noun == "a resource" && matches!(name, "cpu" | "memory" | "limits" | "requests") {
         return COMPUTE_IN_CONTAINER.to_owned();
     }
     if object.noun == "a service port" && written.parse::<u16>().is_err() {
-        return format!("write `{name}: {{port: 80}}`, where: {}", port(written, 1, 65535));
+        return format!("write `{name}: {{port: 80}}`; {}", port(written, 1, 65535));
     }
     if name.is_empty() {
         let target = written
@@ -120,7 +132,7 @@ fn short_form(object: &Object, name: &str, written: &str, example: &str) -> Stri
             .next()
             .filter(|target| target.starts_with('/'))
             .unwrap_or("/path/in/container");
-        return format!("write the map form, with the path as the key: `{target}: {example}`");
+        return format!("use the map form, with the path as the key: `{target}: {example}`");
     }
     let is_plain = written.len() < 60
         && !written.is_empty()
@@ -141,11 +153,11 @@ fn short_form(object: &Object, name: &str, written: &str, example: &str) -> Stri
 const COMPUTE_IN_CONTAINER: &str =
     "cpu and memory belong to a container: `containers: {main: {resources: {limits: {cpu: 500m}}}}`";
 
-/// A port in the writing of Compose or Kubernetes.
+/// Hint for a port in the syntax of Docker Compose or Kubernetes.
 fn port(text: &str, min: i64, max: i64) -> String {
     let number = |text: &str| text.trim().parse::<i64>().ok().filter(|number| (min..=max).contains(number));
     if let Some(number) = number(text) {
-        return format!("write the number without quotes: {number}");
+        return format!("remove the quotes: {number}");
     }
     let (text, protocol) = text.split_once('/').unwrap_or((text, ""));
     let protocol = match protocol.to_ascii_lowercase().as_str() {
@@ -161,13 +173,13 @@ fn port(text: &str, min: i64, max: i64) -> String {
         }
         (Some(offered), None) => format!("write {offered}{protocol}"),
         _ if text.trim().parse::<i64>().is_ok() => {
-            format!("write a number from {min} to {max}, without quotes")
+            format!("use a number from {min} to {max}, without quotes")
         }
-        _ => "write the number of the port, not its name".to_owned(),
+        _ => "use the port number, not its name".to_owned(),
     }
 }
 
-/// The words of a command line, with quotes as a shell reads them.
+/// Words of a command line, with shell quoting.
 fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
@@ -187,7 +199,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// A line to write for a value of some shape.
+/// Example line for a shape.
 fn example(shape: Shape, name: &str, field: Option<&'static Field>) -> String {
     if let Some(field) = field {
         return field.example.to_owned();
@@ -202,80 +214,83 @@ fn example(shape: Shape, name: &str, field: Option<&'static Field>) -> String {
         Shape::Map(_) | Shape::FreeMap | Shape::MapOrList(..) => "{…}".to_owned(),
         Shape::List(_) => "[…]".to_owned(),
         Shape::Text(_) => "text".to_owned(),
-        Shape::Word(words) => words.first().copied().unwrap_or_default().to_owned(),
+        Shape::Enum(allowed) => allowed.first().copied().unwrap_or_default().to_owned(),
         Shape::Integer(min, _) => min.to_string(),
         Shape::Boolean => "true".to_owned(),
     };
     if name.is_empty() { inner } else { format!("{name}: {inner}") }
 }
 
-/// What to write instead of a word that is not allowed.
-pub(super) fn word(name: &str, word: &str, words: &[&str]) -> String {
-    if name == "apiVersion" && !word.contains("score") && word != "v1b1" {
-        return "write `apiVersion: score.dev/v1b1` if this is a Score file; it looks like a document of another system".to_owned();
+/// Hint for a value that is not allowed.
+pub(super) fn allowed_value(name: &str, value: &str, allowed: &[&str]) -> String {
+    if name == "apiVersion" && !value.contains("score") && value != "v1b1" {
+        return "this looks like a manifest of another tool, such as Kubernetes; a Score file has `apiVersion: score.dev/v1b1`".to_owned();
     }
-    let close = words
+    let similar = allowed
         .iter()
-        .find(|allowed| allowed.eq_ignore_ascii_case(word.trim()))
-        .or_else(|| words.iter().find(|allowed| is_near(word, allowed)));
-    match (close, words) {
-        (Some(close), _) => format!("write {close}"),
-        (None, [only]) => format!("write {only}"),
-        (None, _) => format!("write {}", alternatives(words)),
+        .find(|allowed| allowed.eq_ignore_ascii_case(value.trim()))
+        .or_else(|| allowed.iter().find(|allowed| is_similar(value, allowed)));
+    match (similar, allowed) {
+        (Some(only), _) | (None, [only]) => format!("write `{name}: {only}`"),
+        (None, _) => format!("write {}", alternatives(allowed)),
     }
 }
 
-/// What to write instead of a field that is not known here.
+/// Hint for an unknown field.
 pub(super) fn unknown_field(object: &'static Object, key: &str, node: &Node) -> String {
     let is_resource = object.noun == "a resource";
     if is_resource && key == "properties" && declares_outputs(node) {
-        return "remove it; early drafts listed the outputs here, and now whoever provides the resource decides them".to_owned();
+        return "remove it; early drafts of Score listed outputs here, now the provisioner defines them"
+            .to_owned();
     }
     if is_resource && matches!(key, "cpu" | "memory") {
         return COMPUTE_IN_CONTAINER.to_owned();
     }
     if object.noun == "the resources of a container" && node.get("type").is_some() {
         return format!(
-            "what the workload depends on stands at the top of the document: `resources: {{{key}: {{type: …}}}}`"
+            "resources of the workload belong at the top level: `resources: {{{key}: {{type: …}}}}`"
         );
     }
-    let foreign = FROM_ELSEWHERE.iter().find(|(known, noun, _)| {
+    let foreign = FOREIGN_FIELDS.iter().find(|(known, noun, _)| {
         *known == key && (object.noun == *noun || (noun.is_empty() && !is_resource))
     });
     if let Some((_, _, hint)) = foreign {
         return (*hint).to_owned();
     }
     if key.starts_with("x-") {
-        return "Score has no `x-` extensions; put your own data under `metadata` (for tools: `metadata.annotations`) or into `params` of a resource".to_owned();
+        return "Score has no `x-` extensions; put custom data under `metadata`, `metadata.annotations` or the `params` of a resource".to_owned();
     }
-    if let Some(sibling) = nearest(key, object.fields.iter().map(|field| field.name)) {
+    if let Some(sibling) = suggest(key, object.fields.iter().map(|field| field.name)) {
         return format!("did you mean `{sibling}`?");
     }
     if is_resource {
-        return format!("what is special about a resource goes into `params`: `params: {{{key}: …}}`");
+        return format!("resource parameters belong under `params`: `params: {{{key}: …}}`");
     }
-    // Words that stand in many places say nothing about where they belong.
-    let is_telling = |place: &&Place| {
+    // Common names are fields of many objects.
+    let is_specific = |location: &&FieldLocation| {
         !matches!(
-            place.field.name,
+            location.field.name,
             "name" | "type" | "path" | "source" | "port" | "value" | "id" | "class" | "host"
         )
     };
-    if let Some(place) = PLACES.iter().filter(is_telling).find(|place| place.field.name == key) {
-        return place.hint();
-    }
-    let slip =
-        |place: &&Place| strsim::osa_distance(&key.to_lowercase(), &place.field.name.to_lowercase()) <= 1;
-    if key.len() < 40
-        && let Some(place) = PLACES.iter().filter(is_telling).find(slip)
+    if let Some(location) =
+        FIELD_LOCATIONS.iter().filter(is_specific).find(|location| location.field.name == key)
     {
-        return format!("did you mean `{}`? {}", place.field.name, place.hint());
+        return location.hint();
+    }
+    let is_typo = |location: &&FieldLocation| {
+        strsim::osa_distance(&key.to_lowercase(), &location.field.name.to_lowercase()) <= 1
+    };
+    if key.len() < 40
+        && let Some(location) = FIELD_LOCATIONS.iter().filter(is_specific).find(is_typo)
+    {
+        return format!("did you mean `{}`? {}", location.field.name, location.hint());
     }
     let known: Vec<_> = object.fields.iter().map(|field| field.name).collect();
-    format!("remove it; {} takes {}", object.noun, list(&known))
+    format!("remove it; {} has the fields {}", object.noun, all(&known))
 }
 
-/// Whether `properties` of a resource is the list of outputs that early drafts of Score had there.
+/// True if `properties` of a resource lists outputs, as in early drafts of Score.
 fn declares_outputs(node: &Node) -> bool {
     node.as_map().is_some_and(|map| {
         !map.is_empty()
@@ -289,58 +304,51 @@ fn declares_outputs(node: &Node) -> bool {
     })
 }
 
-/// Whether an unknown field is probably meant as this one, so that it need not be said to be missing too.
-pub(super) fn stands_for(key: &str, field: &Field) -> bool {
+/// True if an unknown field is probably meant as this one, so that it is not reported as missing too.
+pub(super) fn is_meant_as(key: &str, field: &Field) -> bool {
     matches!((key, field.name), ("spec" | "services" | "workloads" | "container", "containers"))
         || matches!((key, field.name), ("img", "image"))
-        || is_near(key, field.name)
+        || is_similar(key, field.name)
 }
 
-fn list(names: &[&str]) -> String {
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => format!("only {last}"),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
-        None => "nothing".to_owned(),
-    }
-}
-
-/// A field of the language and where it belongs.
-struct Place {
+/// Field of the grammar and its parent.
+struct FieldLocation {
     field: &'static Field,
     parent: String,
 }
 
-impl Place {
+impl FieldLocation {
     fn hint(&self) -> String {
         if self.parent.is_empty() {
-            format!("`{}` stands at the top of the document: `{}`", self.field.name, self.field.example)
+            format!("`{}` belongs at the top level: `{}`", self.field.name, self.field.example)
         } else {
             format!("`{}` belongs under `{}`: `{}`", self.field.name, self.parent, self.field.example)
         }
     }
 }
 
-/// Every field of the language, nearest to the top first.
-static PLACES: LazyLock<Vec<Place>> = LazyLock::new(|| {
-    fn visit(shape: Shape, parent: &str, depth: usize, places: &mut Vec<(usize, Place)>) {
+/// All fields of the grammar, top level first.
+static FIELD_LOCATIONS: LazyLock<Vec<FieldLocation>> = LazyLock::new(|| {
+    fn visit(shape: Shape, parent: &str, depth: usize, locations: &mut Vec<(usize, FieldLocation)>) {
         let below = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
         match shape {
             Shape::Object(object) => {
                 for field in object.fields {
-                    places.push((depth, Place { field, parent: parent.to_owned() }));
-                    visit(field.shape, &below(field.name), depth + 1, places);
+                    locations.push((depth, FieldLocation { field, parent: parent.to_owned() }));
+                    visit(field.shape, &below(field.name), depth + 1, locations);
                 }
             }
-            Shape::Map(map) | Shape::MapOrList(map, _) => visit(map.values, &below("*"), depth + 1, places),
-            Shape::List(list) => visit(list.items, &below("*"), depth + 1, places),
+            Shape::Map(map) | Shape::MapOrList(map, _) => {
+                visit(map.values, &below("*"), depth + 1, locations);
+            }
+            Shape::List(list) => visit(list.items, &below("*"), depth + 1, locations),
             _ => {}
         }
     }
-    let mut places = Vec::new();
-    visit(Shape::Object(&WORKLOAD), "", 0, &mut places);
-    places.sort_by_key(|(depth, _)| *depth);
-    places.into_iter().map(|(_, place)| place).collect()
+    let mut locations = Vec::new();
+    visit(Shape::Object(&WORKLOAD), "", 0, &mut locations);
+    locations.sort_by_key(|(depth, _)| *depth);
+    locations.into_iter().map(|(_, location)| location).collect()
 });
 
 #[cfg(test)]
@@ -357,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_hand_finds_the_field_that_was_meant() {
+    fn a_typo_suggests_the_field_that_was_meant() {
         let hint = |key| unknown_field(&CONTAINER, key, &Node::new(Value::Null));
         assert_eq!(hint("varaibles"), "did you mean `variables`?");
         assert_eq!(hint("liveness_probe"), "did you mean `livenessProbe`?");
@@ -365,38 +373,36 @@ mod tests {
     }
 
     #[test]
-    fn a_field_at_the_wrong_place_is_sent_to_the_right_one() {
+    fn a_misplaced_field_is_hinted_to_its_parent() {
         assert_eq!(
             unknown_field(&CONTAINER, "httpGet", &Node::new(Value::Null)),
             "`httpGet` belongs under `containers.*.livenessProbe`: `httpGet: {path: /ready, port: 8080}`"
         );
-        assert!(
-            unknown_field(&CONTAINER, "metadata", &Node::new(Value::Null)).contains("top of the document")
-        );
+        assert!(unknown_field(&CONTAINER, "metadata", &Node::new(Value::Null)).contains("top level"));
     }
 
     #[test]
-    fn a_command_line_is_split_as_a_shell_does() {
+    fn a_command_line_is_split_as_in_a_shell() {
         assert_eq!(words(r#"/bin/sh -c "sleep 10" ''"#), ["/bin/sh", "-c", "sleep 10", ""]);
     }
 
     #[test]
-    fn ports_of_other_languages_are_taken_apart() {
-        assert_eq!(port("8080", 1, 65535), "write the number without quotes: 8080");
+    fn ports_of_docker_compose_are_converted() {
+        assert_eq!(port("8080", 1, 65535), "remove the quotes: 8080");
         assert_eq!(port("8080:80", 1, 65535), "write `port: 8080` and `targetPort: 80`");
         assert_eq!(port("53/udp", 1, 65535), "write 53, and `protocol: UDP`");
-        assert_eq!(port("99999", 1, 65535), "write a number from 1 to 65535, without quotes");
-        assert_eq!(port("http", 1, 65535), "write the number of the port, not its name");
+        assert_eq!(port("99999", 1, 65535), "use a number from 1 to 65535, without quotes");
+        assert_eq!(port("http", 1, 65535), "use the port number, not its name");
     }
 
     #[test]
-    fn no_row_of_the_table_is_hidden_by_one_before_it() {
-        for (number, (key, noun, _)) in FROM_ELSEWHERE.iter().enumerate() {
-            // A row for any object does not count for resources.
-            let hides = |(other, any, _): &&(&str, &str, &str)| {
+    fn no_row_of_the_table_is_shadowed_by_an_earlier_one() {
+        for (number, (key, noun, _)) in FOREIGN_FIELDS.iter().enumerate() {
+            // A row for any object does not apply to resources.
+            let shadows = |(other, any, _): &&(&str, &str, &str)| {
                 other == key && (any == noun || (any.is_empty() && *noun != "a resource"))
             };
-            assert!(FROM_ELSEWHERE[..number].iter().find(hides).is_none(), "{key} of {noun:?}");
+            assert!(FOREIGN_FIELDS[..number].iter().find(shadows).is_none(), "{key} of {noun:?}");
         }
     }
 
@@ -418,7 +424,7 @@ mod tests {
             visit(Shape::Object(&WORKLOAD), &mut nouns);
             nouns
         };
-        for (key, noun, _) in FROM_ELSEWHERE {
+        for (key, noun, _) in FOREIGN_FIELDS {
             assert!(noun.is_empty() || nouns.contains(noun), "{key}: {noun}");
         }
     }

@@ -1,12 +1,11 @@
-//! One validator for every door: the command line, the REST interface and the controllers give the same verdict,
-//! with the same code, at the same place.
+//! Validator of Score documents, shared by the command line, the REST API and the controllers.
 //!
-//! Two layers. [`structure`] walks the document along the grammar and finds what the official schema refuses. The
-//! others find what the schema cannot see: references to nothing, circles, clashes (errors), and what is legal but
-//! probably not meant (warnings). Both always run to the end, so that everything is said at once.
+//! Two layers: [`structure`] checks the document against the grammar, as the official schema does. The other modules
+//! check what a schema cannot: undefined references, cycles and conflicts (errors), and likely mistakes (warnings).
+//! Both layers always run to the end, so that all diagnostics are reported at once.
 
 mod containers;
-mod elsewhere;
+mod foreign_fields;
 mod hint;
 mod mounts;
 mod references;
@@ -23,12 +22,12 @@ use crate::{
     source::{Source, Span},
 };
 
-/// Reports everything that is wrong with a document.
+/// Reports all errors and warnings of a document.
 pub(crate) fn validate(root: &Node, sources: &[Source], findings: &mut Findings) {
     let within_bounds = structure::check(root, sources, findings);
-    let nothing = Map::new();
+    let empty = Map::new();
     let resources = match root.get("resources") {
-        None => Some(&nothing),
+        None => Some(&empty),
         Some(node) => node.as_map(),
     };
     let mut context = Context { root, sources, resources, metadata: OnceCell::new(), findings };
@@ -40,11 +39,11 @@ pub(crate) fn validate(root: &Node, sources: &[Source], findings: &mut Findings)
     }
 }
 
-/// What the checks of the second layer share.
+/// Input shared by the checks of the second layer.
 struct Context<'a> {
     root: &'a Node,
     sources: &'a [Source],
-    /// The declared resources; `None` where the section is not a map and nobody can tell.
+    /// Declared resources; `None` if the section is not a map, so that they are unknown.
     resources: Option<&'a Map>,
     metadata: OnceCell<Json>,
     findings: &'a mut Findings,
@@ -55,7 +54,7 @@ impl Context<'_> {
         self.metadata.get_or_init(|| references::metadata_of(self.root))
     }
 
-    /// The text of a span.
+    /// Source text of a span.
     fn written(&self, span: Option<Span>) -> &str {
         let source = span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
         source.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Files and volumes, in either form.
+//! Files and volumes, in map and list form.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
     source::Span,
 };
 
-/// Calls `visit` with the target (if it has one), the value and the path of every file or volume.
+/// Visits every file or volume with its target (if any), value and path.
 pub(super) fn each(
     container: &Node,
     field: &str,
@@ -22,7 +22,7 @@ pub(super) fn each(
     let path = path.key(field);
     match container.get(field).map(|node| &node.value) {
         Some(Value::Map(map)) => {
-            // By path, so that the verdict does not depend on the order in the file.
+            // Sorted by path, so that the result does not depend on the order in the file.
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
             for (key, Entry { key_span, node }) in entries {
@@ -41,7 +41,7 @@ pub(super) fn each(
     }
 }
 
-/// Where something is mounted.
+/// Mount path of a file or volume.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'n> {
     path: &'n str,
@@ -49,19 +49,19 @@ pub(super) struct Target<'n> {
 }
 
 pub(super) fn check(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
-    let mut taken = BTreeSet::new();
+    let mut used = BTreeSet::new();
     for field in ["files", "volumes"] {
         deprecated(context, container, field, path);
         let is_list = container.get(field).is_some_and(|node| node.as_list().is_some());
         each(container, field, path, |target, node, path| match target {
-            Some(target) => placed(context, target, path, &mut taken),
+            Some(target) => mount_path(context, target, path, &mut used),
             None if is_list && node.as_map().is_some() && node.get("target").is_none() => {
                 context.findings.push(Diagnostic::error(
                     Code::TargetRequired,
                     path.key("target").pointer(),
                     node.span.map(Span::head),
-                    "this entry does not say where in the container it goes",
-                    format!("write the map form, with the path as the key: `{field}: {{/path/in/container: {{…}}}}`"),
+                    format!("missing required field `target`: this entry of `{field}` has no path in the container"),
+                    format!("use the map form, with the path as the key: `{field}: {{/path/in/container: {{…}}}}`"),
                 ));
             }
             None => {}
@@ -70,33 +70,36 @@ pub(super) fn check(context: &mut Context<'_>, container: &Node, path: &Path<'_>
     each(container, "files", path, |_, file, path| binary(context, file, path));
 }
 
-fn placed(context: &mut Context<'_>, target: Target<'_>, path: &Path<'_>, taken: &mut BTreeSet<String>) {
+fn mount_path(context: &mut Context<'_>, target: Target<'_>, path: &Path<'_>, used: &mut BTreeSet<String>) {
     if !target.path.starts_with('/') {
         let plain = target.path.trim_start_matches("./");
         let hint = if plain.starts_with(|c: char| c.is_ascii_alphanumeric()) && !plain.contains(':') {
-            format!("write the whole path, such as {}", quoted(&format!("/{plain}")))
+            format!("write the absolute path, such as {}", quoted(&format!("/{plain}")))
         } else {
-            "write the whole path, starting with a slash".to_owned()
+            "write the absolute path, starting with a slash".to_owned()
         };
         context.findings.push(Diagnostic::warning(
             Code::RelativePath,
             path.pointer(),
             target.span,
             format!(
-                "the path {} does not start with a slash, so where it ends up depends on the image",
+                "relative path {}: must be absolute, otherwise its location depends on the image",
                 quoted(target.path)
             ),
             hint,
         ));
     }
     let parts: Vec<_> = target.path.split('/').filter(|part| !part.is_empty()).collect();
-    if !taken.insert(parts.join("/")) {
+    if !used.insert(parts.join("/")) {
         context.findings.push(Diagnostic::warning(
             Code::PathClash,
             path.pointer(),
             target.span,
-            format!("another file or volume of this container has the path {} too", quoted(target.path)),
-            "give each file and volume a path of its own; otherwise only one of them can be seen",
+            format!(
+                "duplicate mount path {}: already used by another file or volume of this container",
+                quoted(target.path)
+            ),
+            "use a different path for each file and volume; only one of them would be visible",
         ));
     }
 }
@@ -110,9 +113,7 @@ fn deprecated(context: &mut Context<'_>, container: &Node, field: &str, path: &P
         path.key(field).pointer(),
         entry.highlight(),
         format!("the list form of `{field}` is deprecated"),
-        format!(
-            "write a map with the path as the key, and without `target`: `{field}: {{{example}: {{…}}}}`"
-        ),
+        format!("use a map with the path as the key instead of `target`: `{field}: {{{example}: {{…}}}}`"),
     ));
 }
 
@@ -124,8 +125,8 @@ fn binary(context: &mut Context<'_>, file: &Node, path: &Path<'_>) {
             Code::InvalidBase64,
             path.key("binaryContent").pointer(),
             entry.highlight(),
-            "`binaryContent` is not base64",
-            "write base64 with padding and without spaces, as `base64 FILE` prints it; for text use `content`",
+            "invalid base64 in `binaryContent`",
+            "use standard base64 with padding and without spaces, as `base64 FILE` prints it; for text use `content`",
         ));
     }
 }

@@ -1,17 +1,17 @@
-//! Placeholders: what they refer to must be there, and they must stand where they are expanded.
+//! Placeholders: syntax, undefined references, and fields that are not expanded.
 
 use serde_json::Value as Json;
 
 use super::{Context, mounts};
 use crate::{
     code::Code,
-    diagnostic::{Severity, quoted},
+    diagnostic::{Severity, backticked, quoted},
     expansion::Usage,
-    nearest::nearest,
     node::{Node, Value},
     placeholder::{Reference, Token, tokens, walk},
     pointer::Path,
     source::Span,
+    suggest::suggest,
 };
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -66,9 +66,9 @@ fn deep(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
 
 fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Span>, usage: Usage) {
     let Some(text) = node.as_str() else { return };
-    let mut places = Places::new(context.written(span), span);
+    let mut spans = PlaceholderSpans::new(context.written(span), span);
     for token in tokens(text) {
-        let span = places.of(token);
+        let span = spans.of(token);
         if let Token::Reference(written) = token
             && let Some(problem) = inspect(context, written, usage)
         {
@@ -76,7 +76,9 @@ fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
                 Problem::NoMetadata(_) => Severity::Warning,
                 _ => Severity::Error,
             };
-            report(context, severity, problem.code(), path, span, |context| problem.word(context, written));
+            report(context, severity, problem.code(), path, span, |context| {
+                problem.describe(context, written)
+            });
         }
     }
 }
@@ -87,28 +89,26 @@ fn report(
     code: Code,
     path: &Path<'_>,
     span: Option<Span>,
-    word: impl FnOnce(&Context<'_>) -> (String, String),
+    describe: impl FnOnce(&Context<'_>) -> (String, String),
 ) {
-    let worded = if context.findings.has_room(severity) { word(context) } else { Default::default() };
-    context.findings.report(severity, code, path, span, || worded);
+    let texts = if context.findings.has_room(severity) { describe(context) } else { Default::default() };
+    context.findings.report(severity, code, path, span, || texts);
 }
 
-/// Where the placeholders of a text stand in the source, as long as they stand there as they are (and not, say,
-/// with escapes in them). One pass, since they come in order.
-struct Places {
+/// Source spans of the placeholders in a string, unless the source has escapes in them. One pass, in order.
+struct PlaceholderSpans {
     written: String,
     whole: Option<Span>,
     at: Option<usize>,
 }
 
-impl Places {
+impl PlaceholderSpans {
     fn new(written: &str, whole: Option<Span>) -> Self {
-        // Without a dollar sign there is nothing to find.
         let at = written.find('$');
         Self { written: if at.is_some() { written.to_owned() } else { String::new() }, whole, at }
     }
 
-    /// The place of a placeholder, or of the whole text where it cannot be told.
+    /// Span of a placeholder; of the whole string if it is unknown.
     fn of(&mut self, token: Token<'_>) -> Option<Span> {
         let placeholder = match token {
             Token::Reference(inside) => format!("${{{inside}}}"),
@@ -128,15 +128,15 @@ impl Places {
     }
 }
 
-/// What can be wrong with a placeholder.
+/// Problem of a placeholder.
 enum Problem {
     Malformed,
     UnknownRoot,
-    /// No such metadata; the keys that lead to it.
+    /// Metadata not found; holds the path.
     NoMetadata(Vec<String>),
-    /// The resource is not declared.
+    /// Undefined resource.
     NoResource(String),
-    /// The resource is declared, but no output is named.
+    /// Declared resource without an output.
     NoOutput(String),
 }
 
@@ -149,7 +149,7 @@ fn inspect(context: &Context<'_>, written: &str, usage: Usage) -> Option<Problem
             walk(context.metadata(), &keys, written).is_err().then_some(Problem::NoMetadata(keys))
         }
         Ok(Reference::Resource { name, keys }) => {
-            // With a broken section nobody can tell what is declared.
+            // With an invalid section the declared resources are unknown.
             let declared = context.resources?;
             if !declared.contains_key(&name) {
                 Some(Problem::NoResource(name))
@@ -173,41 +173,45 @@ impl Problem {
         }
     }
 
-    /// The message and the hint.
-    fn word(&self, context: &Context<'_>, written: &str) -> (String, String) {
+    /// Message and hint.
+    fn describe(&self, context: &Context<'_>, written: &str) -> (String, String) {
         let shown = quoted(&format!("${{{written}}}"));
         match self {
             Self::Malformed => {
-                (format!("{shown} is not a placeholder of Score"), malformed(written).to_owned())
+                let (reason, hint) = malformed(written);
+                (format!("invalid placeholder {shown}: {reason}"), hint.to_owned())
             }
             Self::UnknownRoot => (
-                format!("{shown} refers to nothing: a placeholder starts with `metadata.` or `resources.`"),
+                format!("invalid placeholder {shown}: must start with `metadata.` or `resources.`"),
                 unknown_root(context, written),
             ),
             Self::NoMetadata(keys) => (
-                format!("{shown} has no value: the workload's metadata has no such key"),
+                format!("metadata key {} not found: {shown} has no value", backticked(&keys.join("."))),
                 no_metadata(context.metadata(), keys),
             ),
             Self::NoResource(name) => {
                 let declared = context.resources.into_iter().flatten().map(|(name, _)| name.as_str());
-                let hint = match nearest(name, declared) {
-                    Some(near) => format!("did you mean `{near}`?"),
+                let hint = match suggest(name, declared) {
+                    Some(similar) => format!("did you mean `{similar}`?"),
                     None => format!("declare it: `resources: {{{name}: {{type: {}}}}}`", likely_type(name)),
                 };
                 (
-                    format!("{shown} refers to the resource `{name}`, which the workload does not declare"),
+                    format!(
+                        "undefined resource {} in placeholder {shown}: not declared under `resources`",
+                        backticked(name)
+                    ),
                     hint,
                 )
             }
             Self::NoOutput(name) => (
-                format!("{shown} names a resource but none of its outputs"),
-                format!("name an output, such as `${{resources.{name}.host}}`"),
+                format!("invalid placeholder {shown}: missing output of the resource"),
+                format!("add the output, such as `${{resources.{name}.host}}`"),
             ),
         }
     }
 }
 
-/// The type that a resource of this name probably has.
+/// Likely type of a resource, by its name.
 fn likely_type(name: &str) -> &str {
     match name {
         "env" | "environment" => "environment",
@@ -217,15 +221,28 @@ fn likely_type(name: &str) -> &str {
     }
 }
 
-fn malformed(written: &str) -> &'static str {
+/// Reason and hint for malformed placeholders.
+fn malformed(written: &str) -> (&'static str, &'static str) {
+    let is_variable = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if written.starts_with(['{', '%']) {
-        "this is a template that has not been rendered; validate the result"
+        ("template syntax is not supported", "render the template first, and validate the result")
     } else if written.contains(":-") || written.contains('|') || written.contains('?') {
-        "Score placeholders have no defaults and no filters; give the default in the program or in another variable"
-    } else if written != written.trim() {
-        "remove the spaces: nothing is trimmed inside the braces"
+        (
+            "default values and filters are not supported",
+            "set the default in the program, or in a variable of its own",
+        )
+    } else if written.contains(char::is_whitespace) {
+        ("spaces are not allowed", "remove the spaces inside the braces")
+    } else if !written.is_empty()
+        && written.chars().all(is_variable)
+        && !matches!(written, "resources" | "metadata")
+    {
+        (
+            "environment variables are not expanded",
+            "write `$${…}` to pass it on to a shell, or `${resources.NAME.OUTPUT}` for the output of a resource",
+        )
     } else {
-        "write `${resources.NAME.OUTPUT}` or `${metadata.KEY}`; if the text is meant as it is, write `$${…}`"
+        ("expected `${metadata.KEY}` or `${resources.NAME.OUTPUT}`", "for literal text, escape it as `$${…}`")
     }
 }
 
@@ -234,51 +251,51 @@ fn unknown_root(context: &Context<'_>, written: &str) -> String {
     if context.resources.is_some_and(|declared| declared.contains_key(root)) {
         return format!("write `${{resources.{written}}}`");
     }
-    match nearest(root, ["resources", "metadata"]) {
-        Some(near) => format!("write `${{{near}.{rest}}}`"),
+    match suggest(root, ["resources", "metadata"]) {
+        Some(similar) => format!("write `${{{similar}.{rest}}}`"),
         None if matches!(root, "externals" | "values" | "shared" | "modules" | "context") => {
-            "declare the resource and write `${resources.NAME.OUTPUT}`; a shared one gets an `id`".to_owned()
+            "declare the resource and write `${resources.NAME.OUTPUT}`; share it between workloads with an `id`".to_owned()
         }
         None if matches!(root, "env" | "environment" | "secret" | "secrets" | "outputs") => {
             "declare a resource (of type environment, secret, …) and write `${resources.NAME.OUTPUT}`"
                 .to_owned()
         }
         None => {
-            "if the text is meant as it is, write `$${…}`; in a file, `noExpand: true` does it for all of it"
+            "for literal text, escape it as `$${…}`, or set `noExpand: true` for a whole file"
                 .to_owned()
         }
     }
 }
 
-/// The metadata that was probably meant: a key with dots in it, or a similar one.
+/// Hint for missing metadata: a key with dots, or a similar one.
 fn no_metadata(metadata: &Json, keys: &[String]) -> String {
     let mut value = metadata;
     for (depth, key) in keys.iter().enumerate() {
         let Json::Object(map) = value else {
-            return format!("write `${{metadata.{}}}`, which has no keys", keys[..depth].join("."));
+            return format!("write `${{metadata.{}}}`, which is not a map", keys[..depth].join("."));
         };
         if let Some(next) = map.get(key) {
             value = next;
             continue;
         }
-        let way = |key: &str| {
-            let mut way = keys[..depth].to_vec();
-            way.push(key.replace('.', "\\."));
-            format!("`${{metadata.{}}}`", way.join("."))
+        let reference = |key: &str| {
+            let mut path = keys[..depth].to_vec();
+            path.push(key.replace('.', "\\."));
+            format!("`${{metadata.{}}}`", path.join("."))
         };
         let rest = keys[depth..].join(".");
         if map.contains_key(&rest) {
-            return format!("a dot inside a key is written with a backslash: {}", way(&rest));
+            return format!("escape a dot inside a key with a backslash: {}", reference(&rest));
         }
-        if let Some(near) = nearest(key, map.keys().map(String::as_str)) {
-            return format!("did you mean {}?", way(near));
+        if let Some(similar) = suggest(key, map.keys().map(String::as_str)) {
+            return format!("did you mean {}?", reference(similar));
         }
         break;
     }
-    format!("add `{}` under `metadata`, or write `$${{…}}` if the text is meant as it is", keys.join("."))
+    format!("add `{}` under `metadata`; for literal text, escape it as `$${{…}}`", keys.join("."))
 }
 
-/// Parts of letters, digits, `_`, `-` and `/`, at least two, with dots between them; `\.` is a dot in a part.
+/// At least two parts of letters, digits, `_`, `-` and `/`, separated by dots; `\.` is a dot in a part.
 fn is_well_formed(written: &str) -> bool {
     let plain = written.replace("\\.", "_");
     let parts: Vec<_> = plain.split('.').collect();
@@ -288,16 +305,16 @@ fn is_well_formed(written: &str) -> bool {
     parts.len() > 1 && parts.iter().all(is_part)
 }
 
-/// Placeholders in fields that nobody expands reach the container as they are.
+/// Placeholders in fields that are not expanded reach the container unchanged.
 fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
     if let Some(image) = container.get("image") {
-        let hint = "write `image: .` and give the image when you deploy, with `--image`";
+        let hint = "write `image: .` and set the image at deployment with `--image`";
         not_expanded(context, image, &path.key("image"), hint, |_| true);
     }
-    let hint = "put it into a variable and use that; placeholders are expanded in variables, file contents, volume sources and params only";
+    let hint = "use a variable instead; placeholders are expanded only in variables, file contents, volume sources and params";
     for field in ["command", "args"] {
         if let Some(node) = container.get(field) {
-            not_expanded(context, node, &path.key(field), hint, is_of_score);
+            not_expanded(context, node, &path.key(field), hint, is_score_reference);
         }
     }
     for probe in ["livenessProbe", "readinessProbe"] {
@@ -306,8 +323,8 @@ fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
                 context,
                 node,
                 &path.key(probe),
-                "write the value out; nothing is expanded in a probe",
-                is_of_score,
+                "write the value itself; placeholders are not expanded in probes",
+                is_score_reference,
             );
         }
     }
@@ -317,8 +334,8 @@ fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
                 context,
                 source,
                 &path.key("source"),
-                "write the path out; only the text of the file is expanded",
-                is_of_score,
+                "write the path itself; placeholders are expanded only in the content of the file",
+                is_score_reference,
             );
         }
     });
@@ -328,15 +345,15 @@ fn unexpanded(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
                 context,
                 sub_path,
                 &path.key("path"),
-                "write the path out; only `source` is expanded",
-                is_of_score,
+                "write the path itself; placeholders are expanded only in `source`",
+                is_score_reference,
             );
         }
     });
 }
 
-/// A reference that somebody meant to be expanded; elsewhere `${HOME}` may be for a shell.
-fn is_of_score(written: &str) -> bool {
+/// True for references of Score; `${HOME}` may be for a shell.
+fn is_score_reference(written: &str) -> bool {
     Reference::parse(written).is_ok()
 }
 
@@ -345,28 +362,31 @@ fn not_expanded(
     node: &Node,
     path: &Path<'_>,
     hint: &str,
-    counts: fn(&str) -> bool,
+    applies: fn(&str) -> bool,
 ) {
     match &node.value {
         Value::Map(map) => {
             map.iter()
-                .for_each(|(key, entry)| not_expanded(context, &entry.node, &path.key(key), hint, counts));
+                .for_each(|(key, entry)| not_expanded(context, &entry.node, &path.key(key), hint, applies));
         }
         Value::List(list) => {
             list.iter()
                 .enumerate()
-                .for_each(|(index, node)| not_expanded(context, node, &path.index(index), hint, counts));
+                .for_each(|(index, node)| not_expanded(context, node, &path.index(index), hint, applies));
         }
         Value::String(text) => {
-            let mut places = Places::new(context.written(node.span), node.span);
+            let mut spans = PlaceholderSpans::new(context.written(node.span), node.span);
             for token in tokens(text) {
-                let span = places.of(token);
+                let span = spans.of(token);
                 if let Token::Reference(written) = token
-                    && counts(written)
+                    && applies(written)
                 {
                     report(context, Severity::Warning, Code::PlaceholderNotExpanded, path, span, |_| {
                         (
-                            format!("{} is not expanded here", quoted(&format!("${{{written}}}"))),
+                            format!(
+                                "placeholder {} is not expanded here",
+                                quoted(&format!("${{{written}}}"))
+                            ),
                             hint.to_owned(),
                         )
                     });
@@ -377,7 +397,7 @@ fn not_expanded(
     }
 }
 
-/// The metadata as placeholders see it.
+/// Metadata as placeholders see it.
 pub(super) fn metadata_of(root: &Node) -> Json {
     root.get("metadata").map_or(Json::Null, Node::to_json)
 }
@@ -387,7 +407,7 @@ mod tests {
     use super::is_well_formed;
 
     #[test]
-    fn references_are_parts_with_dots_between_them() {
+    fn references_are_parts_separated_by_dots() {
         for good in
             ["metadata.name", "resources.my-db.HOST_1", "metadata.annotations.key\\.com/foo-bar", "a.b.c.d"]
         {

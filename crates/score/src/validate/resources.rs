@@ -1,4 +1,4 @@
-//! Resources of one workload: no circles, no declarations that disagree.
+//! Resources of one workload: dependency cycles and conflicting declarations.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn check(context: &mut Context<'_>) {
     let root = context.root;
     let workload = root.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Node::as_str);
-    // Those that the schema refuses are left out here; they have their own findings.
+    // Invalid resources are left out; the schema layer reports them.
     let resources: BTreeMap<String, Resource> = root
         .entries("resources")
         .filter_map(|(name, entry)| Some((name.clone(), serde_json::from_value(entry.node.to_json()).ok()?)))
@@ -26,16 +26,16 @@ pub(super) fn check(context: &mut Context<'_>) {
     };
     for error in errors {
         let (code, pointer, message, hint) = match &error {
-            // Reported with the placeholder that refers to it.
+            // Reported at the placeholder.
             ResourceError::UnknownResource { .. } => continue,
             ResourceError::Conflict { part, uid, name, holder_name, .. } => (
                 Code::ResourceConflict,
                 Pointer::of(["resources", name, &part.to_string()]),
                 format!(
-                    "`{name}` and `{holder_name}` are one shared resource, {}, with different {part}",
+                    "conflicting {part} for shared resource `{}`: `{name}` and `{holder_name}` differ",
                     uid.id
                 ),
-                format!("write the same {part} in both, or give it in one of the two only"),
+                format!("write the same {part} in both, or in only one of them"),
             ),
             ResourceError::Cycle(uids) => {
                 let names: Vec<&str> = uids
@@ -45,16 +45,15 @@ pub(super) fn check(context: &mut Context<'_>) {
                     .collect();
                 let message = match names.as_slice() {
                     [] => continue,
-                    [only] => format!("the params of `{only}` refer to `{only}` itself"),
                     [first, ..] => {
-                        format!("resources need each other: `{}` needs `{first}`", names.join("` needs `"))
+                        format!("dependency cycle between resources: {} → {first}", names.join(" → "))
                     }
                 };
                 (
                     Code::ResourceCycle,
                     Pointer::of(["resources", names[0], "params"]),
                     message,
-                    "remove one of the placeholders in their params".to_owned(),
+                    "remove one of the placeholders in `params` to break the cycle".to_owned(),
                 )
             }
         };

@@ -1,25 +1,25 @@
-//! The schema layer: walks a document along the grammar.
+//! Schema layer: checks a document against the grammar.
 
 use super::hint;
 use crate::{
     code::Code,
-    diagnostic::{Findings, Severity, quoted},
-    grammar::{Field, LengthFault, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD},
+    diagnostic::{Findings, Severity, backticked, quoted},
+    grammar::{Field, LengthError, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD},
     node::{Entry, Map, Node, Value},
     pointer::Path,
     source::{Source, Span},
 };
 
-/// Reports everything in which a document is not what the schema wants. Answers whether it keeps within the bounds:
-/// checks that take more than linear time are for those documents only.
+/// Reports all schema violations. Returns true if the document is within the limits: checks that take more than linear
+/// time run only then.
 pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) -> bool {
     let mut walk = Walk { sources, findings, within_bounds: true };
     match &root.value {
         Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(Span::head)),
         _ => walk.error(Code::TypeMismatch, &Path::Root, root.span, || {
             (
-                format!("a Score document is a map, and this is {}", root.kind()),
-                "start with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample".to_owned(),
+                format!("invalid type: expected map, found {}", root.type_name()),
+                "a Score file is a map that starts with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample".to_owned(),
             )
         }),
     }
@@ -32,12 +32,12 @@ struct Walk<'f> {
     within_bounds: bool,
 }
 
-/// A value on the way down: where it is, and what to underline.
+/// Value during the walk, with its path and the span to underline.
 struct Here<'a> {
     node: &'a Node,
     path: &'a Path<'a>,
     span: Option<Span>,
-    /// The field, unless it is an entry whose name the author chose.
+    /// Field of the grammar; none for entries of maps and lists.
     field: Option<&'static Field>,
 }
 
@@ -47,9 +47,9 @@ impl Walk<'_> {
         code: Code,
         path: &Path<'_>,
         span: Option<Span>,
-        word: impl FnOnce() -> (String, String),
+        describe: impl FnOnce() -> (String, String),
     ) {
-        self.findings.report(Severity::Error, code, path, span, word);
+        self.findings.report(Severity::Error, code, path, span, describe);
     }
 
     fn value(&mut self, shape: Shape, here: &Here<'_>) {
@@ -62,11 +62,14 @@ impl Walk<'_> {
                 self.list(list_of, list, here);
             }
             (Shape::Text(rule), Value::String(text)) => self.text(rule, text, here.path, here.span),
-            (Shape::Word(words), Value::String(word)) => {
-                if !words.contains(&word.as_str()) {
+            (Shape::Enum(allowed), Value::String(value)) => {
+                if !allowed.contains(&value.as_str()) {
                     self.error(Code::ValueNotAllowed, here.path, here.span, || {
-                        let message = format!("{} is not a value of `{}`", quoted(word), here.path.name());
-                        (message, hint::word(here.path.name(), word, words))
+                        let name = here.path.name();
+                        let options = hint::alternatives(allowed);
+                        let message =
+                            format!("invalid value {} for `{name}`: must be {options}", quoted(value));
+                        (message, hint::allowed_value(name, value, allowed))
                     });
                 }
             }
@@ -83,19 +86,20 @@ impl Walk<'_> {
     fn mismatch(&mut self, shape: Shape, here: &Here<'_>) {
         let name = here.path.name();
         let written = here.node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
-        let subject = if name.is_empty() { "this entry".to_owned() } else { format!("`{name}`") };
+        let of = if name.is_empty() { String::new() } else { format!(" for {}", backticked(name)) };
         self.error(Code::TypeMismatch, here.path, here.span, || {
-            let message =
-                format!("{subject} must be {}, and this is {}", hint::shape_kind(shape), here.node.kind());
+            let (expected, found) = (hint::shape_type(shape), here.node.type_name());
+            let message = format!("invalid type: expected {expected}, found {found}{of}");
             (message, hint::mismatch(shape, here.node, written, name, here.field))
         });
     }
 
     fn out_of_range(&mut self, number: &serde_json::Number, min: i64, max: i64, here: &Here<'_>) {
         self.error(Code::ValueOutOfRange, here.path, here.span, || {
+            let name = here.path.name();
             let message =
-                format!("`{}` must be between {min} and {max}, and this is {number}", here.path.name());
-            (message, format!("write a number from {min} to {max}"))
+                format!("invalid value {number} for `{name}`: out of range, must be between {min} and {max}");
+            (message, format!("use a number from {min} to {max}"))
         });
     }
 
@@ -110,7 +114,7 @@ impl Walk<'_> {
                         &path.key(key),
                         entry.key_span.or(entry.node.span),
                         || {
-                            let message = format!("{} is not a field of {}", quoted(key), object.noun);
+                            let message = format!("unknown field {} in {}", backticked(key), object.noun);
                             (message, hint::unknown_field(object, key, &entry.node))
                         },
                     );
@@ -119,7 +123,7 @@ impl Walk<'_> {
         }
         let unknown = || map.keys().filter(|key| object.field(key).is_none() && !object.open).take(100);
         for field in object.fields.iter().filter(|field| field.required && !map.contains_key(field.name)) {
-            if !unknown().any(|key| hint::stands_for(key, field)) {
+            if !unknown().any(|key| hint::is_meant_as(key, field)) {
                 self.missing(object, field, path, span);
             }
         }
@@ -129,7 +133,8 @@ impl Walk<'_> {
         match given.as_slice() {
             [] => self.error(Code::ChoiceRequired, path, span, || {
                 let how_many = if choice.exclusive { "one" } else { "at least one" };
-                let message = format!("{} needs {how_many} of {options}", object.noun);
+                let message =
+                    format!("missing required field: {} needs {how_many} of {options}", object.noun);
                 (message, format!("add {}", hint::examples(object, choice.of)))
             }),
             [_, second, ..] if choice.exclusive => self.error(
@@ -137,8 +142,10 @@ impl Walk<'_> {
                 path,
                 map.get(*second).and_then(|entry| entry.key_span).or(span),
                 || {
-                    let hint = format!("keep one of {} and remove the rest", hint::alternatives(&given));
-                    (format!("{} takes only one of {options}", object.noun), hint)
+                    let both = hint::all(&given);
+                    let message =
+                        format!("{both} are mutually exclusive: {} takes only one of {options}", object.noun);
+                    (message, format!("keep one of {} and remove the rest", hint::alternatives(&given)))
                 },
             ),
             _ => {}
@@ -147,7 +154,8 @@ impl Walk<'_> {
 
     fn missing(&mut self, object: &Object, field: &Field, path: &Path<'_>, span: Option<Span>) {
         self.error(Code::RequiredField, &path.key(field.name), span, || {
-            (format!("{} needs `{}`", object.noun, field.name), format!("add `{}`", field.example))
+            let message = format!("missing required field `{}` in {}", field.name, object.noun);
+            (message, format!("add `{}`", field.example))
         });
     }
 
@@ -157,7 +165,7 @@ impl Walk<'_> {
                 let hint = here
                     .field
                     .map_or_else(|| "add an entry".to_owned(), |field| format!("write `{}`", field.example));
-                (format!("`{}` must not be empty", here.path.name()), hint)
+                (format!("`{}` must not be empty: at least one entry is required", here.path.name()), hint)
             });
         }
         self.limit(map.len(), map_of.limit, here);
@@ -165,7 +173,7 @@ impl Walk<'_> {
             let path = here.path.key(key);
             if !map_of.keys.accepts(key) {
                 let span = entry.key_span.or(entry.node.span);
-                self.form(map_of.keys, key, &path, span);
+                self.invalid_form(map_of.keys, key, &path, span);
             }
             self.entry(map_of.values, None, entry, &path);
         }
@@ -191,8 +199,8 @@ impl Walk<'_> {
         if length > limit {
             self.within_bounds = false;
             self.error(Code::LimitExceeded, here.path, here.span, || {
-                let message =
-                    format!("`{}` has {length} entries; at most {limit} are taken", here.path.name());
+                let name = here.path.name();
+                let message = format!("too many entries in `{name}`: {length}, the limit is {limit}");
                 (message, "split the workload into several".to_owned())
             });
         }
@@ -204,28 +212,28 @@ impl Walk<'_> {
         }
         if text.is_empty() && rule.pattern.is_none() {
             self.error(Code::EmptyValue, path, span, || {
-                (format!("the {} must not be empty", rule.noun), format!("write {}", rule.form))
+                (format!("{} must not be empty", rule.noun), format!("write {}", rule.form))
             });
         } else {
-            self.form(rule, text, path, span);
+            self.invalid_form(rule, text, path, span);
         }
     }
 
-    fn form(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
+    fn invalid_form(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
         self.error(Code::PatternMismatch, path, span, || {
             let text_shown = quoted(text);
             let noun = rule.noun;
-            let message = match rule.length_fault(text) {
-                Some(LengthFault::Below(_)) if text.is_empty() => format!("the {noun} must not be empty"),
-                Some(LengthFault::Below(min)) => {
-                    format!("the {noun} {text_shown} is shorter than {min} characters")
+            let message = match rule.length_error(text) {
+                Some(LengthError::TooShort(_)) if text.is_empty() => format!("{noun} must not be empty"),
+                Some(LengthError::TooShort(min)) => {
+                    format!("invalid {noun} {text_shown}: too short, must be at least {min} characters")
                 }
-                Some(LengthFault::Above(max)) => {
-                    format!("the {noun} {text_shown} is longer than {max} characters")
+                Some(LengthError::TooLong(max)) => {
+                    format!("invalid {noun} {text_shown}: too long, must be no more than {max} characters")
                 }
                 None => {
                     let pattern = rule.pattern.as_ref().map_or(rule.form, |pattern| pattern.text);
-                    format!("the {noun} {text_shown} does not match the pattern {pattern}")
+                    format!("invalid {noun} {text_shown}: must match pattern {pattern}")
                 }
             };
             let hint = match rule.suggestion(text) {
@@ -242,20 +250,23 @@ mod tests {
     use crate::{Document, Source};
 
     #[test]
-    fn a_name_of_the_wrong_length_is_said_to_be_just_that() {
-        let said = |id: &str| {
+    fn a_name_of_the_wrong_length_is_reported_as_too_short_or_too_long() {
+        let messages = |id: &str| {
             let text = format!(
                 "apiVersion: score.dev/v1b1\nmetadata: {{name: web}}\ncontainers: {{main: {{image: x}}}}\nresources: {{db: {{type: redis, id: {id}}}}}\n"
             );
             let report = Document::parse(Source::new("score.yaml", text)).check();
             report.errors().map(|error| error.message.clone()).collect::<Vec<_>>()
         };
-        assert_eq!(said("x"), ["the resource id \"x\" is shorter than 2 characters"]);
+        assert_eq!(messages("x"), ["invalid resource id \"x\": too short, must be at least 2 characters"]);
         assert_eq!(
-            said(&"x".repeat(64)),
-            [format!("the resource id \"{}\" is longer than 63 characters", "x".repeat(64))]
+            messages(&"x".repeat(64)),
+            [format!(
+                "invalid resource id \"{}\": too long, must be no more than 63 characters",
+                "x".repeat(64)
+            )]
         );
-        assert_eq!(said("''"), ["the resource id must not be empty"]);
-        assert!(said("X")[0].contains("does not match the pattern"), "{:?}", said("X"));
+        assert_eq!(messages("''"), ["resource id must not be empty"]);
+        assert!(messages("X")[0].contains("must match pattern"), "{:?}", messages("X"));
     }
 }

@@ -1,8 +1,7 @@
-//! From YAML events to a tree of values with places.
+//! Composer: YAML events to a value tree with spans.
 //!
-//! The rules are those of Go's yaml.v3, which the reference tools read Score files with (see [`super::scalar`]
-//! for words). A mistake that leaves the shape of the document clear (a duplicate key, a number as a key, an
-//! unknown tag) is noted and reading goes on; a mistake in the syntax ends it.
+//! Follows Go's yaml.v3, the parser of the Score reference tools (scalars: [`super::scalar`]). Recoverable errors (a
+//! duplicate key, a non-string key, an unknown tag) are collected; a syntax error stops parsing.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -16,23 +15,23 @@ use super::{
 };
 use crate::{
     code::Code,
-    diagnostic::{Diagnostic, Findings, Severity, quoted},
+    diagnostic::{Diagnostic, Findings, Severity, backticked, quoted},
     expansion::decode_base64,
     node::{Entry, Map, Node, Value},
     pointer::{Path, Pointer},
     source::{Source, SourceId, Span},
 };
 
-/// Reading cannot go on; the finding says why.
-struct Stop(Box<Diagnostic>);
+/// Fatal diagnostic that stops parsing.
+struct Fatal(Box<Diagnostic>);
 
-type Result<T> = std::result::Result<T, Stop>;
+type Result<T> = std::result::Result<T, Fatal>;
 
-/// What an anchor stands for, and how many values that is.
+/// Anchored value and its size.
 struct Anchored {
     node: Node,
     size: usize,
-    /// Levels of nesting in it, which add to those of the place where it is used.
+    /// Nesting depth of the value, added to the depth of the alias.
     height: usize,
 }
 
@@ -42,23 +41,22 @@ struct Composer<'text> {
     id: SourceId,
     events: Parser<'text, StrInput<'text>>,
     anchors: HashMap<usize, Anchored>,
-    /// Values so far, with aliases counted as often as they are used.
+    /// Values so far, counting every use of an alias.
     size: usize,
-    /// Values kept a second time for anchors; nested ones are kept once for each.
+    /// Values copied for anchors; nested anchors copy again.
     copied: usize,
-    /// Whether it is any YAML, not a Score document: a key that is a number, a boolean or null is kept as it is
-    /// written, beside the finding, and `!!float 1` is a float.
+    /// Parse any YAML, see [`super::parse_any`].
     any: bool,
     findings: Findings,
 }
 
-/// Reads the first document of a text. `None` where there is none, or where it could not be read to its end.
+/// Composes the first document. `None` if there is none, or on a syntax error.
 pub(super) fn compose(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     let mut options = Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = limits::DEPTH;
     options.block_nesting_limit = limits::DEPTH;
-    // YAML bounds a key to 1024 characters on a line; JSON, which is read here too, does not.
+    // YAML limits a key to 1024 characters on a line; JSON does not.
     options.simple_key_max_lookahead = 64 * 1024;
     let mut composer = Composer {
         source,
@@ -73,8 +71,8 @@ pub(super) fn compose(source: &Source, id: SourceId, any: bool) -> (Option<Node>
     };
     let root = match composer.document() {
         Ok(root) => root,
-        Err(Stop(finding)) => {
-            composer.findings.push(*finding);
+        Err(Fatal(diagnostic)) => {
+            composer.findings.push(*diagnostic);
             None
         }
     };
@@ -93,13 +91,13 @@ impl<'text> Composer<'text> {
         let (event, mark) = self.next()?;
         let root = self.node(event, mark, &Path::Root, 0)?;
         self.rest()?;
-        // `---` alone begins a document with nothing in it.
+        // `---` alone starts an empty document.
         let is_empty =
             matches!(root.value, Value::Null) && root.span.is_none_or(|span| span.start == span.end);
         Ok(Some(root).filter(|_| !is_empty))
     }
 
-    /// What follows the first document: nothing, or other documents, which are not read.
+    /// End of the stream, or further documents, which are not read.
     fn rest(&mut self) -> Result<()> {
         loop {
             match self.next()? {
@@ -113,19 +111,19 @@ impl<'text> Composer<'text> {
                         Code::ExtraDocument,
                         Pointer::root(),
                         Some(span),
-                        "the text holds another document here, which is not read",
-                        "keep one Score document per file, and give several files instead",
+                        "multiple YAML documents in one file: this one and all after it are ignored",
+                        "use one file per Score document, and pass several files",
                     ));
                     return Ok(());
                 }
-                // Without `---` it is the same document to its author. Mostly a line is indented wrongly.
+                // Without `---` the author means the same document; usually the indentation is wrong.
                 (Event::DocumentStart(false, _), mark) => {
-                    return Err(Stop(Box::new(Diagnostic::error(
+                    return Err(Fatal(Box::new(Diagnostic::error(
                         Code::InvalidSyntax,
                         Pointer::root(),
                         Some(self.span(mark)),
-                        "the document ends before this line",
-                        "check the indentation of the lines above; all keys of one map start in the same column",
+                        "invalid YAML: wrong indentation, or unexpected content after the end of the document",
+                        "check the indentation of the lines above; all keys of a map start in the same column",
                     ))));
                 }
                 _ => {}
@@ -141,10 +139,10 @@ impl<'text> Composer<'text> {
         }
     }
 
-    fn syntax(&self, error: &ScanError) -> Stop {
+    fn syntax(&self, error: &ScanError) -> Fatal {
         let mut at = error.marker().byte_offset().unwrap_or(self.text.len()).min(self.text.len());
         if matches!(error.kind(), ErrorKind::TabInPlainScalar) {
-            // The place given is that of the text before the tab.
+            // The marker is at the text before the tab.
             at += self.text[at..].find('\t').unwrap_or(0);
         }
         let width = self.text[at..].chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8);
@@ -152,19 +150,34 @@ impl<'text> Composer<'text> {
         if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
             return too_deep(&Path::Root, span);
         }
-        Stop(Box::new(Diagnostic::error(
-            Code::InvalidSyntax,
-            Pointer::root(),
-            Some(span),
-            format!("this is not valid YAML: {}", error.info()),
-            match error.kind() {
-                ErrorKind::UnclosedQuotedScalar => "close the quotes",
-                ErrorKind::InvalidQuotedScalarIndent => {
-                    "close the quotes; if the text goes on over several lines, indent them more than its key"
+        let (cause, hint) = match error.kind() {
+            ErrorKind::UnclosedQuotedScalar => (None, "close the quotes"),
+            ErrorKind::InvalidQuotedScalarIndent => (
+                Some("unclosed quote"),
+                "close the quotes; if the text goes on over several lines, indent them more than its key",
+            ),
+            ErrorKind::TabNotAllowed
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabInPlainScalar
+            | ErrorKind::TabAtBlockScalarStart => (Some(super::TAB_CAUSE), super::TAB_HINT),
+            kind => match super::syntax_cause(self.text, at) {
+                (Some(super::STRUCTURE_CAUSE), _)
+                    if matches!(kind, ErrorKind::UnexpectedCharacter { .. } | ErrorKind::UnknownAnchor) =>
+                {
+                    (None, super::SPECIAL_CHARACTER_HINT)
                 }
-                _ => super::syntax_hint(self.text, at),
+                cause => cause,
             },
-        )))
+        };
+        let language = if is_json(self.text) { "JSON" } else { "YAML" };
+        let info = error.info();
+        let message = match cause {
+            Some(cause) if cause == super::TAB_CAUSE => format!("invalid {language}: {cause}"),
+            Some(cause) if !info.contains(cause) => format!("invalid {language}: {info} ({cause})"),
+            _ => format!("invalid {language}: {info}"),
+        };
+        Fatal(Box::new(Diagnostic::error(Code::InvalidSyntax, Pointer::root(), Some(span), message, hint)))
     }
 
     fn node(&mut self, event: Event<'text>, mark: Mark, at: &Path<'_>, depth: usize) -> Result<Node> {
@@ -177,9 +190,9 @@ impl<'text> Composer<'text> {
         let (anchor, node) = match event {
             Event::Alias(id) => return self.alias(id, at, span, depth),
             Event::Scalar(text, style, anchor, tag) => {
-                // The tag `!` changes nothing.
+                // The tag `!` has no effect.
                 let tag = tag.filter(|tag| tag.to_string() != "!");
-                // Long texts weigh more, since an alias copies them.
+                // Long scalars count more, since an alias copies them.
                 let length = text.len().max((span.end - span.start) as usize);
                 self.grow(length / limits::BYTES_PER_VALUE, at, span)?;
                 let text = self.end_of_block(text, style, span);
@@ -236,7 +249,7 @@ impl<'text> Composer<'text> {
             let key = if is_merge { Some("<<".to_owned()) } else { self.key(event, mark, at, depth)? };
             let (event, mark) = self.next()?;
             let Some(key) = key else {
-                // The value of a key that cannot be is read, for what else is wrong in it, and left out.
+                // The value of an invalid key is parsed for further diagnostics, and dropped.
                 self.node(event, mark, at, depth + 1)?;
                 continue;
             };
@@ -265,16 +278,16 @@ impl<'text> Composer<'text> {
         let source = self.source;
         self.error(Code::DuplicateKey, at, span, || {
             let first = first.map_or(0, |first| source.line(first.start as usize));
-            let message = format!("{} stands twice in one map, first on line {first}", quoted(at.name()));
-            (message, "keep one of the two and remove the other".to_owned())
+            let message = format!("duplicate key {} (first defined on line {first})", backticked(at.name()));
+            (message, "remove one of the two, or merge them".to_owned())
         });
     }
 
-    fn error(&mut self, code: Code, at: &Path<'_>, span: Span, word: impl FnOnce() -> (String, String)) {
-        self.findings.report(Severity::Error, code, at, Some(span), word);
+    fn error(&mut self, code: Code, at: &Path<'_>, span: Span, describe: impl FnOnce() -> (String, String)) {
+        self.findings.report(Severity::Error, code, at, Some(span), describe);
     }
 
-    /// The text of a key; `None` (and a finding) for a key that is not text.
+    /// String of a key; `None` (and a diagnostic) for a non-string key.
     fn key(
         &mut self,
         event: Event<'text>,
@@ -287,19 +300,22 @@ impl<'text> Composer<'text> {
         if let Value::String(text) = node.value {
             return Ok(Some(text));
         }
-        let message = format!("a key must be text, and this one is {}", node.kind());
+        let message = format!("non-string key: expected string, found {}", node.type_name());
         if matches!(node.value, Value::Map(_) | Value::List(_)) {
             let is_template =
                 self.text.get(..span.start as usize).is_some_and(|before| before.ends_with('{'));
-            let hint = if is_template {
-                "this looks like a template (`{{ … }}`) that has not been rendered; validate the result"
+            let (message, hint) = if is_template {
+                (
+                    "unrendered template: `{{ … }}` is not valid in a Score file".to_owned(),
+                    "render the Helm or Go template first, and validate the result; quote the value for literal braces",
+                )
             } else {
-                "use plain text as the key"
+                (message, "use a string as the key")
             };
             self.error(Code::NonStringKey, at, span, || (message, hint.to_owned()));
         } else {
             let written = self.source.slice(span).unwrap_or_default().trim();
-            let hint = || (message, format!("write the key in quotes: {}", quoted(written)));
+            let hint = || (message, format!("quote the key: {}", quoted(written)));
             self.error(Code::NonStringKey, &at.key(written), span, hint);
             if self.any {
                 let is_null = matches!(node.value, Value::Null);
@@ -309,7 +325,7 @@ impl<'text> Composer<'text> {
         Ok(None)
     }
 
-    /// Adds what `<<` stands for: keys of the map itself win, then those of earlier maps in the list.
+    /// Applies the merge key `<<`: keys of the map itself win, then those of earlier maps in the list.
     fn merge(&mut self, map: &mut Map, node: Node, at: &Path<'_>, span: Span) -> Result<()> {
         let parents = match node.value {
             Value::Map(parent) => vec![parent],
@@ -321,8 +337,8 @@ impl<'text> Composer<'text> {
                 self.unsupported(
                     &at.key("<<"),
                     span,
-                    "the merge key `<<` takes a map, or a list of maps",
-                    "write `<<: *name`, where `&name` marks a map above",
+                    "invalid merge key: `<<` expects a map, or a list of maps",
+                    "write `<<: *name`, where `&name` is the anchor of a map above",
                 );
                 return Ok(());
             }
@@ -338,7 +354,12 @@ impl<'text> Composer<'text> {
 
     fn alias(&mut self, id: usize, at: &Path<'_>, span: Span, depth: usize) -> Result<Node> {
         let Some(&Anchored { size, height, .. }) = self.anchors.get(&id) else {
-            self.unsupported(at, span, "an anchor cannot contain itself", "write the value out");
+            self.unsupported(
+                at,
+                span,
+                "recursive anchor: an anchor cannot contain itself",
+                "write the value without an alias",
+            );
             return Ok(Node { value: Value::Null, span: Some(span) });
         };
         if depth + height > limits::DEPTH {
@@ -384,8 +405,8 @@ impl<'text> Composer<'text> {
             && wanted != kind
             && !(wanted == "float" && kind == "int")
         {
-            let message = format!("the tag `!!{wanted}` does not fit this value");
-            self.unsupported(at, span, &message, "remove the tag; put text in quotes");
+            let message = format!("invalid tag `!!{wanted}`: the value is of another type");
+            self.unsupported(at, span, &message, "remove the tag; quote strings");
             return Value::String(text.into_owned());
         }
         match meaning {
@@ -401,25 +422,25 @@ impl<'text> Composer<'text> {
                 self.unsupported(
                     at,
                     span,
-                    "a number must be finite",
-                    &format!("write \"{text}\" in quotes if text is meant"),
+                    &format!("unsupported number `{text}`: must be finite"),
+                    &format!("for a string, quote it: \"{text}\""),
                 );
                 Value::String(text.into_owned())
             }
         }
     }
 
-    /// `!!binary` is text in base64.
+    /// `!!binary` is a string in base64.
     fn binary(&mut self, text: &str, at: &Path<'_>, span: Span) -> Value {
         let decoded = decode_base64(text).and_then(|bytes| String::from_utf8(bytes).ok());
         if decoded.is_none() {
-            let message = "`!!binary` takes base64 of UTF-8 text";
+            let message = "invalid base64: `!!binary` expects base64 of UTF-8 text";
             self.unsupported(at, span, message, "write the text itself, in quotes");
         }
         Value::String(decoded.unwrap_or_default())
     }
 
-    /// A block at the end of a text without a last line end has none either.
+    /// A block scalar at the end of a file without a final newline has none either.
     fn end_of_block(&self, text: Cow<'text, str>, style: ScalarStyle, span: Span) -> Cow<'text, str> {
         let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         let last = self.text.get(span.end as usize..).is_none_or(str::is_empty) && !self.text.ends_with('\n');
@@ -429,15 +450,14 @@ impl<'text> Composer<'text> {
         }
     }
 
-    /// Tags of other languages (`!Ref`, `!Sub`) mean nothing here; the value counts without them.
+    /// Unknown tags (`!Ref`, `!Sub`) are ignored with a warning.
     fn ignored(&mut self, tag: Option<&Tag>, at: &Path<'_>, span: Span) {
         if let Some(tag) = tag.filter(|tag| standard_tag(tag).is_none()) {
-            let word = || {
-                let message =
-                    format!("the tag {} means nothing in Score and is ignored", quoted(&tag.to_string()));
-                (message, "remove the tag, and write the value that is meant".to_owned())
+            let describe = || {
+                let message = format!("unknown YAML tag {} is ignored", backticked(&tag.to_string()));
+                (message, "remove the tag, and write the value itself".to_owned())
             };
-            self.findings.report(Severity::Warning, Code::UnsupportedValue, at, Some(span), word);
+            self.findings.report(Severity::Warning, Code::UnsupportedValue, at, Some(span), describe);
         }
     }
 
@@ -452,7 +472,7 @@ impl<'text> Composer<'text> {
                 at,
                 span,
                 format!(
-                    "the document holds more than {} values (aliases count as often as they are used)",
+                    "document too large: more than {} values (every use of an alias counts)",
                     limits::VALUES
                 ),
             ));
@@ -467,27 +487,33 @@ impl<'text> Composer<'text> {
     }
 
     fn bytes(&self, start: usize, end: usize) -> Span {
-        // The size of a text is bounded far below 4 GiB.
+        // A source is far smaller than 4 GiB.
         let narrow = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
         Span { source: self.id, start: narrow(start), end: narrow(end) }
     }
 }
 
-fn too_large(at: &Path<'_>, span: Span, message: String) -> Stop {
-    Stop(Box::new(Diagnostic::error(
+fn too_large(at: &Path<'_>, span: Span, message: String) -> Fatal {
+    Fatal(Box::new(Diagnostic::error(
         Code::LimitExceeded,
         at.pointer(),
         Some(span),
         message,
-        "split the workload, or move large content into files of its own",
+        "split the workload, or move large file contents into the image or a volume",
     )))
 }
 
-fn too_deep(at: &Path<'_>, span: Span) -> Stop {
-    too_large(at, span, format!("values are nested deeper than {} levels", limits::DEPTH))
+fn too_deep(at: &Path<'_>, span: Span) -> Fatal {
+    too_large(at, span, format!("nesting too deep: more than {} levels", limits::DEPTH))
 }
 
-/// Levels of nesting in a value.
+/// True for a document that starts as a JSON object.
+fn is_json(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'))
+}
+
+/// Nesting depth of a value.
 fn height(node: &Node) -> usize {
     match &node.value {
         Value::List(list) => 1 + list.iter().map(height).max().unwrap_or(0),
@@ -498,7 +524,7 @@ fn height(node: &Node) -> usize {
 
 const STANDARD_TAGS: &str = "tag:yaml.org,2002:";
 
-/// The name of a tag of YAML itself (`!!str`); the tag `!`, which changes nothing, has none.
+/// Name of a standard YAML tag, such as `!!str`; none for `!`.
 fn standard_tag(tag: &Tag) -> Option<Cow<'_, str>> {
     tag.suffix_in_namespace(STANDARD_TAGS)
 }

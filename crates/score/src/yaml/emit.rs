@@ -1,9 +1,9 @@
-//! Writing YAML that every reader takes the same way.
+//! YAML writer.
 
 use serde::Serialize;
 
-/// Writes a value as YAML: block style, keys in the order of the value, and everything quoted that a YAML 1.1
-/// reader would take for a boolean, a number or a date (`"no"`, `"on"`, `"2024-01-01"`).
+/// Value as YAML: block style, keys in order, and strings quoted that a YAML 1.1 parser would read as a boolean, a
+/// number or a date (`"no"`, `"on"`, `"2024-01-01"`).
 pub fn to_yaml<T: Serialize>(value: &T) -> Result<String, WriteError> {
     serde_saphyr::to_string(value).map_err(|error| WriteError(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Reading and writing YAML (of which JSON is a part).
+//! YAML (and JSON) parser and writer.
 
 mod compose;
 mod emit;
@@ -14,30 +14,29 @@ use crate::{
     source::{Source, SourceId, Span},
 };
 
-/// How large a text may be. Hostile input ends in a finding, never in a hang or in memory growth.
+/// Limits of the parser. Hostile input ends in a diagnostic, never in a hang or unbounded memory.
 pub mod limits {
-    /// Bytes of one text; the same that the API takes as a request body.
+    /// Bytes of one source; the same as a request body of the API.
     pub const BYTES: usize = 3 * 1024 * 1024;
-    /// Levels of nesting.
+    /// Nesting depth.
     pub const DEPTH: usize = 100;
-    /// Keys and values in a document, with aliases counted as often as they are used.
+    /// Keys and values of a document, counting every use of an alias.
     pub const VALUES: usize = 250_000;
-    /// Bytes of one key, or of the name of the workload: as long as a path can be.
+    /// Bytes of one key, or of the workload name: the length of a path (`PATH_MAX`).
     pub const KEY: usize = 4096;
-    /// A long text counts as one value for each so many bytes.
+    /// Bytes of a long scalar that count as one value.
     pub const BYTES_PER_VALUE: usize = 64;
 }
 
-/// Reads the first document of a text.
+/// Parses the first document of a source.
 ///
-/// The node is there whenever the shape of the document is clear, even if there are errors in it, so that
-/// everything that is wrong can be said at once.
+/// Returns a node even with errors, unless the syntax is invalid, so that all diagnostics are reported at once.
 pub fn parse(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
     read(source, id, false)
 }
 
-/// As [`parse`], for text that is not a Score document: a key that is a number, a boolean or null is kept as it is
-/// written (null as an empty text), beside the finding, and `!!float 1` is a float.
+/// As [`parse`], for YAML that is not a Score document: non-string scalar keys are kept as written (null as the empty
+/// string) in addition to the diagnostic, and `!!float 1` is a float.
 pub fn parse_any(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
     read(source, id, true)
 }
@@ -49,8 +48,8 @@ fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
             Code::LimitExceeded,
             Pointer::root(),
             None,
-            format!("the text is longer than {} bytes", limits::BYTES),
-            "split the workload, or move large content into files of its own",
+            format!("file too large: more than {} bytes", limits::BYTES),
+            "split the workload, or move large file contents into the image or a volume",
         ));
         return (None, findings);
     }
@@ -61,47 +60,55 @@ fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
             Code::EmptyDocument,
             Pointer::root(),
             Some(Span { source: id, start: 0, end: 0 }),
-            "there is no document in this text",
+            "empty document: the file contains no YAML",
             "start with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample",
         ));
     }
     (node, findings)
 }
 
-/// What usually leads to a syntax error at this place.
-fn syntax_hint(text: &str, at: usize) -> &'static str {
+const TAB_CAUSE: &str = "tab character in indentation";
+const STRUCTURE_CAUSE: &str = "wrong indentation, or missing `:` after a key";
+const SPECIAL_CHARACTER_HINT: &str = "quote the value: its first character has a special meaning in YAML";
+const TAB_HINT: &str = "indent with spaces; YAML does not allow tabs for indentation";
+
+/// Likely cause of a syntax error, unless the error of the parser is clear, and a hint.
+fn syntax_cause(text: &str, at: usize) -> (Option<&'static str>, &'static str) {
     let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let line_end = text[at..].find('\n').map_or(text.len(), |length| at + length);
     let line = &text[line_start..line_end];
     let indent = &line[..line.len() - line.trim_start().len()];
     let value = line.split_once(": ").map_or("", |(_, value)| value.trim());
-    // Enough lines above to see what was left open there.
+    // A few lines above, to find what is unclosed.
     let above: Vec<&str> = text[..line_start].lines().rev().take(5).collect();
     let count = |c: char| above.iter().chain([&line]).map(|line| line.matches(c).count()).sum::<usize>();
     let previous = above.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim());
-    let unquoted = |line: &str| line.matches('"').count() % 2 == 1 || line.matches('\'').count() % 2 == 1;
+    let unclosed = |line: &str| line.matches('"').count() % 2 == 1 || line.matches('\'').count() % 2 == 1;
     let in_flow = |line: &str| line.find("${").is_some_and(|at| line[..at].contains(['{', '[']));
     let next_starts_with_tab = text[line_end..].trim_start_matches(['\n', '\r']).starts_with('\t');
     if indent.contains('\t') || next_starts_with_tab {
-        "indent with spaces; YAML does not allow tabs there"
+        (Some(TAB_CAUSE), TAB_HINT)
     } else if in_flow(line) || in_flow(previous) {
-        "inside `{…}` and `[…]` a placeholder needs quotes: \"${…}\""
+        (Some("unquoted placeholder inside `{…}` or `[…]`"), "quote the placeholder: \"${…}\"")
     } else if line.contains("{{") || line.contains("{%") {
-        "this looks like a template that has not been rendered; validate the result"
+        (Some("unrendered template"), "render the Helm or Go template first, and validate the result")
     } else if text.trim_start().starts_with(['{', '[']) {
-        "check the commas, quotes and brackets of this line and the one above"
+        (None, "check the commas, quotes and brackets of this line and the one above")
     } else if count('[') > count(']') || count('{') > count('}') {
-        "close the bracket that is opened here or above"
-    } else if unquoted(line) || unquoted(previous) {
-        "close the quotes"
+        (Some("unclosed bracket"), "close the bracket that is opened here or above")
+    } else if unclosed(line) || unclosed(previous) {
+        (Some("unclosed quote"), "close the quotes")
     } else if value.contains(": ") || value.ends_with(':') {
-        "put the value in quotes: it contains a colon followed by a space"
+        (None, "quote the value: it contains a colon followed by a space")
     } else if value.starts_with(['@', '`', '%', '&', '*', '!', '|', '>', ',']) {
-        "put the value in quotes if it is meant as plain text"
+        (None, SPECIAL_CHARACTER_HINT)
     } else if !previous.is_empty() && !previous.contains(':') && !previous.starts_with(['-', '#']) {
-        "check the line above: a key ends with `: `"
+        (Some("missing `:` after a key"), "check the line above: a key ends with `: `")
     } else {
-        "check the indentation of this line and the one above, and that every key ends with `: `"
+        (
+            Some(STRUCTURE_CAUSE),
+            "check the indentation of this line and the one above, and that every key ends with `: `",
+        )
     }
 }
 

@@ -1,23 +1,23 @@
-//! What an unquoted word means.
+//! Types of plain (unquoted) scalars.
 //!
-//! The reference tools read Score files with Go's yaml.v3, which mixes YAML 1.1 and 1.2: `yes` and `on` are
-//! text, `0644` is the number 420, `1_000` is a number, `2024-01-01` is a date. A file must mean the same here.
+//! The reference tools use Go's yaml.v3, which mixes YAML 1.1 and 1.2: `yes` and `on` are strings, `0644` is the number
+//! 420, `1_000` is a number, `2024-01-01` is a date. This module resolves scalars in the same way.
 
 use serde_json::Number;
 
-/// The meaning of a plain scalar.
+/// Resolved plain scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar {
     Null,
     Bool(bool),
     Number(Number),
-    /// `.inf`, `.nan` and their kin: nothing that JSON can hold.
+    /// `.inf` and `.nan`, which JSON cannot represent.
     NotFinite,
     Timestamp,
     Text,
 }
 
-/// Decides what a plain scalar means.
+/// Resolves a plain scalar.
 pub(crate) fn resolve(text: &str) -> Scalar {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
@@ -45,11 +45,11 @@ pub(crate) fn resolve(text: &str) -> Scalar {
 }
 
 fn float(text: &str) -> Scalar {
-    // Go refuses a number beyond the range of its type, and so the word stays text.
+    // Go refuses a number out of range, so the scalar stays a string.
     text.parse().ok().and_then(Number::from_f64).map_or(Scalar::Text, Scalar::Number)
 }
 
-/// Integers as Go's `ParseInt(…, 0, 64)` reads them: a prefix decides the base, a leading zero means octal.
+/// Integers as in Go's `ParseInt(…, 0, 64)`: a prefix selects the base, a leading zero means octal.
 fn integer(text: &str) -> Option<Number> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -142,7 +142,7 @@ fn is_timestamp(text: &str) -> bool {
     }
 }
 
-/// What follows `15:4:5` or `15:4:5.999`.
+/// Rest after `15:4:5` or `15:4:5.999`.
 fn after_time_of_day(text: &str) -> Option<&str> {
     let (hour, rest) = fixed_digits(text, 1, 2)?;
     let (minute, rest) = fixed_digits(rest.strip_prefix(':')?, 1, 2)?;
@@ -159,7 +159,7 @@ fn after_time_of_day(text: &str) -> Option<&str> {
     }
 }
 
-/// A number of `min` to `max` digits, as many as there are, and what follows.
+/// Number of `min` to `max` digits, and the rest.
 fn fixed_digits(text: &str, min: usize, max: usize) -> Option<(u32, &str)> {
     let count = text.bytes().take(max).take_while(u8::is_ascii_digit).count();
     (count >= min).then(|| (text[..count].parse().unwrap_or(0), &text[count..]))
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_look_like_something_else_are_text() {
+    fn lookalikes_of_other_types_are_strings() {
         for text in [
             "yes",
             "no",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_hold_is_not_finite() {
+    fn infinity_and_nan_are_not_finite() {
         for text in [".inf", "-.INF", "+.Inf", ".NaN"] {
             assert_eq!(resolve(text), Scalar::NotFinite, "{text}");
         }

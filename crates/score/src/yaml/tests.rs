@@ -20,7 +20,7 @@ fn codes(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn every_value_knows_where_it_was_written() {
+fn every_value_has_its_span() {
     let text = "a:\n  - one\n  - é: two\n";
     let source = Source::new("x", text);
     let (node, _) = parse(&source, SourceId(0));
@@ -64,7 +64,7 @@ fn tags_are_followed_or_refused() {
 }
 
 #[test]
-fn tags_of_other_languages_are_ignored_with_a_warning() {
+fn unknown_tags_are_ignored_with_a_warning() {
     let (value, findings) = read("a: !Ref 5\nb: !Sub {c: 1}\nd: !x []\n");
     assert_eq!(value, Some(json!({"a": "5", "b": {"c": 1}, "d": []})));
     let found: Vec<_> = findings.iter().map(|f| (f.code.name(), f.pointer.as_str(), f.is_error())).collect();
@@ -82,7 +82,7 @@ fn a_block_ends_where_the_text_ends() {
 }
 
 #[test]
-fn a_line_that_falls_out_of_the_document_is_not_lost_silently() {
+fn content_after_the_document_is_a_syntax_error() {
     for text in [
         "  a: 1\nb: 2\n",
         "{a: b}\nc: d\n",
@@ -96,7 +96,7 @@ fn a_line_that_falls_out_of_the_document_is_not_lost_silently() {
 }
 
 #[test]
-fn mistakes_that_leave_the_shape_clear_do_not_end_the_reading() {
+fn recoverable_errors_do_not_stop_parsing() {
     let (value, findings) = read("a: 1\na: 2\n3: x\n? [k]\n: y\nb: .inf\nc: {<<: 1}\nd: ok\n");
     let found: Vec<_> = findings.iter().map(|f| (f.code.name(), f.pointer.as_str())).collect();
     assert_eq!(
@@ -113,11 +113,11 @@ fn mistakes_that_leave_the_shape_clear_do_not_end_the_reading() {
 }
 
 #[test]
-fn a_syntax_error_ends_the_reading_with_its_place_and_a_remedy() {
+fn a_syntax_error_stops_parsing_with_a_location_and_a_hint() {
     for (text, place, hint) in [
         ("a:\n\tb: 1\n", "2:2", "indent with spaces"),
         ("a:\n  b: c\n\td: 1\n", "3:1", "indent with spaces"),
-        ("a: @b\n", "1:4", "quotes"),
+        ("a: @b\n", "1:4", "quote the value"),
         ("a: b: c\n", "1:5", "colon"),
         ("a: [1, 2\nb: 3\n", "2:2", "bracket"),
         ("a: \"b\n", "2:1", "close the quotes"),
@@ -136,7 +136,7 @@ fn a_syntax_error_ends_the_reading_with_its_place_and_a_remedy() {
 }
 
 #[test]
-fn only_the_first_document_counts() {
+fn only_the_first_document_is_read() {
     let (first, findings) = read("a: 1\n---\nb: [\n");
     assert_eq!(first, Some(json!({"a": 1})));
     assert_eq!(findings.len(), 1);
@@ -154,19 +154,19 @@ fn value_of_empty(text: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn hostile_input_ends_in_a_finding() {
+fn hostile_input_ends_in_a_diagnostic() {
     let deep = "[".repeat(5000);
     assert!(!codes(&deep).is_empty());
     let deep = format!("{}1", "a: {".repeat(150));
     assert!(!codes(&deep).is_empty());
     assert_eq!(codes(&" ".repeat(limits::BYTES + 1)), ["LIMIT_EXCEEDED"]);
-    // Each alias doubles what the one before stands for.
+    // Each alias doubles the size of the previous one.
     let mut bomb = "a0: &a0 [x, x]\n".to_owned();
     for n in 1..60 {
         writeln!(bomb, "a{n}: &a{n} [*a{}, *a{}]", n - 1, n - 1).unwrap();
     }
     assert_eq!(codes(&bomb), ["LIMIT_EXCEEDED"]);
-    // Each alias copies a long text.
+    // Each alias copies a long scalar.
     let bomb = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(50_000), "*a,".repeat(15_000));
     assert_eq!(codes(&bomb), ["LIMIT_EXCEEDED"]);
     // Each alias adds to the depth.
@@ -183,7 +183,7 @@ fn hostile_input_ends_in_a_finding() {
 }
 
 #[test]
-fn output_is_safe_for_readers_of_yaml_1_1() {
+fn output_is_safe_for_yaml_1_1_parsers() {
     let tricky = [
         "no",
         "on",
@@ -263,7 +263,7 @@ fn output_is_safe_for_readers_of_yaml_1_1() {
 }
 
 #[test]
-fn a_key_that_is_no_text_is_kept_where_any_yaml_is_read_and_said_all_the_same() {
+fn parse_any_keeps_non_string_keys_and_reports_them() {
     let source = Source::new("test", "7: a\n~: b\nc: {true: d}\n");
     let (node, findings) = parse_any(&source, SourceId(0));
     assert_eq!(node.unwrap().to_json(), serde_json::json!({"7": "a", "": "b", "c": {"true": "d"}}));
@@ -274,7 +274,7 @@ fn a_key_that_is_no_text_is_kept_where_any_yaml_is_read_and_said_all_the_same() 
 }
 
 #[test]
-fn the_tag_float_makes_a_float_where_any_yaml_is_read() {
+fn parse_any_honours_the_float_tag() {
     let (node, findings) = parse_any(&Source::new("test", "a: !!float 1\n"), SourceId(0));
     assert!(!findings.has_errors());
     assert_eq!(node.unwrap().to_json().to_string(), r#"{"a":1.0}"#);

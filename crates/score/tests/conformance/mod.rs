@@ -1,14 +1,13 @@
-//! The conformance data of the Score language, run whole.
+//! Conformance data of the Score language.
 //!
-//! The data lies outside the repository; `SCORE_CONFORMANCE` names its folder. Only cases that the data marks as
-//! advisory may differ, and each of those is listed with its reason in `differences.yaml`; an entry that does not
-//! differ any more fails too.
+//! The data is outside the repository, in the folder `SCORE_CONFORMANCE`. Only cases marked as advisory may differ,
+//! each listed with its reason in `differences.yaml`; a stale entry fails too.
 
-mod before;
 mod overrides;
 mod placeholders;
 mod resources;
 mod schema;
+mod start_order;
 mod upgrade;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use orchestra_score::{Document, Node, Source, SourceId, yaml};
 use serde_json::Value as Json;
 
-/// A case of the data set.
+/// Case of the data set.
 struct Case {
     name: String,
     data: Json,
@@ -37,7 +36,7 @@ impl Case {
     }
 }
 
-/// Runs all cases of a file. `run` answers with what is wrong, if anything.
+/// Runs all cases of a file. `run` returns the problem, if any.
 fn run_all(file: &str, count: usize, run: impl Fn(&Case) -> Result<(), String>) {
     let folder = std::env::var("SCORE_CONFORMANCE")
         .expect("SCORE_CONFORMANCE must name the folder of the Score conformance data");
@@ -69,7 +68,7 @@ fn run_all(file: &str, count: usize, run: impl Fn(&Case) -> Result<(), String>) 
     assert!(failures.is_empty(), "{} of {count} cases fail:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The differences of a file and their reasons.
+/// Differences of a file and their reasons.
 fn differences(file: &str) -> BTreeMap<String, String> {
     let source = Source::new("differences.yaml", include_str!("differences.yaml"));
     let (node, _) = yaml::parse(&source, SourceId(0));
@@ -104,8 +103,8 @@ fn expect_kinds(case: &Case, got: &BTreeSet<String>) -> Result<(), String> {
     if *got == want { Ok(()) } else { Err(format!("errors are {got:?}, not {want:?}")) }
 }
 
-/// Whether the schema layer accepts a document.
+/// True if the schema layer accepts a document.
 fn schema_accepts(document: &Json) -> bool {
     let report = Document::from_json(document.clone()).check();
-    report.errors().all(|error| error.code.layer() == orchestra_score::Layer::Meaning)
+    report.errors().all(|error| error.code.layer() == orchestra_score::Layer::Semantics)
 }

@@ -54,7 +54,7 @@ fn overrides_change_documents_as_the_reference_tools_do() {
     });
 }
 
-/// The same by the way that the command line takes.
+/// The same through [`Document`], as on the command line.
 fn through_document(case: &Case) -> Result<(), String> {
     let over = case.get("override");
     let mut document = Document::from_json(case.get("document").clone());

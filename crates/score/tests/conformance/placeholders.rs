@@ -1,4 +1,4 @@
-//! Placeholders: lexing, references, the places where they are expanded, and the check of a whole document.
+//! Placeholders: lexer, references, expanded fields, and validation of documents.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::conformance::{Case, expect_kinds, expect_same, run_all};
 
 #[test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]
-fn placeholders_mean_what_they_mean_in_score_go() {
+fn placeholders_are_expanded_as_in_score_go() {
     run_all("placeholders", 170, |case| match case.text("op") {
         "string" => string(case),
         "value" => value(case),
@@ -39,14 +39,14 @@ pub(crate) fn kind(error: &ReferenceError) -> &'static str {
     }
 }
 
-/// What references resolve to in a case.
-struct Given {
+/// Scope of a case.
+struct CaseScope {
     metadata: Json,
     resources: Json,
     bare: Json,
 }
 
-impl Given {
+impl CaseScope {
     fn of(case: &Case) -> Self {
         let context = case.get("context");
         let map = |field: &str| context.get(field).cloned().unwrap_or_else(|| json!({}));
@@ -54,7 +54,7 @@ impl Given {
     }
 }
 
-impl Scope for Given {
+impl Scope for CaseScope {
     type Kept = ();
 
     fn metadata(&self) -> &Json {
@@ -74,7 +74,7 @@ impl Scope for Given {
     }
 }
 
-/// Cases that give the answer to a bare reference are about places where it has one.
+/// Cases with a value for a bare reference are about volume sources.
 fn usage(case: &Case) -> Usage {
     if case.get("context").get("bare").is_some() { Usage::VolumeSource } else { Usage::Value }
 }
@@ -85,7 +85,7 @@ fn joined(segments: &[Segment<()>]) -> Json {
 
 fn expanded(case: &Case) -> Result<Json, Vec<String>> {
     let usage = if case.text("op") == "volume-source" { Usage::VolumeSource } else { usage(case) };
-    expansion::text(&Given::of(case), case.text("input"), usage)
+    expansion::text(&CaseScope::of(case), case.text("input"), usage)
         .map(|segments| joined(&segments))
         .map_err(|errors| kinds(&errors))
 }
@@ -110,8 +110,8 @@ fn string(case: &Case) -> Result<(), String> {
     if case.text("unescape") != "keep" {
         return outcome(case, expanded(case));
     }
-    // For a runtime that removes the escapes itself: tokens give the text back as it was.
-    let given = Given::of(case);
+    // For a runtime that removes the escapes itself: tokens restore the string.
+    let given = CaseScope::of(case);
     let mut output = String::new();
     for token in tokens(case.text("input")) {
         match token {
@@ -131,7 +131,7 @@ fn string(case: &Case) -> Result<(), String> {
 }
 
 fn value(case: &Case) -> Result<(), String> {
-    let result = expansion::params(&Given::of(case), case.get("input"))
+    let result = expansion::params(&CaseScope::of(case), case.get("input"))
         .map(|template| template.join(&mut |()| String::new()))
         .map_err(|errors| errors.iter().map(|at| kind(&at.error).to_owned()).collect());
     outcome(case, result)
@@ -144,7 +144,7 @@ fn file(case: &Case) -> Result<(), String> {
         input["source"] = json!("beside.txt");
     }
     let file: File = serde_json::from_value(input).map_err(|error| error.to_string())?;
-    let result = match expansion::file(&Given::of(case), &file, text.as_ref().and_then(Json::as_str)) {
+    let result = match expansion::file(&CaseScope::of(case), &file, text.as_ref().and_then(Json::as_str)) {
         Ok(Content::Text(segments)) => Ok(joined(&segments)),
         Ok(Content::Bytes(bytes)) => Ok(Json::from(String::from_utf8_lossy(&bytes).into_owned())),
         Ok(Content::Source(path)) => return Err(format!("{path} was not used")),
@@ -157,12 +157,12 @@ fn file(case: &Case) -> Result<(), String> {
 fn document(case: &Case) -> Result<(), String> {
     let workload: Workload =
         serde_json::from_value(case.get("input").clone()).map_err(|error| error.to_string())?;
-    let mut given = Given::of(case);
+    let mut given = CaseScope::of(case);
     for (name, resource) in workload.resources.iter().flatten() {
         given.bare[name] = json!(Uid::of(&workload.metadata.name, name, resource).to_string());
     }
     let expanded = expansion::workload(&given, &workload).map_err(|errors| format!("{errors:?}"))?;
-    // What is not expanded stays as it was written.
+    // Fields that are not expanded stay unchanged.
     let mut output = case.get("input").clone();
     for (name, container) in &expanded.containers {
         let place = &mut output["containers"][name];

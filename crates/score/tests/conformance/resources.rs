@@ -32,18 +32,18 @@ fn uid(case: &Case) -> Result<(), String> {
     expect_same("the identity", &got, case.get("expect"))
 }
 
-struct Given {
+struct GraphCase {
     metadata: Json,
     resources: BTreeMap<String, Resource>,
 }
 
 fn graph(case: &Case) -> Result<(), String> {
-    let mut workloads: BTreeMap<String, Given> = BTreeMap::new();
+    let mut workloads: BTreeMap<String, GraphCase> = BTreeMap::new();
     for workload in case.get("workloads").as_array().unwrap() {
         let resources = workload.get("resources").cloned().unwrap_or(json!({}));
         let resources = serde_json::from_value(resources).map_err(|error| error.to_string())?;
         let metadata = workload["metadata"].clone();
-        workloads.insert(metadata["name"].as_str().unwrap().to_owned(), Given { metadata, resources });
+        workloads.insert(metadata["name"].as_str().unwrap().to_owned(), GraphCase { metadata, resources });
     }
     let resolved =
         match resolve(&workloads.iter().map(|(name, given)| (name.as_str(), &given.resources)).collect()) {
@@ -91,13 +91,13 @@ fn as_json(uid: &Uid, declared: &Declared) -> Json {
 }
 
 /// A workload of a case, with the outputs of all resources by identity.
-struct Known<'c> {
+struct WorkloadScope<'c> {
     name: &'c str,
-    given: &'c Given,
+    given: &'c GraphCase,
     outputs: &'c serde_json::Map<String, Json>,
 }
 
-impl Scope for Known<'_> {
+impl Scope for WorkloadScope<'_> {
     type Kept = ();
 
     fn metadata(&self) -> &Json {
@@ -123,7 +123,7 @@ impl Scope for Known<'_> {
 /// Expands the params of every resource in the context of its source workload, if the case gives outputs.
 fn expand_all(
     case: &Case,
-    workloads: &BTreeMap<String, Given>,
+    workloads: &BTreeMap<String, GraphCase>,
     resolved: &Resources,
 ) -> Result<BTreeMap<String, Json>, Vec<String>> {
     let Some(outputs) = case.get("outputs").as_object() else { return Ok(BTreeMap::new()) };
@@ -131,7 +131,7 @@ fn expand_all(
     for (uid, declared) in &resolved.declared {
         let Some(params) = &declared.params else { continue };
         let name = declared.source_workload.as_str();
-        let scope = Known { name, given: &workloads[name], outputs };
+        let scope = WorkloadScope { name, given: &workloads[name], outputs };
         let template = expansion::params(&scope, &Json::Object(params.clone())).map_err(|errors| {
             errors
                 .iter()

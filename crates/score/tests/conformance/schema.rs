@@ -1,4 +1,4 @@
-//! Is a document valid, and if not, where.
+//! Validity of documents, and the location of errors.
 
 use orchestra_score::{Code, Document, Layer, Source};
 
@@ -6,7 +6,7 @@ use crate::conformance::{Case, run_all};
 
 #[test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]
-fn documents_get_the_verdict_and_the_place_of_the_official_schema() {
+fn documents_get_the_verdict_and_the_location_of_the_official_schema() {
     run_all("schema", 547, verdict);
 }
 
@@ -16,10 +16,10 @@ fn verdict(case: &Case) -> Result<(), String> {
         _ => Document::from_json(case.get("input").clone()),
     };
     let report = document.check();
-    // What lies beyond the schema (references, circles) has data of its own.
+    // Semantic rules (references, cycles) have their own data.
     let errors: Vec<_> = report
         .errors()
-        .filter(|error| error.code.layer() != Layer::Meaning && error.code != Code::LimitExceeded)
+        .filter(|error| error.code.layer() != Layer::Semantics && error.code != Code::LimitExceeded)
         .collect();
     if let Some(empty) = errors.iter().find(|error| error.hint.trim().is_empty()) {
         return Err(format!("{} has no hint", empty.code));

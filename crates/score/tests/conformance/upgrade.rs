@@ -1,4 +1,4 @@
-//! The list forms of files and volumes become map forms.
+//! Conversion of the list forms of files and volumes to map forms.
 
 use orchestra_score::{Node, normalise::normalise};
 use serde_json::Value as Json;

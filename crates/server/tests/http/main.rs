@@ -1,9 +1,9 @@
-//! The server over the API in the process, with all controllers at work, as a caller sees it.
+//! Requests to the server, over the in-process API with running controllers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod asking;
-mod failures;
-mod local;
+mod errors;
+mod logs_and_origin;
 mod platform;
 mod review;
+mod workload;

@@ -1,4 +1,4 @@
-//! A whole platform in the process, and a caller of its server.
+//! In-process platform, and a client of its server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,10 +24,10 @@ use orchestra_testkit::{
 use serde_json::{Value as Json, json};
 use tower::ServiceExt;
 
-/// A value that must appear nowhere but in Secrets.
+/// Secret value that must appear in Secrets only.
 pub(crate) const CANARY: &str = "canary-5up3r-s3cr3t";
 
-const DOCUMENT: &str = r"
+const CONFIG: &str = r"
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 metadata: {name: default}
@@ -51,15 +51,15 @@ pub(crate) struct Platform {
     controllers: Option<Controllers>,
 }
 
-/// What the server said.
+/// Response of the server.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) kind: String,
     pub(crate) text: String,
 }
 
-impl Said {
+impl Reply {
     pub(crate) fn json(&self) -> Json {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
@@ -79,8 +79,8 @@ impl Platform {
         let provisioner = ScriptedProvisioner::new("builtin", CANARY, env.client());
         let runtime = ScriptedRuntime::new("scripted");
         let mut platform = Self { env, runtime, provisioner, controllers: None };
-        platform.configure("orchestrator-config", DOCUMENT).await;
-        platform.begin().await;
+        platform.configure("orchestrator-config", CONFIG).await;
+        platform.start_controllers().await;
         platform
     }
 
@@ -90,10 +90,10 @@ impl Platform {
 
     fn engines(&self) -> BTreeMap<String, Engine> {
         let engines = self.provisioners().into_iter();
-        engines.map(|engine| (engine.engine().to_owned(), engine.traits())).collect()
+        engines.map(|engine| (engine.name().to_owned(), engine.capabilities())).collect()
     }
 
-    async fn begin(&mut self) {
+    async fn start_controllers(&mut self) {
         let options = Options {
             runtimes: vec![Arc::new(self.runtime.clone())],
             provisioners: self.provisioners(),
@@ -102,8 +102,8 @@ impl Platform {
         self.controllers = Some(Controllers::start(self.env.client(), options).await.unwrap());
     }
 
-    /// Waits until the controllers have done everything, and ends them.
-    pub(crate) async fn end(&mut self) {
+    /// Waits until the controllers are idle, and stops them.
+    pub(crate) async fn stop_controllers(&mut self) {
         if let Some(controllers) = self.controllers.take() {
             controllers.idle().await;
             controllers.stop().await;
@@ -131,19 +131,19 @@ impl Platform {
         self.workloads().delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits until a condition of this generation is so.
+    /// Waits until a condition of the current generation has a status.
     pub(crate) async fn until(&self, name: &str, type_: ConditionType, status: ConditionStatus) -> Workload {
         let workloads = self.workloads();
         self.env
             .eventually(format!("{name} is {type_}={status}"), async || {
                 let workload = workloads.get(name).await.map_err(|error| error.to_string())?;
                 let conditions = workload.status.clone().unwrap_or_default().conditions;
-                let is_so = conditions.iter().any(|condition| {
+                let reached = conditions.iter().any(|condition| {
                     condition.type_ == type_
                         && condition.status == status
                         && Some(condition.observed_generation) == workload.metadata.generation
                 });
-                if is_so { Ok(Some(workload)) } else { Err(format!("{conditions:#?}")) }
+                if reached { Ok(Some(workload)) } else { Err(format!("{conditions:#?}")) }
             })
             .await
     }
@@ -152,7 +152,7 @@ impl Platform {
         self.until(name, ConditionType::Ready, ConditionStatus::True).await
     }
 
-    /// The version of everything of ours in the API.
+    /// Resource versions of all our objects and config maps.
     pub(crate) async fn versions(&self) -> BTreeMap<String, Option<String>> {
         let client = self.env.client();
         let mut versions = BTreeMap::new();
@@ -183,14 +183,14 @@ impl Platform {
             awaited: Arc::new(Vec::new),
             engines: Some(self.engines()),
             runtimes: [("scripted".to_owned(), Arc::new(self.runtime.clone()) as Arc<dyn Runtime>)].into(),
-            homes: None,
+            origins: None,
             clock: Timestamp::now,
         }
     }
 
-    /// Asks as the administrator.
-    pub(crate) async fn get(&self, path: &str, accept: &str) -> Said {
-        ask(
+    /// GET as administrator.
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> Reply {
+        request(
             router(self.server()),
             Some(administrator()),
             "GET",
@@ -202,17 +202,17 @@ impl Platform {
         .await
     }
 
-    pub(crate) async fn post(&self, path: &str, accept: &str, kind: &str, body: impl Into<Body>) -> Said {
-        ask(router(self.server()), Some(administrator()), "POST", path, accept, kind, body.into()).await
+    pub(crate) async fn post(&self, path: &str, accept: &str, kind: &str, body: impl Into<Body>) -> Reply {
+        request(router(self.server()), Some(administrator()), "POST", path, accept, kind, body.into()).await
     }
 
-    /// What an apply would do, as JSON.
+    /// Preview of an apply, as JSON.
     pub(crate) async fn plan(&self, name: &str, spec: &Json) -> Json {
         let path = format!("/orchestra/v1/namespaces/default/workloads/{name}/plan");
         let body = object(name, spec).to_string();
-        let said = self.post(&path, "application/json", "application/json", body).await;
-        assert_eq!(said.status, StatusCode::OK, "{said:?}");
-        said.json()
+        let reply = self.post(&path, "application/json", "application/json", body).await;
+        assert_eq!(reply.status, StatusCode::OK, "{reply:?}");
+        reply.json()
     }
 }
 
@@ -224,7 +224,7 @@ pub(crate) fn administrator() -> Caller {
     Caller { user: "admin".to_owned(), groups: vec!["system:masters".to_owned()], ..Caller::default() }
 }
 
-pub(crate) async fn ask(
+pub(crate) async fn request(
     router: Router,
     caller: Option<Caller>,
     method: &str,
@@ -232,7 +232,7 @@ pub(crate) async fn ask(
     accept: &str,
     kind: &str,
     body: Body,
-) -> Said {
+) -> Reply {
     let mut request = Request::builder()
         .method(method)
         .uri(path)
@@ -247,5 +247,5 @@ pub(crate) async fn ask(
     let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap().to_owned());
     let status = response.status();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    Said { status, kind: kind.unwrap_or_default(), text: String::from_utf8(bytes.to_vec()).unwrap() }
+    Reply { status, kind: kind.unwrap_or_default(), text: String::from_utf8(bytes.to_vec()).unwrap() }
 }

@@ -1,5 +1,5 @@
-//! Callers of a cluster's platform: the cluster says who they are and what they may. The embedded API has no reviews, so
-//! a cluster is played that answers only those; the real one is asked in the tests of the command line.
+//! Token and access reviews. The embedded API has none, so these tests mock a cluster; the tests of the command line use a
+//! real one.
 
 use std::{
     convert::Infallible,
@@ -10,7 +10,7 @@ use axum::{Router, body::Body, middleware::from_fn_with_state};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::Client;
-use orchestra_server::{Reviews, Server, introduce, router};
+use orchestra_server::{Reviews, Server, authenticate_token, router};
 use serde_json::{Value as Json, json};
 use tower::{ServiceExt as _, service_fn};
 
@@ -18,15 +18,15 @@ use crate::platform::Platform;
 
 const EXPLAIN: &str = "/orchestra/v1/namespaces/default/workloads/web/explain";
 
-/// A cluster that knows the token `good` of jane, who may get plans, and is broken for the token `broken`.
-fn cluster(asked: &Arc<Mutex<Vec<Json>>>) -> Client {
-    let asked = Arc::clone(asked);
+/// Mock cluster: the token `good` belongs to jane, who may get plans; reviews of the token `broken` fail.
+fn cluster(reviews: &Arc<Mutex<Vec<Json>>>) -> Client {
+    let reviews = Arc::clone(reviews);
     let service = service_fn(move |request: Request<kube::client::Body>| {
-        let asked = Arc::clone(&asked);
+        let reviews = Arc::clone(&reviews);
         async move {
             let bytes = request.into_body().collect().await.unwrap().to_bytes();
             let mut review: Json = serde_json::from_slice(&bytes).unwrap();
-            asked.lock().unwrap().push(review.clone());
+            reviews.lock().unwrap().push(review.clone());
             let token = review["spec"]["token"].as_str().map(ToOwned::to_owned);
             let status = if token.as_deref() == Some("broken") { 500 } else { 201 };
             review["status"] = match token.as_deref() {
@@ -46,13 +46,13 @@ fn cluster(asked: &Arc<Mutex<Vec<Json>>>) -> Client {
     Client::new(service, "default")
 }
 
-fn app(platform: &Platform, asked: &Arc<Mutex<Vec<Json>>>) -> Router {
-    let reviews = Reviews::new(cluster(asked));
+fn app(platform: &Platform, reviews: &Arc<Mutex<Vec<Json>>>) -> Router {
+    let reviews = Reviews::new(cluster(reviews));
     let server = Server { access: Arc::new(reviews.clone()), ..platform.server() };
-    router(server).layer(from_fn_with_state(reviews, introduce))
+    router(server).layer(from_fn_with_state(reviews, authenticate_token))
 }
 
-async fn ask(app: &Router, method: &str, path: &str, token: &str) -> (StatusCode, String) {
+async fn send(app: &Router, method: &str, path: &str, token: &str) -> (StatusCode, String) {
     let mut request = Request::builder().method(method).uri(path);
     if !token.is_empty() {
         request = request.header("authorization", format!("Bearer {token}"));
@@ -64,11 +64,11 @@ async fn ask(app: &Router, method: &str, path: &str, token: &str) -> (StatusCode
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_cluster_says_who_asks_and_what_they_may() {
+async fn the_cluster_authenticates_and_authorizes_callers() {
     let platform = Platform::start().await;
     platform.apply("web", &json!({"containers": {"app": {"image": "nginx"}}})).await;
-    let asked = Arc::default();
-    let app = app(&platform, &asked);
+    let reviews = Arc::default();
+    let app = app(&platform, &reviews);
     let plan = "/orchestra/v1/namespaces/default/workloads/web/plan";
     for (method, path, token, status) in [
         ("GET", EXPLAIN, "good", StatusCode::OK),
@@ -79,11 +79,11 @@ async fn the_cluster_says_who_asks_and_what_they_may() {
         ("GET", EXPLAIN, "broken", StatusCode::SERVICE_UNAVAILABLE),
         ("GET", "/orchestra/healthz", "", StatusCode::OK),
     ] {
-        let (answered, text) = ask(&app, method, path, token).await;
+        let (answered, text) = send(&app, method, path, token).await;
         assert_eq!(answered, status, "{method} {path} {token:?}: {text}");
         assert!(token.is_empty() || !text.contains(&format!("{token:?}")), "{text}");
     }
-    let reviews = asked.lock().unwrap().clone();
+    let reviews = reviews.lock().unwrap().clone();
     let access = reviews.iter().find(|review| review["kind"] == "SubjectAccessReview").unwrap();
     assert_eq!(
         access["spec"],
@@ -98,13 +98,13 @@ async fn the_cluster_says_who_asks_and_what_they_may() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_caller_who_asks_again_does_not_burden_the_cluster() {
+async fn reviews_of_repeated_requests_are_cached() {
     let platform = Platform::start().await;
     platform.apply("web", &json!({"containers": {"app": {"image": "nginx"}}})).await;
-    let asked = Arc::default();
-    let app = app(&platform, &asked);
+    let reviews = Arc::default();
+    let app = app(&platform, &reviews);
     for _ in 0..3 {
-        ask(&app, "GET", EXPLAIN, "good").await;
+        send(&app, "GET", EXPLAIN, "good").await;
     }
-    assert_eq!(asked.lock().unwrap().len(), 2, "one review of the token, one of the access");
+    assert_eq!(reviews.lock().unwrap().len(), 2, "one review of the token, one of the access");
 }

@@ -1,7 +1,6 @@
-//! Drivers that do what a test tells them, and remember what they were made to do.
+//! Scripted drivers that record their calls.
 //!
-//! Both are the world outside: they keep what they have made when the controllers die, and count what there is, so
-//! that a test can tell whether something was lost or made twice.
+//! Their state outlives the controllers and is counted, so that tests notice lost and duplicate objects.
 
 mod provisioner;
 mod runtime;
@@ -14,13 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::{StreamExt, stream::BoxStream};
 use tokio::sync::broadcast;
 
-/// A namespace and a name.
+/// Namespace and name.
 pub type Place = (String, String);
 
-/// How many pieces of news may wait.
-const NEWS: usize = 4096;
+/// Capacity of the channel of change notifications.
+const MAX_NOTIFICATIONS: usize = 4096;
 
-/// State that outlives the controllers, and the news of it.
+/// State that outlives the controllers, with change notifications.
 #[derive(Debug)]
 struct Outside<S> {
     state: Arc<Mutex<S>>,
@@ -35,7 +34,7 @@ impl<S> Clone for Outside<S> {
 
 impl<S: Default> Default for Outside<S> {
     fn default() -> Self {
-        Self { state: Arc::default(), news: broadcast::Sender::new(NEWS) }
+        Self { state: Arc::default(), news: broadcast::Sender::new(MAX_NOTIFICATIONS) }
     }
 }
 
@@ -45,7 +44,7 @@ impl<S> Outside<S> {
     }
 
     fn tell(&self, place: Place) {
-        // Nobody listens while no controller runs.
+        // There is no receiver while no controller runs.
         let _ = self.news.send(place);
     }
 

@@ -1,4 +1,4 @@
-//! A provisioner that provides nothing, as told.
+//! Scripted provisioner.
 
 use std::collections::BTreeMap;
 
@@ -15,30 +15,30 @@ use orchestra_api::{
     reference::SecretKeyRef,
 };
 use orchestra_core::provision::{Bound, Engine, Instance, Provision, Release};
-use orchestra_drivers::{DriverError, Neighbourhood, Provisioner, Released};
+use orchestra_drivers::{DriverError, ProvisionContext, Provisioner, Released};
 use serde_json::json;
 
 use super::{Outside, Place};
 
-/// What a provisioner does for instances of one type.
+/// Behaviour of the provisioner for one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProvisionScript {
-    /// It is there at once, with the outputs `host`, `port`, `name`, `username` and the secret `password`.
+    /// Binds at once, with the outputs `host`, `port`, `name`, `username` and the secret `password`.
     #[default]
     Bind,
-    /// It goes on being made.
+    /// Stays in progress.
     Make,
-    /// It is there, but `host` is missing.
+    /// Binds without the output `host`.
     BindInPart,
-    /// It is refused.
+    /// Rejects the claim.
     Refuse(Reason, String),
-    /// It cannot be done now.
+    /// Fails with a transient error.
     Fail(Reason, String),
-    /// It is there, and does not go.
-    Cling,
+    /// Binds, and never finishes its release.
+    ReleaseForever,
 }
 
-/// A provisioner that provides nothing, as told. Clones are the same provisioner.
+/// Scripted provisioner. Clones share the state.
 #[derive(Clone)]
 pub struct ScriptedProvisioner {
     engine: String,
@@ -56,23 +56,23 @@ impl std::fmt::Debug for ScriptedProvisioner {
 struct State {
     password: String,
     scripts: BTreeMap<String, ProvisionScript>,
-    /// Instances that there are, and how often each was asked for.
+    /// Existing instances, with the number of `ensure` calls.
     made: BTreeMap<Place, usize>,
-    /// How often each instance was made anew, also those that are gone by now.
+    /// Number of creations of each instance, including deleted ones.
     creations: BTreeMap<Place, usize>,
     released: Vec<(Place, DeprovisionPolicy)>,
     types: BTreeMap<Place, String>,
 }
 
 impl ScriptedProvisioner {
-    /// A provisioner with an engine of this name, which keeps this password in Secrets.
+    /// Provisioner of an engine that stores this password in Secrets.
     pub fn new(engine: &str, password: &str, client: Client) -> Self {
         let provisioner = Self { engine: engine.to_owned(), client, outside: Outside::default() };
         password.clone_into(&mut provisioner.outside.lock().password);
         provisioner
     }
 
-    /// Gives every instance another password, and tells.
+    /// Rotates the password of every instance.
     pub fn rotate(&self, password: &str) {
         let mut state = self.outside.lock();
         password.clone_into(&mut state.password);
@@ -83,7 +83,7 @@ impl ScriptedProvisioner {
         }
     }
 
-    /// Tells what is done about a type from now on.
+    /// Sets the behaviour for a type.
     pub fn script(&self, type_: &str, script: ProvisionScript) {
         let mut state = self.outside.lock();
         state.scripts.insert(type_.to_owned(), script);
@@ -95,17 +95,17 @@ impl ScriptedProvisioner {
         }
     }
 
-    /// The instances that there are.
+    /// Existing instances, with the number of `ensure` calls.
     pub fn instances(&self) -> BTreeMap<Place, usize> {
         self.outside.lock().made.clone()
     }
 
-    /// How often each instance was made anew, also those that are gone by now.
+    /// Number of creations of each instance, including deleted ones.
     pub fn creations(&self) -> BTreeMap<Place, usize> {
         self.outside.lock().creations.clone()
     }
 
-    /// The instances that were taken down, and how.
+    /// Released instances, with their policies.
     pub fn released(&self) -> Vec<(Place, DeprovisionPolicy)> {
         self.outside.lock().released.clone()
     }
@@ -121,7 +121,7 @@ impl ScriptedProvisioner {
         }
     }
 
-    /// Keeps the password of an instance in a Secret of its namespace, and tells the version of it.
+    /// Stores the password of an instance in a Secret, and returns its name and resource version.
     async fn keep_secret(&self, instance: &Instance) -> Result<(String, String), DriverError> {
         let name = format!("instance-{}", instance.id);
         let password = self.outside.lock().password.clone().into_bytes();
@@ -138,18 +138,18 @@ impl ScriptedProvisioner {
 }
 
 impl Provisioner for ScriptedProvisioner {
-    fn engine(&self) -> &str {
+    fn name(&self) -> &str {
         &self.engine
     }
 
-    fn traits(&self) -> Engine {
+    fn capabilities(&self) -> Engine {
         Engine { additive: false, reads_params: true }
     }
 
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        _: &'a dyn Neighbourhood,
+        _: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         Box::pin(async move {
             let place = (instance.namespace.clone(), instance.id.clone());
@@ -188,17 +188,17 @@ impl Provisioner for ScriptedProvisioner {
                 outputs.remove("host");
             }
             let versions = BTreeMap::from([(secret, version)]);
-            Ok(Provision::Bound(Bound { outputs, versions, message: "Ready to use.".to_owned() }))
+            Ok(Provision::Bound(Bound { outputs, versions, message: "Ready.".to_owned() }))
         })
     }
 
     fn release<'a>(
         &'a self,
         release: &'a Release,
-        _: &'a dyn Neighbourhood,
+        _: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Released, DriverError>> {
         Box::pin(async move {
-            if self.script_of(&release.type_) == ProvisionScript::Cling {
+            if self.script_of(&release.type_) == ProvisionScript::ReleaseForever {
                 return Ok(Released::Waiting("It is still being taken down.".to_owned()));
             }
             let place = (release.namespace.clone(), release.id.clone());

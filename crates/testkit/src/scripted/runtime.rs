@@ -1,4 +1,4 @@
-//! A runtime that runs nothing, as told.
+//! Scripted runtime.
 
 use std::{collections::BTreeMap, io};
 
@@ -11,55 +11,57 @@ use orchestra_api::{
     exposure::{Exposure, Scope},
     plan::{ExposureTarget, FileContent, InventoryItem, Phase, Segment, WorkloadPlanSpec},
 };
-use orchestra_drivers::{DriverError, LogLine, LogWish, Observation, Removed, Runtime, Secrets, Target};
+use orchestra_drivers::{DriverError, LogLine, LogQuery, Observation, Removed, Runtime, Secrets, Target};
 
 use super::{Outside, Place};
 
-/// The kind of what runs as a whole.
+/// Inventory kind of a whole Workload.
 const THING: &str = "Thing";
 
-/// What a runtime does with the plans of one Workload.
+/// Behaviour of the runtime for one Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunScript {
-    /// It runs at once.
+    /// Is ready at once.
     #[default]
     Run,
-    /// It goes on starting.
+    /// Stays in progress.
     Start,
-    /// It runs badly.
+    /// Stays in progress with its addresses published, like a rollout with one ready replica.
+    StartReachable,
+    /// Is degraded.
     Degrade(Reason, String),
-    /// It is refused.
+    /// Rejects the plan.
     Refuse(Reason, String),
-    /// It cannot be done now.
+    /// Fails with a transient error.
     Fail(Reason, String),
-    /// The runtime lacks something for it.
+    /// Lacks a capability that the plan needs.
     Lack(String),
-    /// It runs, and does not stop.
-    Cling,
-    /// It runs, and what only an older revision needed is gone after so many looks.
+    /// Is ready, and never finishes stopping.
+    StopForever,
+    /// Is ready, and needs so many calls to remove parts of an older revision.
     Linger(usize),
 }
 
-/// What runs of a Workload.
+/// Running Workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// The uid of the Workload.
+    /// UID of the Workload.
     pub uid: String,
-    /// The revision.
+    /// Revision.
     pub revision: String,
-    /// The backend.
+    /// Backend.
     pub backend: String,
-    /// The variables of all containers, as `container/name`, put together with their secrets.
+    /// Variables of all containers, as `container/name`, with resolved secrets.
     pub variables: BTreeMap<String, String>,
-    /// The contents of all files, as `container:path`, put together likewise.
+    /// Contents of all files, as `container:path`, with resolved secrets.
     pub files: BTreeMap<String, String>,
-    /// The sources of all volumes, as `container:path`, put together likewise.
+    /// Sources of all volumes, as `container:path`, with resolved secrets.
     pub volumes: BTreeMap<String, String>,
-    /// How often it was applied with a new revision.
+    /// Number of new revisions.
     pub rollouts: usize,
 }
 
-/// A runtime that runs nothing, as told. Clones are the same runtime.
+/// Scripted runtime. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct ScriptedRuntime {
     class: String,
@@ -69,48 +71,48 @@ pub struct ScriptedRuntime {
 #[derive(Debug, Default)]
 struct State {
     scripts: BTreeMap<Place, RunScript>,
-    /// What runs, by its place and the backend: a Workload that runs at two backends runs twice.
+    /// Running Workloads by key and backend: one that runs on two backends has two entries.
     running: BTreeMap<(Place, String), Running>,
-    /// How often something was started or replaced, also what is gone by now.
+    /// Number of rollouts of each Workload, including stopped ones.
     rollouts: BTreeMap<Place, usize>,
-    /// What was written.
+    /// Log lines.
     lines: BTreeMap<Place, Vec<LogLine>>,
 }
 
 impl ScriptedRuntime {
-    /// A runtime of a class.
+    /// Runtime of a class.
     pub fn new(class: &str) -> Self {
         Self { class: class.to_owned(), outside: Outside::default() }
     }
 
-    /// Tells what is done with a Workload from now on.
+    /// Sets the behaviour for a Workload.
     pub fn script(&self, namespace: &str, name: &str, script: RunScript) {
         let place = (namespace.to_owned(), name.to_owned());
         self.outside.lock().scripts.insert(place.clone(), script);
         self.outside.tell(place);
     }
 
-    /// What runs of a Workload.
+    /// Running state of a Workload.
     pub fn running(&self, namespace: &str, name: &str) -> Option<Running> {
         self.all().remove(&(namespace.to_owned(), name.to_owned()))
     }
 
-    /// Everything that runs.
+    /// All running Workloads.
     pub fn all(&self) -> BTreeMap<Place, Running> {
         self.everywhere().into_iter().map(|((place, _), running)| (place, running)).collect()
     }
 
-    /// Everything that runs, by place and backend.
+    /// All running Workloads, by key and backend.
     pub fn everywhere(&self) -> BTreeMap<(Place, String), Running> {
         self.outside.lock().running.clone()
     }
 
-    /// How often something was started or replaced, also what is gone by now.
+    /// Number of rollouts of each Workload, including stopped ones.
     pub fn rollouts(&self) -> BTreeMap<Place, usize> {
         self.outside.lock().rollouts.clone()
     }
 
-    /// Lets a Workload write a line.
+    /// Appends a log line of a Workload.
     pub fn write(&self, namespace: &str, name: &str, line: LogLine) {
         let place = (namespace.to_owned(), name.to_owned());
         self.outside.lock().lines.entry(place).or_default().push(line);
@@ -124,8 +126,8 @@ impl ScriptedRuntime {
     fn remove_parts(&self, target: &Target) -> Removed {
         let place = (target.namespace.clone(), target.name.clone());
         match self.outside.lock().scripts.get_mut(&place) {
-            Some(RunScript::Linger(looks)) if *looks > 0 => {
-                *looks -= 1;
+            Some(RunScript::Linger(calls)) if *calls > 0 => {
+                *calls -= 1;
                 Removed::Stopping("It is still stopping.".to_owned())
             }
             _ => Removed::Gone,
@@ -149,7 +151,7 @@ impl ScriptedRuntime {
         Ok(value)
     }
 
-    /// What a plan makes run, with its secrets.
+    /// Running state of a plan, with resolved secrets.
     async fn start(target: &Target, secrets: &dyn Secrets) -> Result<Running, DriverError> {
         let plan = &target.plan;
         let mut running = Running {
@@ -233,7 +235,7 @@ impl Runtime for ScriptedRuntime {
         let running = self.outside.lock().running.get(&thing).cloned();
         let (phase, reason, message) = match (&running, self.script_of(target)) {
             (None, _) => (Phase::Pending, None, None),
-            (_, RunScript::Start) => (Phase::Provisioning, None, None),
+            (_, RunScript::Start | RunScript::StartReachable) => (Phase::Provisioning, None, None),
             (_, RunScript::Degrade(reason, message)) => (Phase::Degraded, Some(reason), Some(message)),
             _ => (Phase::Ready, None, None),
         };
@@ -250,7 +252,8 @@ impl Runtime for ScriptedRuntime {
                 reachable: None,
             }
         });
-        let exposures = if phase == Phase::Ready { exposures.collect() } else { Vec::new() };
+        let is_reachable = phase == Phase::Ready || self.script_of(target) == RunScript::StartReachable;
+        let exposures = if is_reachable { exposures.collect() } else { Vec::new() };
         let observation = Observation {
             revision: running.map(|running| running.revision),
             phase,
@@ -271,12 +274,12 @@ impl Runtime for ScriptedRuntime {
             let removed = self.remove_parts(target);
             return Box::pin(async move { Ok(removed) });
         }
-        let clings = self.script_of(target) == RunScript::Cling;
+        let stops_forever = self.script_of(target) == RunScript::StopForever;
         let thing = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
         let mut state = self.outside.lock();
         let is_ours =
             state.running.get(&thing).is_some_and(|running| running.uid == target.plan.workload_ref.uid);
-        let removed = if is_ours && clings {
+        let removed = if is_ours && stops_forever {
             Removed::Stopping("It is still stopping.".to_owned())
         } else {
             if is_ours {
@@ -287,14 +290,14 @@ impl Runtime for ScriptedRuntime {
         Box::pin(async move { Ok(removed) })
     }
 
-    fn logs(&self, namespace: &str, name: &str, wish: LogWish) -> BoxStream<'static, io::Result<LogLine>> {
+    fn logs(&self, namespace: &str, name: &str, query: LogQuery) -> BoxStream<'static, io::Result<LogLine>> {
         let place = (namespace.to_owned(), name.to_owned());
         let mut lines = self.outside.lock().lines.get(&place).cloned().unwrap_or_default();
         lines.retain(|line| {
-            wish.container.as_ref().is_none_or(|container| line.container == *container)
-                && wish.since.is_none_or(|since| line.time >= since)
+            query.container.as_ref().is_none_or(|container| line.container == *container)
+                && query.since.is_none_or(|since| line.time >= since)
         });
-        let skipped = wish.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
+        let skipped = query.tail.map_or(0, |tail| lines.len().saturating_sub(tail));
         stream::iter(lines.split_off(skipped).into_iter().map(Ok)).boxed()
     }
 

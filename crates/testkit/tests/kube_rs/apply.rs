@@ -1,4 +1,4 @@
-//! Server-side apply: who owns what, and what happens in a dispute.
+//! Server-side apply: ownership and conflicts.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 use crate::kube_rs::garden::{NAMESPACE, code, install};
 
 on_both!(
-    apply_makes_an_object_and_removes_what_is_no_longer_applied,
-    a_dispute_is_a_conflict_until_it_is_forced,
+    apply_creates_an_object_and_prunes_fields_that_are_no_longer_applied,
+    a_conflict_is_resolved_by_force,
     two_appliers_share_an_object_field_by_field,
     custom_objects_are_applied_by_their_schema,
-    unknown_fields_are_refused_where_asked_for,
+    strict_validation_rejects_unknown_fields,
 );
 
 fn map(data: &Value) -> Patch<Value> {
     Patch::Apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": data}))
 }
 
-async fn apply_makes_an_object_and_removes_what_is_no_longer_applied(client: Client) {
+async fn apply_creates_an_object_and_prunes_fields_that_are_no_longer_applied(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let ann = PatchParams::apply("ann");
     let made = maps.patch("one", &ann, &map(&json!({"a": "1", "b": "2"}))).await.unwrap();
@@ -34,7 +34,7 @@ async fn apply_makes_an_object_and_removes_what_is_no_longer_applied(client: Cli
     assert_eq!(less.data.unwrap().into_keys().collect::<Vec<_>>(), ["b"]);
 }
 
-async fn a_dispute_is_a_conflict_until_it_is_forced(client: Client) {
+async fn a_conflict_is_resolved_by_force(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     maps.patch("one", &PatchParams::apply("ann"), &map(&json!({"a": "1"}))).await.unwrap();
 
@@ -50,7 +50,7 @@ async fn a_dispute_is_a_conflict_until_it_is_forced(client: Client) {
     assert_eq!(taken.data.as_ref().unwrap()["a"], "2");
     let managers: Vec<_> =
         taken.managed_fields().iter().map(|entry| entry.manager.clone().unwrap()).collect();
-    assert_eq!(managers, ["bob"], "ann owns nothing any more");
+    assert_eq!(managers, ["bob"], "ann owns no field");
 }
 
 async fn two_appliers_share_an_object_field_by_field(client: Client) {
@@ -60,7 +60,7 @@ async fn two_appliers_share_an_object_field_by_field(client: Client) {
     maps.patch("one", &bob, &map(&json!({"b": "2", "both": "x"}))).await.unwrap();
     let left = maps.patch("one", &ann, &map(&json!({}))).await.unwrap();
     let keys: Vec<_> = left.data.unwrap().into_keys().collect();
-    assert_eq!(keys, ["b", "both"], "what bob applied stays");
+    assert_eq!(keys, ["b", "both"], "fields of bob remain");
 }
 
 async fn custom_objects_are_applied_by_their_schema(client: Client) {
@@ -74,13 +74,13 @@ async fn custom_objects_are_applied_by_their_schema(client: Client) {
     let made = gardens.patch("one", &ann, &patch(json!({"plants": ["rose"]}))).await.unwrap();
     assert_eq!((made.spec.climate.as_str(), made.metadata.generation), ("mild", Some(1)));
     gardens.patch("one", &bob, &patch(json!({"climate": "dry"}))).await.unwrap();
-    // A list without a type belongs to one applier as a whole.
+    // A list without a list type is atomic.
     assert_eq!(code(gardens.patch("one", &bob, &patch(json!({"plants": ["fern"]}))).await), 409);
     let left = gardens.patch("one", &bob, &patch(json!({}))).await.unwrap();
     assert_eq!((left.spec.climate.as_str(), left.spec.plants.as_slice()), ("mild", &["rose".to_owned()][..]));
 }
 
-async fn unknown_fields_are_refused_where_asked_for(client: Client) {
+async fn strict_validation_rejects_unknown_fields(client: Client) {
     let gardens = install(&client).await;
     let patch = Patch::Merge(json!({"spec": {"gnomes": 3}}));
     gardens.create(&PostParams::default(), &crate::kube_rs::garden::garden("one", &[])).await.unwrap();

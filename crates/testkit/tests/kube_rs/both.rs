@@ -1,4 +1,4 @@
-//! The two ways to the server.
+//! Runs each test in-process and over TLS.
 
 use std::time::Duration;
 
@@ -7,13 +7,14 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use orchestra_apiserver::{
-    Api, Options, serve,
+    Api, Caller, Options,
     store::{Folder, Redb},
 };
+use orchestra_serve::{Peer, ServeError, Server};
 use tempfile::TempDir;
 use tokio::{sync::oneshot, task::JoinHandle, time::timeout};
 
-/// Makes two tests of each function that takes a client.
+/// Declares two tests for each function that takes a client.
 macro_rules! on_both {
     ($($test:ident),+ $(,)?) => {
         mod in_process {
@@ -35,31 +36,32 @@ macro_rules! on_both {
     };
 }
 
-/// A test that hangs fails.
+/// Fails a test that hangs.
 pub(crate) async fn bounded(test: impl Future<Output = ()>) {
-    timeout(Duration::from_mins(1), test).await.expect("the test comes to an end");
+    timeout(Duration::from_mins(1), test).await.expect("the test completes in time");
 }
 
-/// A server as `orchestra serve` runs it, in a folder of its own.
+/// Server as in `orchestra serve`, with its own data folder.
 pub(crate) struct TlsServer {
     folder: TempDir,
     api: Api,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), serve::ServeError>>,
+    task: JoinHandle<Result<(), ServeError>>,
 }
 
 impl TlsServer {
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Redb::open(Folder::hold(folder.path()).unwrap()).unwrap();
-        let server = serve::Server::bind("127.0.0.1:0".parse().unwrap(), folder.path()).await.unwrap();
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), folder.path()).await.unwrap();
         let api = Api::open(store, Options::default()).await.unwrap();
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(server.run(api.router(), async { drop(stopped.await) }));
+        let identify = |peer: Peer| Caller { name: peer.name, groups: peer.groups };
+        let task = tokio::spawn(server.run(api.router(), identify, async { drop(stopped.await) }));
         Self { folder, api, stop, task }
     }
 
-    /// A client as the written kubeconfig makes it.
+    /// Client of the generated kubeconfig.
     pub(crate) async fn client(&self) -> Client {
         let kubeconfig = Kubeconfig::read_from(self.folder.path().join("kubeconfig")).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();

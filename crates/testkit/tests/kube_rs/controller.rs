@@ -1,4 +1,4 @@
-//! A whole controller: it makes, repairs, prunes and reports, and the server collects what it leaves behind.
+//! Complete controller: it creates, repairs, prunes and reports; the server collects its garbage.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ on_both!(
 
 const MANAGER: &str = "gardener";
 
-/// One map for each plant, none for others; then the status, from what there is.
+/// Reconciles one config map per plant, prunes others, and writes the status.
 async fn reconcile(garden: Arc<Garden>, client: Arc<Client>) -> Result<Action, kube::Error> {
     let client = Client::clone(&client);
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
@@ -56,7 +56,7 @@ async fn reconcile(garden: Arc<Garden>, client: Arc<Client>) -> Result<Action, k
     Ok(Action::await_change())
 }
 
-/// A running controller.
+/// Running controller.
 struct Running {
     stop: oneshot::Sender<()>,
     task: JoinHandle<usize>,
@@ -74,7 +74,7 @@ impl Running {
         Self { stop, task: tokio::spawn(results.filter(|result| std::future::ready(result.is_ok())).count()) }
     }
 
-    /// Ends it, and tells how often it reconciled.
+    /// Stops it, and returns the number of reconciles.
     async fn end(self) -> usize {
         self.stop.send(()).unwrap();
         self.task.await.unwrap()
@@ -87,7 +87,7 @@ async fn converges(client: &Client, name: &str, plants: &[&str]) {
     let expected: BTreeMap<_, _> =
         plants.iter().map(|&plant| (format!("{name}-{plant}"), plant.to_owned())).collect();
     let label = ListParams::default().labels(&format!("garden={name}"));
-    eventually(format!("{name} has {plants:?}, and says so"), async || {
+    eventually(format!("{name} has {plants:?} and reports them"), async || {
         let found: BTreeMap<_, _> = maps
             .list(&label)
             .await

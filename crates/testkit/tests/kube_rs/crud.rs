@@ -1,4 +1,4 @@
-//! Objects come, change and go, of every kind.
+//! CRUD of built-in and custom kinds.
 
 use std::fmt::Debug;
 
@@ -20,16 +20,16 @@ use serde_json::{Value, from_value, json, to_value};
 use crate::kube_rs::garden::{NAMESPACE, code, config_map, garden, install};
 
 on_both!(
-    built_in_objects_live_through_all_verbs,
-    custom_objects_live_through_all_verbs,
-    a_namespace_takes_its_objects_with_it,
-    dry_runs_answer_and_change_nothing,
+    built_in_objects_support_all_verbs,
+    custom_objects_support_all_verbs,
+    deleting_a_namespace_deletes_its_objects,
+    dry_runs_change_nothing,
     preconditions_protect_an_object_from_deletion,
     generated_names_differ,
-    writes_that_change_nothing_make_no_version,
+    no_op_writes_keep_the_resource_version,
 );
 
-/// Creates an object, reads, replaces, patches and deletes it. `field` is a place in it that holds a string.
+/// Creates, reads, replaces, patches and deletes an object. `field` is a string field of it.
 async fn live<K>(api: Api<K>, object: Value, field: &str)
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -69,7 +69,7 @@ where
     assert_eq!(code(api.delete(&name, &DeleteParams::default()).await), 404, "{kind}");
 }
 
-async fn built_in_objects_live_through_all_verbs(client: Client) {
+async fn built_in_objects_support_all_verbs(client: Client) {
     let here = || client.clone();
     let map = json!({"metadata": {"name": "one"}, "data": {"key": "old"}});
     live::<ConfigMap>(Api::namespaced(here(), NAMESPACE), map, "/data/key").await;
@@ -81,11 +81,11 @@ async fn built_in_objects_live_through_all_verbs(client: Client) {
     live::<ServiceAccount>(Api::namespaced(here(), NAMESPACE), account, "/imagePullSecrets/0/name").await;
 }
 
-async fn custom_objects_live_through_all_verbs(client: Client) {
+async fn custom_objects_support_all_verbs(client: Client) {
     let gardens = install(&client).await;
     live(gardens.clone(), to_value(garden("one", &["rose"])).unwrap(), "/spec/plants/0").await;
 
-    // Defaults and generations are of custom objects alone.
+    // Only custom objects have defaults and generations.
     let bare = from_value(json!({"metadata": {"name": "two"}, "spec": {}})).unwrap();
     let created = gardens.create(&PostParams::default(), &bare).await.unwrap();
     assert_eq!(created.spec.climate, "mild");
@@ -95,7 +95,7 @@ async fn custom_objects_live_through_all_verbs(client: Client) {
     assert_eq!(changed.metadata.generation, Some(2));
 }
 
-async fn a_namespace_takes_its_objects_with_it(client: Client) {
+async fn deleting_a_namespace_deletes_its_objects(client: Client) {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let shop = from_value(json!({"metadata": {"name": "shop"}})).unwrap();
     let created = namespaces.create(&PostParams::default(), &shop).await.unwrap();
@@ -109,7 +109,7 @@ async fn a_namespace_takes_its_objects_with_it(client: Client) {
     assert_eq!(code(maps.create(&PostParams::default(), &config_map("one", &[])).await), 404);
 }
 
-async fn dry_runs_answer_and_change_nothing(client: Client) {
+async fn dry_runs_change_nothing(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
     let answer = maps.create(&dry, &config_map("one", &[("key", "old")])).await.unwrap();
@@ -147,7 +147,7 @@ async fn generated_names_differ(client: Client) {
     assert!(one.starts_with("map-") && two.starts_with("map-") && one != two, "{one} {two}");
 }
 
-async fn writes_that_change_nothing_make_no_version(client: Client) {
+async fn no_op_writes_keep_the_resource_version(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let created = maps.create(&PostParams::default(), &config_map("one", &[("key", "old")])).await.unwrap();
     let replaced = maps.replace("one", &PostParams::default(), &created).await.unwrap();

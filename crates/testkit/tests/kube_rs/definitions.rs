@@ -1,4 +1,4 @@
-//! Definitions that kube derives from types.
+//! CRDs that kube derives from types.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -12,13 +12,13 @@ use serde_json::{from_value, json};
 use crate::kube_rs::garden::{Garden, NAMESPACE, code, garden, install};
 
 on_both!(
-    a_definition_takes_its_objects_with_it,
-    a_definition_applied_again_changes_nothing,
-    objects_that_break_the_schema_are_refused,
-    dynamic_objects_are_the_same_objects,
+    deleting_a_crd_deletes_its_objects,
+    applying_a_crd_again_changes_nothing,
+    objects_that_violate_the_schema_are_rejected,
+    dynamic_and_typed_objects_are_the_same,
 );
 
-async fn a_definition_takes_its_objects_with_it(client: Client) {
+async fn deleting_a_crd_deletes_its_objects(client: Client) {
     let gardens = install(&client).await;
     gardens.create(&PostParams::default(), &garden("one", &[])).await.unwrap();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -28,7 +28,7 @@ async fn a_definition_takes_its_objects_with_it(client: Client) {
     assert!(gardens.list(&ListParams::default()).await.unwrap().items.is_empty());
 }
 
-async fn a_definition_applied_again_changes_nothing(client: Client) {
+async fn applying_a_crd_again_changes_nothing(client: Client) {
     install(&client).await;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let before = definitions.get(Garden::crd_name()).await.unwrap();
@@ -38,7 +38,7 @@ async fn a_definition_applied_again_changes_nothing(client: Client) {
     assert_eq!(after.metadata.generation, Some(1));
 }
 
-async fn objects_that_break_the_schema_are_refused(client: Client) {
+async fn objects_that_violate_the_schema_are_rejected(client: Client) {
     let gardens = install(&client).await;
     gardens.create(&PostParams::default(), &garden("one", &[])).await.unwrap();
     let wrong = Patch::Merge(json!({"spec": {"plants": [3]}}));
@@ -48,7 +48,7 @@ async fn objects_that_break_the_schema_are_refused(client: Client) {
     assert!(status.message.contains("spec.plants[0]"), "{}", status.message);
 }
 
-async fn dynamic_objects_are_the_same_objects(client: Client) {
+async fn dynamic_and_typed_objects_are_the_same(client: Client) {
     let gardens = install(&client).await;
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("botany.example.org", "v1", "Garden"));
     let dynamic: Api<DynamicObject> = Api::namespaced_with(client, NAMESPACE, &resource);

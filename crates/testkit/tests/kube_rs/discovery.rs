@@ -1,4 +1,4 @@
-//! What the server says it serves.
+//! Discovery.
 
 use kube::{
     Client,
@@ -12,7 +12,7 @@ on_both!(
     discovery_finds_built_in_and_custom_resources,
     aggregated_discovery_finds_the_same,
     a_kind_can_be_pinned,
-    the_server_tells_its_version,
+    the_server_reports_its_version,
 );
 
 fn check(found: &Discovery) {
@@ -65,7 +65,7 @@ async fn a_kind_can_be_pinned(client: Client) {
     assert!(discovery::pinned_kind(&client, &nothing).await.is_err());
 }
 
-async fn the_server_tells_its_version(client: Client) {
+async fn the_server_reports_its_version(client: Client) {
     let version = client.apiserver_version().await.unwrap();
     assert_eq!(version.major, "1");
 }

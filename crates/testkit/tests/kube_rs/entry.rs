@@ -1,4 +1,4 @@
-//! Read, change, write back: the entry of kube.
+//! The entry API of kube: read, modify, write.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -9,11 +9,11 @@ use kube::{
 use crate::kube_rs::garden::{NAMESPACE, config_map};
 
 on_both!(
-    an_entry_is_made_when_vacant_and_changed_when_occupied,
-    an_entry_that_somebody_else_changed_is_a_conflict,
+    an_entry_is_created_when_vacant_and_updated_when_occupied,
+    a_concurrent_change_of_an_entry_is_a_conflict,
 );
 
-async fn an_entry_is_made_when_vacant_and_changed_when_occupied(client: Client) {
+async fn an_entry_is_created_when_vacant_and_updated_when_occupied(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     for count in 1..=3 {
         let entry = maps.entry("counter").await.unwrap().or_insert(|| config_map("counter", &[]));
@@ -26,7 +26,7 @@ async fn an_entry_is_made_when_vacant_and_changed_when_occupied(client: Client) 
     }
 }
 
-async fn an_entry_that_somebody_else_changed_is_a_conflict(client: Client) {
+async fn a_concurrent_change_of_an_entry_is_a_conflict(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     maps.create(&PostParams::default(), &config_map("one", &[])).await.unwrap();
     let set = |value: &'static str| {

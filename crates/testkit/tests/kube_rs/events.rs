@@ -1,4 +1,4 @@
-//! What controllers tell about objects.
+//! Events.
 
 use k8s_openapi::api::{core::v1 as core, events::v1 as events};
 use kube::{
@@ -10,9 +10,9 @@ use kube::{
 use crate::kube_rs::garden::{NAMESPACE, garden, install};
 
 on_both!(
-    a_recorder_publishes_and_counts_up,
-    events_are_found_by_the_object_they_are_about,
-    events_about_the_cluster_are_kept_in_the_default_namespace,
+    a_recorder_publishes_and_counts_events,
+    events_are_selected_by_the_regarding_object,
+    events_of_cluster_scoped_objects_are_in_the_default_namespace,
 );
 
 fn planted() -> Event {
@@ -29,7 +29,7 @@ fn reporter() -> Reporter {
     Reporter { controller: "gardener".to_owned(), instance: Some("gardener-0".to_owned()) }
 }
 
-async fn a_recorder_publishes_and_counts_up(client: Client) {
+async fn a_recorder_publishes_and_counts_events(client: Client) {
     let gardens = install(&client).await;
     let object = gardens.create(&PostParams::default(), &garden("one", &[])).await.unwrap();
     let recorder = Recorder::new(client.clone(), reporter());
@@ -56,7 +56,7 @@ async fn a_recorder_publishes_and_counts_up(client: Client) {
     assert_eq!(event.involved_object.kind.as_deref(), Some("Garden"));
 }
 
-async fn events_are_found_by_the_object_they_are_about(client: Client) {
+async fn events_are_selected_by_the_regarding_object(client: Client) {
     let gardens = install(&client).await;
     let recorder = Recorder::new(client.clone(), reporter());
     for name in ["one", "two"] {
@@ -71,7 +71,7 @@ async fn events_are_found_by_the_object_they_are_about(client: Client) {
     assert_eq!(found.items.len(), 1);
 }
 
-async fn events_about_the_cluster_are_kept_in_the_default_namespace(client: Client) {
+async fn events_of_cluster_scoped_objects_are_in_the_default_namespace(client: Client) {
     let namespaces: Api<core::Namespace> = Api::all(client.clone());
     let namespace = namespaces.get("default").await.unwrap();
     let recorder = Recorder::new(client.clone(), reporter());

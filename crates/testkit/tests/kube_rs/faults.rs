@@ -1,4 +1,4 @@
-//! Failures on order, as kube sees them.
+//! Fault injection, as kube sees it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,15 +34,15 @@ async fn a_failed_request_is_not_executed() {
     let fault = env.faults().fail(creations(), 2, StatusCode::CONFLICT);
     faulty.create(&PostParams::default(), &config_map("one", &[])).await.unwrap();
     steady.create(&PostParams::default(), &config_map("two", &[])).await.unwrap();
-    assert!(!fault.struck(), "the other client is not counted");
+    assert!(!fault.is_triggered(), "the other client is not counted");
     assert_eq!(code(faulty.create(&PostParams::default(), &config_map("three", &[])).await), 409);
-    assert!(fault.struck());
+    assert!(fault.is_triggered());
     assert!(steady.get_opt("three").await.unwrap().is_none());
     faulty.create(&PostParams::default(), &config_map("three", &[])).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_dropped_answer_is_of_a_request_that_was_executed() {
+async fn a_request_with_a_dropped_response_is_executed() {
     let env = TestEnv::start().await;
     let (steady, faulty) = apis(&env);
     env.faults().drop_answer(creations(), 1);
@@ -61,7 +61,7 @@ async fn a_held_request_waits_for_its_release_while_others_pass() {
         let faulty = faulty.clone();
         async move { faulty.create(&PostParams::default(), &config_map("held", &[])).await }
     });
-    fault.strikes().await;
+    fault.until_triggered().await;
     faulty.create(&PostParams::default(), &config_map("free", &[])).await.unwrap();
     assert!(steady.get_opt("held").await.unwrap().is_none());
     fault.release();
@@ -70,7 +70,7 @@ async fn a_held_request_waits_for_its_release_while_others_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delayed_request_comes_through_later() {
+async fn a_delayed_request_is_executed_later() {
     let env = TestEnv::start().await;
     let (_, faulty) = apis(&env);
     let start = tokio::time::Instant::now();
@@ -80,7 +80,7 @@ async fn a_delayed_request_comes_through_later() {
 }
 
 #[tokio::test]
-async fn the_clock_of_the_server_is_the_one_of_the_test() {
+async fn the_server_uses_the_clock_of_the_test() {
     let env = TestEnv::start().await;
     let (steady, _) = apis(&env);
     let one = steady.create(&PostParams::default(), &config_map("one", &[])).await.unwrap();
@@ -91,11 +91,11 @@ async fn the_clock_of_the_server_is_the_one_of_the_test() {
 }
 
 #[tokio::test]
-async fn a_watcher_whose_history_is_gone_lists_again() {
+async fn a_watcher_relists_when_its_history_is_compacted() {
     let little = ledger::Options { events: 8, ..ledger::Options::default() };
     let env = TestEnv::start_with(Options { ledger: little, ..Options::default() }).await;
     let (steady, faulty) = apis(&env);
-    // The watch is held until the history after its list is forgotten.
+    // The watch is held until the history after its list is compacted.
     let fault = env.faults().hold(Matching::any().verb(Verb::Watch), 1);
     let mut events = std::pin::pin!(watcher(faulty, watcher::Config::default().labels("!none")));
     let following = async {
@@ -112,18 +112,18 @@ async fn a_watcher_whose_history_is_gone_lists_again() {
         }
     };
     let writing = async {
-        fault.strikes().await;
+        fault.until_triggered().await;
         for n in 0..40 {
             steady.create(&PostParams::default(), &config_map(&format!("map-{n}"), &[])).await.unwrap();
         }
         fault.release();
     };
     let (errors, ()) = tokio::join!(following, writing);
-    assert!(errors >= 1, "the watcher was told that its version is too old");
+    assert!(errors >= 1, "the watcher received 410 Gone");
 }
 
 #[tokio::test]
-async fn a_controller_gets_over_every_failure_at_its_start() {
+async fn a_controller_recovers_from_every_failure_at_startup() {
     let env = TestEnv::start().await;
     let (steady, faulty) = apis(&env);
     steady.create(&PostParams::default(), &config_map("one", &[])).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_controller_gets_over_every_failure_at_its_start() {
     let running = tokio::spawn(controller);
     while sees.recv().await.unwrap() != "one" {}
     for fault in &faults {
-        fault.strikes().await;
+        fault.until_triggered().await;
     }
     steady.create(&PostParams::default(), &config_map("two", &[])).await.unwrap();
     while sees.recv().await.unwrap() != "two" {}

@@ -21,14 +21,14 @@ use crate::kube_rs::garden::{Garden, garden, install};
 on_both!(
     the_finalizer_is_added_then_applied_then_cleaned_up,
     an_object_stays_while_its_cleanup_fails,
-    finalizers_of_several_controllers_do_not_disturb_each_other,
-    an_outdated_view_does_not_remove_the_finalizer_of_another,
+    finalizers_of_several_controllers_are_independent,
+    a_stale_object_does_not_remove_the_finalizer_of_another_controller,
 );
 
 const OURS: &str = "botany.example.org/weeding";
 const OTHERS: &str = "botany.example.org/pruning";
 
-/// Runs the helper on the object as it is now, and tells what it called.
+/// Runs the helper on the current object, and returns the callbacks that it invoked.
 async fn step(gardens: &Api<Garden>, name: &str, of: &str) -> Vec<&'static str> {
     step_on(gardens, gardens.get(name).await.unwrap(), of).await.unwrap()
 }
@@ -57,8 +57,12 @@ async fn the_finalizer_is_added_then_applied_then_cleaned_up(client: Client) {
     assert_eq!(gardens.get("one").await.unwrap().finalizers(), [OURS]);
     assert_eq!(step(&gardens, "one", OURS).await, ["apply"]);
 
-    let going =
-        gardens.delete("one", &DeleteParams::default()).await.unwrap().left().expect("it stays for now");
+    let going = gardens
+        .delete("one", &DeleteParams::default())
+        .await
+        .unwrap()
+        .left()
+        .expect("the finalizer blocks the deletion");
     assert!(going.metadata.deletion_timestamp.is_some());
     assert_eq!(step(&gardens, "one", OURS).await, ["cleanup"]);
     assert!(gardens.get_opt("one").await.unwrap().is_none());
@@ -76,11 +80,11 @@ async fn an_object_stays_while_its_cleanup_fails(client: Client) {
 
     let more = Patch::Merge(json!({"metadata": {"finalizers": [OURS, OTHERS]}}));
     let refused = gardens.patch("one", &PatchParams::default(), &more).await;
-    assert_eq!(crate::kube_rs::garden::code(refused), 422, "an object that goes takes no new finalizers");
+    assert_eq!(crate::kube_rs::garden::code(refused), 422, "finalizers cannot be added during deletion");
     assert_eq!(step(&gardens, "one", OURS).await, ["cleanup"]);
 }
 
-async fn finalizers_of_several_controllers_do_not_disturb_each_other(client: Client) {
+async fn finalizers_of_several_controllers_are_independent(client: Client) {
     let gardens = install(&client).await;
     gardens.create(&PostParams::default(), &garden("one", &[])).await.unwrap();
     step(&gardens, "one", OURS).await;
@@ -92,7 +96,7 @@ async fn finalizers_of_several_controllers_do_not_disturb_each_other(client: Cli
     assert!(gardens.get_opt("one").await.unwrap().is_none());
 }
 
-async fn an_outdated_view_does_not_remove_the_finalizer_of_another(client: Client) {
+async fn a_stale_object_does_not_remove_the_finalizer_of_another_controller(client: Client) {
     let gardens = install(&client).await;
     let fresh = gardens.create(&PostParams::default(), &garden("one", &[])).await.unwrap();
     step(&gardens, "one", OURS).await;

@@ -1,4 +1,4 @@
-//! The objects of the tests: a custom resource derived from its type, and small built-in ones.
+//! Test objects: a custom resource derived from its type, and small built-in ones.
 
 use std::{collections::BTreeMap, fmt::Debug};
 
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{from_value, json};
 
-/// What a garden is to be.
+/// Spec of a garden.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "botany.example.org", version = "v1", kind = "Garden", namespaced)]
 #[kube(status = "GardenStatus", shortname = "gd", selectable = ".spec.climate", derive = "PartialEq")]
@@ -32,7 +32,7 @@ fn mild() -> String {
     "mild".to_owned()
 }
 
-/// What a garden is.
+/// Status of a garden.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GardenStatus {
@@ -49,7 +49,7 @@ pub(crate) struct GardenStatus {
 
 pub(crate) const NAMESPACE: &str = "default";
 
-/// Teaches the server what a garden is.
+/// Installs the CRD.
 pub(crate) async fn install(client: &Client) -> Api<Garden> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let definition = Garden::crd();
@@ -70,22 +70,22 @@ pub(crate) fn config_map(name: &str, data: &[(&str, &str)]) -> ConfigMap {
     from_value(json!({"metadata": {"name": name}, "data": data})).unwrap()
 }
 
-/// A map with the label `colour`.
+/// Config map with the label `colour`.
 pub(crate) fn coloured(name: &str, colour: &str) -> ConfigMap {
     let mut map = config_map(name, &[]);
     map.labels_mut().insert("colour".to_owned(), colour.to_owned());
     map
 }
 
-/// The status code with which a request was refused.
+/// Status code of a rejected request.
 pub(crate) fn code<T: Debug>(answer: Result<T, kube::Error>) -> u16 {
     match answer {
         Err(kube::Error::Api(status)) => status.code,
-        other => panic!("expected a refusal, got {other:?}"),
+        other => panic!("expected an API error, got {other:?}"),
     }
 }
 
-/// The names of objects, sorted.
+/// Sorted names of objects.
 pub(crate) fn names<'a, K: kube::Resource + 'a>(objects: impl IntoIterator<Item = &'a K>) -> Vec<String> {
     let mut names: Vec<_> = objects.into_iter().map(ResourceExt::name_any).collect();
     names.sort();

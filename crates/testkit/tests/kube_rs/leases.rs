@@ -1,4 +1,4 @@
-//! Who leads: a lease that one of many holds.
+//! Leader election with leases.
 
 use std::sync::{
     Arc,
@@ -20,9 +20,9 @@ use tokio::{sync::Barrier, task::JoinSet};
 use crate::kube_rs::garden::{NAMESPACE, code};
 
 on_both!(
-    of_many_candidates_one_becomes_the_leader,
-    counting_up_with_versions_loses_nothing,
-    a_lease_is_taken_over_by_one_when_it_has_expired,
+    one_of_many_candidates_becomes_the_leader,
+    optimistic_concurrency_loses_no_update,
+    one_candidate_takes_over_an_expired_lease,
     a_lease_can_be_held_by_apply,
 );
 
@@ -32,7 +32,7 @@ fn lease(holder: &str, renewed: Timestamp) -> Lease {
     from_value(json!({"metadata": {"name": "leader"}, "spec": spec})).unwrap()
 }
 
-async fn of_many_candidates_one_becomes_the_leader(client: Client) {
+async fn one_of_many_candidates_becomes_the_leader(client: Client) {
     let mut candidates = JoinSet::new();
     for n in 0..8 {
         let leases: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
@@ -48,7 +48,7 @@ async fn of_many_candidates_one_becomes_the_leader(client: Client) {
     }
 }
 
-async fn a_lease_is_taken_over_by_one_when_it_has_expired(client: Client) {
+async fn one_candidate_takes_over_an_expired_lease(client: Client) {
     let leases: Api<Lease> = Api::namespaced(client.clone(), NAMESPACE);
     let old = Timestamp::now() - SignedDuration::from_mins(1);
     let expired = leases.create(&PostParams::default(), &lease("gone", old)).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_lease_is_taken_over_by_one_when_it_has_expired(client: Client) {
     }
 }
 
-async fn counting_up_with_versions_loses_nothing(client: Client) {
+async fn optimistic_concurrency_loses_no_update(client: Client) {
     let leases: Api<Lease> = Api::namespaced(client, NAMESPACE);
     leases.create(&PostParams::default(), &lease("nobody", Timestamp::now())).await.unwrap();
     let conflicts = Arc::new(AtomicUsize::new(0));
@@ -88,7 +88,7 @@ async fn counting_up_with_versions_loses_nothing(client: Client) {
                 let spec = lease.spec.as_mut().unwrap();
                 spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0) + 1);
                 spec.holder_identity = Some(format!("writer-{n}"));
-                // All have read before the first writes, so that all but one are outdated.
+                // All read before the first write, so that all but one are stale.
                 if !std::mem::replace(&mut met, true) {
                     all_have_read.wait().await;
                 }
@@ -104,7 +104,7 @@ async fn counting_up_with_versions_loses_nothing(client: Client) {
     }
     writers.join_all().await;
     assert_eq!(leases.get("leader").await.unwrap().spec.unwrap().lease_transitions, Some(40));
-    assert!(conflicts.load(Ordering::Relaxed) >= 3, "the writers got in each other's way");
+    assert!(conflicts.load(Ordering::Relaxed) >= 3, "the writers conflicted");
 }
 
 async fn a_lease_can_be_held_by_apply(client: Client) {

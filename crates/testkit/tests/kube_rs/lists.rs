@@ -1,4 +1,4 @@
-//! Lists: pages, selectors, versions, metadata alone; and collections deleted.
+//! Lists: pagination, selectors, versions, metadata only; deletion of collections.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{
@@ -11,13 +11,13 @@ use serde_json::{from_value, json};
 use crate::kube_rs::garden::{Garden, NAMESPACE, code, coloured, config_map, garden, install, names};
 
 on_both!(
-    pages_together_are_the_whole_list_as_of_the_first_page,
-    labels_select,
-    fields_select,
-    custom_fields_select_where_the_definition_allows_it,
-    metadata_comes_alone_when_asked_for,
+    pages_are_a_consistent_snapshot_of_the_first_page,
+    label_selectors_filter_lists,
+    field_selectors_filter_lists,
+    selectable_fields_of_the_crd_filter_lists,
+    metadata_can_be_listed_alone,
     collections_are_deleted_by_selector,
-    a_list_is_not_older_than_asked_for,
+    a_list_is_not_older_than_requested,
 );
 
 async fn make(api: &Api<ConfigMap>, maps: impl IntoIterator<Item = ConfigMap>) {
@@ -26,7 +26,7 @@ async fn make(api: &Api<ConfigMap>, maps: impl IntoIterator<Item = ConfigMap>) {
     }
 }
 
-async fn pages_together_are_the_whole_list_as_of_the_first_page(client: Client) {
+async fn pages_are_a_consistent_snapshot_of_the_first_page(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     make(&maps, (0..10).map(|n| config_map(&format!("map-{n}"), &[]))).await;
 
@@ -48,7 +48,7 @@ async fn pages_together_are_the_whole_list_as_of_the_first_page(client: Client) 
     assert_eq!(code(maps.list(&ListParams::default().limit(4).continue_token("nonsense")).await), 400);
 }
 
-async fn labels_select(client: Client) {
+async fn label_selectors_filter_lists(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     make(&maps, [coloured("one", "red"), coloured("two", "blue"), config_map("three", &[])]).await;
     for (selector, expected) in [
@@ -68,7 +68,7 @@ async fn labels_select(client: Client) {
     assert_eq!(code(maps.list(&ListParams::default().labels("a b c")).await), 400);
 }
 
-async fn fields_select(client: Client) {
+async fn field_selectors_filter_lists(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     make(&maps, [config_map("one", &[]), config_map("two", &[])]).await;
     let found = maps.list(&ListParams::default().fields("metadata.name=two")).await.unwrap();
@@ -87,7 +87,7 @@ async fn fields_select(client: Client) {
     assert_eq!(names(&found.items), ["own"]);
 }
 
-async fn custom_fields_select_where_the_definition_allows_it(client: Client) {
+async fn selectable_fields_of_the_crd_filter_lists(client: Client) {
     let gardens = install(&client).await;
     for (name, climate) in [("one", "dry"), ("two", "wet")] {
         let mut garden = garden(name, &[]);
@@ -99,7 +99,7 @@ async fn custom_fields_select_where_the_definition_allows_it(client: Client) {
     assert_eq!(code(gardens.list(&ListParams::default().fields("spec.plants=rose")).await), 400);
 }
 
-async fn metadata_comes_alone_when_asked_for(client: Client) {
+async fn metadata_can_be_listed_alone(client: Client) {
     let gardens = install(&client).await;
     gardens.create(&PostParams::default(), &garden("one", &["rose"])).await.unwrap();
     let listed = gardens.list_metadata(&ListParams::default()).await.unwrap();
@@ -119,7 +119,7 @@ async fn collections_are_deleted_by_selector(client: Client) {
     make(&maps, [coloured("one", "red"), coloured("two", "red"), coloured("three", "blue")]).await;
     let red = ListParams::default().labels("colour=red");
     let deleted = maps.delete_collection(&DeleteParams::default(), &red).await.unwrap();
-    let deleted = deleted.left().expect("the list of what was deleted");
+    let deleted = deleted.left().expect("the list of deleted objects");
     assert_eq!(names(&deleted.items), ["one", "two"]);
     assert_eq!(names(&maps.list(&ListParams::default().labels("colour")).await.unwrap().items), ["three"]);
 
@@ -129,7 +129,7 @@ async fn collections_are_deleted_by_selector(client: Client) {
     assert!(gardens.list(&ListParams::default()).await.unwrap().items.is_empty());
 }
 
-async fn a_list_is_not_older_than_asked_for(client: Client) {
+async fn a_list_is_not_older_than_requested(client: Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let created = maps.create(&PostParams::default(), &config_map("one", &[])).await.unwrap();
     let version = created.resource_version().unwrap();

@@ -1,4 +1,4 @@
-//! kube-rs, unmodified, on the embedded API: each test once in the process and once over TLS, on a file.
+//! Unmodified kube-rs on the embedded API: each test once in-process and once over TLS with a durable store.
 
 #[macro_use]
 mod both;

@@ -1,4 +1,4 @@
-//! The status, which has its own place.
+//! Status subresource.
 
 use kube::{
     Api, Client, ResourceExt,
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::kube_rs::garden::{Garden, GardenStatus, code, garden, install};
 
 on_both!(
-    a_status_is_written_in_its_own_place_only,
-    replacing_a_status_needs_the_latest_version,
-    a_status_is_applied_by_several_without_a_dispute,
+    the_status_is_written_by_its_subresource_only,
+    replacing_a_status_needs_the_latest_resource_version,
+    several_managers_apply_a_status_without_conflict,
 );
 
 async fn planted(gardens: &Api<Garden>, planted: u32) -> Garden {
@@ -19,16 +19,16 @@ async fn planted(gardens: &Api<Garden>, planted: u32) -> Garden {
     gardens.patch_status("one", &PatchParams::default(), &patch).await.unwrap()
 }
 
-async fn a_status_is_written_in_its_own_place_only(client: Client) {
+async fn the_status_is_written_by_its_subresource_only(client: Client) {
     let gardens = install(&client).await;
     let mut object = garden("one", &["rose"]);
     object.status = Some(GardenStatus { planted: 7, ..GardenStatus::default() });
     let created = gardens.create(&PostParams::default(), &object).await.unwrap();
-    assert_eq!(created.status, None, "a status does not come with the object");
+    assert_eq!(created.status, None, "create ignores the status");
 
     let reported = planted(&gardens, 1).await;
     assert_eq!(reported.status.as_ref().map(|status| status.planted), Some(1));
-    assert_eq!(reported.metadata.generation, Some(1), "a status is not a new generation");
+    assert_eq!(reported.metadata.generation, Some(1), "the status does not change the generation");
     let both = Patch::Merge(json!({"spec": {"plants": ["fern"]}, "status": {"planted": 2}}));
     let here = gardens.patch("one", &PatchParams::default(), &both).await.unwrap();
     assert_eq!((here.spec.plants[0].as_str(), here.status.unwrap().planted), ("fern", 1));
@@ -38,7 +38,7 @@ async fn a_status_is_written_in_its_own_place_only(client: Client) {
     assert_eq!(gardens.get_status("one").await.unwrap().status.unwrap().planted, 2);
 }
 
-async fn replacing_a_status_needs_the_latest_version(client: Client) {
+async fn replacing_a_status_needs_the_latest_resource_version(client: Client) {
     let gardens = install(&client).await;
     let mut object = gardens.create(&PostParams::default(), &garden("one", &["rose"])).await.unwrap();
     object.status = Some(GardenStatus { planted: 3, ..GardenStatus::default() });
@@ -48,7 +48,7 @@ async fn replacing_a_status_needs_the_latest_version(client: Client) {
     assert_eq!(code(gardens.replace_status("one", &PostParams::default(), &object).await), 409);
 }
 
-async fn a_status_is_applied_by_several_without_a_dispute(client: Client) {
+async fn several_managers_apply_a_status_without_conflict(client: Client) {
     let gardens = install(&client).await;
     gardens.create(&PostParams::default(), &garden("one", &[])).await.unwrap();
     let patch = |status: Value| {

@@ -1,4 +1,4 @@
-//! Following collections: with lists, with streams, by selector, metadata alone, into a store.
+//! Watchers: with lists, streaming, by selector, metadata only, into a store.
 
 use std::{collections::BTreeMap, fmt::Debug, pin::pin};
 
@@ -20,18 +20,18 @@ use serde_json::json;
 use crate::kube_rs::garden::{NAMESPACE, coloured, config_map, garden, install};
 
 on_both!(
-    a_watcher_sees_what_is_there_and_then_every_change,
+    a_watcher_sees_the_initial_list_and_then_every_change,
     a_streaming_watcher_sees_the_same,
-    a_watcher_reads_the_start_page_by_page,
-    an_object_that_leaves_the_selection_is_deleted_for_its_watcher,
+    a_watcher_reads_the_initial_list_in_pages,
+    an_object_that_no_longer_matches_the_selector_is_deleted_for_its_watcher,
     metadata_watchers_see_metadata_of_every_change,
-    a_reflector_holds_what_the_server_holds,
+    the_store_of_a_reflector_equals_the_list,
     custom_objects_are_watched_across_all_namespaces,
-    a_plain_watch_goes_on_from_a_version_and_gives_bookmarks,
-    a_watch_from_a_senseless_version_is_refused,
+    a_plain_watch_resumes_from_a_version_and_sends_bookmarks,
+    a_watch_from_an_invalid_version_is_rejected,
 );
 
-/// What happened, in short.
+/// Summary of an event.
 async fn next<K: Resource + Debug>(
     events: &mut (impl Stream<Item = watcher::Result<Event<K>>> + Unpin),
 ) -> String {
@@ -44,7 +44,7 @@ async fn next<K: Resource + Debug>(
     }
 }
 
-/// Changes a map, each time anew.
+/// Changes a map to a new value.
 async fn touch(maps: &Api<ConfigMap>, name: &str) {
     let version = maps.get(name).await.unwrap().resource_version();
     let patch = Patch::Merge(json!({"data": {"touched": version}}));
@@ -79,7 +79,7 @@ fn red() -> watcher::Config {
     watcher::Config::default().labels("colour=red")
 }
 
-async fn a_watcher_sees_what_is_there_and_then_every_change(client: Client) {
+async fn a_watcher_sees_the_initial_list_and_then_every_change(client: Client) {
     let maps = two_red_maps(&client).await;
     follows_changes(&maps, watcher(maps.clone(), red())).await;
 }
@@ -89,12 +89,12 @@ async fn a_streaming_watcher_sees_the_same(client: Client) {
     follows_changes(&maps, watcher(maps.clone(), red().streaming_lists())).await;
 }
 
-async fn a_watcher_reads_the_start_page_by_page(client: Client) {
+async fn a_watcher_reads_the_initial_list_in_pages(client: Client) {
     let maps = two_red_maps(&client).await;
     follows_changes(&maps, watcher(maps.clone(), red().page_size(1))).await;
 }
 
-async fn an_object_that_leaves_the_selection_is_deleted_for_its_watcher(client: Client) {
+async fn an_object_that_no_longer_matches_the_selector_is_deleted_for_its_watcher(client: Client) {
     let maps = two_red_maps(&client).await;
     for config in [red(), red().streaming_lists()] {
         let mut events = pin!(watcher(maps.clone(), config));
@@ -118,7 +118,7 @@ async fn metadata_watchers_see_metadata_of_every_change(client: Client) {
     follows_changes(&maps, events).await;
 }
 
-async fn a_reflector_holds_what_the_server_holds(client: Client) {
+async fn the_store_of_a_reflector_equals_the_list(client: Client) {
     let maps = two_red_maps(&client).await;
     let (store, writer) = reflector::store();
     let events = watcher(maps.clone(), watcher::Config::default().streaming_lists());
@@ -156,7 +156,7 @@ async fn custom_objects_are_watched_across_all_namespaces(client: Client) {
     assert_eq!(next(&mut events).await, "apply one");
 }
 
-async fn a_plain_watch_goes_on_from_a_version_and_gives_bookmarks(client: Client) {
+async fn a_plain_watch_resumes_from_a_version_and_sends_bookmarks(client: Client) {
     let maps = two_red_maps(&client).await;
     let from = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     touch(&maps, "one").await;
@@ -181,7 +181,7 @@ async fn a_plain_watch_goes_on_from_a_version_and_gives_bookmarks(client: Client
     assert_eq!(end.unwrap()["k8s.io/initial-events-end"], "true");
 }
 
-async fn a_watch_from_a_senseless_version_is_refused(client: Client) {
+async fn a_watch_from_an_invalid_version_is_rejected(client: Client) {
     let maps = two_red_maps(&client).await;
     let params = WatchParams::default().timeout(1);
     let refused = maps.watch(&params, "nonsense").await.map(drop);

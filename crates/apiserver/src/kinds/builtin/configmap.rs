@@ -1,15 +1,20 @@
-//! `ConfigMap`: what its keys may be, how large it may be, and what an immutable one forbids.
+//! `ConfigMap`: keys, size, immutability.
 
+use orchestra_cel::{CauseType, FieldError};
 use serde_json::{Map, Value};
 
 use super::Rules;
-use crate::field_error::{FieldError, Mistake};
 
-pub(super) const RULES: Rules =
-    Rules { defaults: |_| {}, born: |_| {}, decode: super::no_more, validate, warnings: super::silent };
+pub(super) const RULES: Rules = Rules {
+    defaults: |_| {},
+    on_create: |_| {},
+    decode: super::accept_all,
+    validate,
+    warnings: super::no_warnings,
+};
 
-/// The most that the values of a `ConfigMap` or a `Secret` may hold together.
-const LARGEST: usize = 1024 * 1024;
+/// Maximum size of all values of a `ConfigMap` or a `Secret`.
+const MAX_BYTES: usize = 1024 * 1024;
 
 fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = keys(object, "data");
@@ -68,14 +73,14 @@ pub(super) fn size(object: &Value, fields: &[&str], at: &str) -> Option<FieldErr
         .flat_map(Map::iter)
         .map(|(_, value)| {
             let text = value.as_str().unwrap_or_default();
-            // Secrets and binary data are counted as the bytes they stand for.
+            // Secrets and binary data are counted in decoded bytes.
             if *fields == ["data", "binaryData"] { text.len() } else { text.len() / 4 * 3 }
         })
         .sum();
-    (total > LARGEST).then(|| FieldError {
-        mistake: Mistake::TooLong,
+    (total > MAX_BYTES).then(|| FieldError {
+        cause: CauseType::TooLong,
         field: at.to_owned(),
-        message: format!("Too long: may not be more than {LARGEST} bytes"),
+        message: format!("Too long: may not be more than {MAX_BYTES} bytes"),
     })
 }
 

@@ -1,24 +1,27 @@
-//! `Event`, in both its groups: what a new-style one must say.
+//! `Event`, in both of its groups.
 
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 use super::Rules;
-use crate::{
-    field_error::FieldError,
-    names::{qualified_name, validate_object_meta_update},
-};
+use crate::metadata::{qualified_name, validate_object_meta_update};
 
-/// The old form, which is also how events are kept.
+/// Rules of the core group, whose form is also the stored one.
 pub(super) const CORE: Rules = Rules {
     defaults,
-    born: |_| {},
-    decode: super::no_more,
+    on_create: |_| {},
+    decode: super::accept_all,
     validate: |event, _| common(event, "reportingComponent"),
-    warnings: super::silent,
+    warnings: super::no_warnings,
 };
-/// The new form, judged by the fields it is kept in.
-pub(super) const VIEW: Rules =
-    Rules { defaults, born: |_| {}, decode: super::no_more, validate: strict, warnings: super::silent };
+/// Rules of `events.k8s.io`, on the stored form.
+pub(super) const VIEW: Rules = Rules {
+    defaults,
+    on_create: |_| {},
+    decode: super::accept_all,
+    validate: strict,
+    warnings: super::no_warnings,
+};
 
 fn defaults(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
@@ -36,7 +39,7 @@ fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object[field].as_str().unwrap_or_default()
 }
 
-/// What every event must keep. One with an `eventTime` is of the new style and must say more.
+/// Immutable fields of events. An event with an `eventTime` is of the new style and has more required fields.
 fn common(event: &Value, controller: &str) -> Vec<FieldError> {
     let namespace = text(&event["metadata"], "namespace");
     let involved = text(&event["involvedObject"], "namespace");
@@ -100,7 +103,7 @@ fn strict(event: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if event["series"] != old["series"] {
         errors.extend(series(event));
     }
-    // The reason is looked at twice, as in the real server.
+    // The reason is checked twice, as in the real server.
     for field in [
         "involvedObject",
         "reason",

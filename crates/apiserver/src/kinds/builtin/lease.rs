@@ -1,12 +1,12 @@
-//! `Lease`: who leads, and until when.
+//! `Lease`.
 
+use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 use super::Rules;
-use crate::field_error::FieldError;
 
 pub(super) const RULES: Rules =
-    Rules { defaults, born: |_| {}, decode: super::no_more, validate, warnings: super::silent };
+    Rules { defaults, on_create: |_| {}, decode: super::accept_all, validate, warnings: super::no_warnings };
 
 fn defaults(object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {

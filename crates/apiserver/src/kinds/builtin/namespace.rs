@@ -1,12 +1,12 @@
-//! `Namespace`: born active, with the finalizer that keeps it until it is empty.
+//! `Namespace`: created active, with the finalizer that keeps it until it is empty.
 
+use orchestra_cel::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::Rules;
-use crate::field_error::FieldError;
 
 pub(super) const RULES: Rules =
-    Rules { defaults, born, decode: super::no_more, validate, warnings: super::silent };
+    Rules { defaults, on_create, decode: super::accept_all, validate, warnings: super::no_warnings };
 
 /// The label by which selectors find a namespace by name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -25,14 +25,14 @@ fn defaults(object: &mut Value) {
     }
 }
 
-fn born(object: &mut Value) {
+fn on_create(object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("spec".to_owned(), json!({"finalizers": ["kubernetes"]}));
         fields.insert("status".to_owned(), json!({"phase": "Active"}));
     }
 }
 
-/// Finalizers of a namespace carry a domain, or are the cluster's own.
+/// Finalizers of a namespace have a domain, or are those of the cluster.
 fn validate(object: &Value, _: Option<&Value>) -> Vec<FieldError> {
     let finalizers = object["spec"]["finalizers"].as_array().into_iter().flatten();
     finalizers

@@ -1,12 +1,13 @@
-//! `Secret`: write-only `stringData`, its types and what each of them requires.
+//! `Secret`: write-only `stringData`, secret types and their required keys.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use orchestra_cel::FieldError;
 use serde_json::{Map, Value};
 
 use super::{Rules, configmap};
-use crate::field_error::FieldError;
 
-pub(super) const RULES: Rules = Rules { defaults, born: |_| {}, decode: super::no_more, validate, warnings };
+pub(super) const RULES: Rules =
+    Rules { defaults, on_create: |_| {}, decode: super::accept_all, validate, warnings };
 
 fn defaults(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
@@ -35,7 +36,7 @@ fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors.extend(configmap::size(object, &["data"], "data"));
     let data = configmap::map(object, "data");
     let has = |key: &str| data.is_some_and(|data| data.contains_key(key));
-    // Why a value is not JSON.
+    // Error for a value that is not JSON.
     let json = |key: &str| {
         let bytes = STANDARD.decode(data?.get(key)?.as_str()?).ok()?;
         crate::json::decode(&bytes).err().map(|error| error.to_string())
@@ -84,7 +85,7 @@ fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-/// Certificates and keys that are none.
+/// Warnings about malformed certificates and keys.
 fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
     if object["type"] != "kubernetes.io/tls" {
         return Vec::new();

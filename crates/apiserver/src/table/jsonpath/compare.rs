@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-/// How two values are compared.
+/// Comparison operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -13,7 +13,7 @@ pub(super) enum Operator {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-    /// Something that looks like an operator: no mistake until it is used.
+    /// Unknown operator: an error only when evaluated.
     Unknown(String),
 }
 
@@ -47,7 +47,7 @@ impl Operator {
     }
 }
 
-/// The order of two values of one type; none only if one is not a number.
+/// Order of two values of one type; none only for NaN.
 fn order(left: &Value, right: &Value) -> Result<Option<Ordering>, String> {
     match (left, right) {
         (Value::Bool(left), Value::Bool(right)) => Ok(Some(left.cmp(right))),

@@ -1,4 +1,4 @@
-//! Walking a path through a value.
+//! Evaluation of a path.
 
 use std::borrow::Cow;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::compare::Operator;
 use super::{End, Slice, Step};
 
-/// The values found so far. Only texts and numbers are ever owned: those that the path itself states.
+/// Values found so far. Only constants of the path are owned.
 type Found<'a> = Vec<Cow<'a, Value>>;
 
-/// How many values one search may visit. Unions and descents multiply, so a hostile path would visit without end.
-const MOST: usize = 4_000_000;
+/// Values that one search may visit. Unions and descents multiply, so a hostile path could be endless.
+const MAX_VISITED: usize = 4_000_000;
 
-/// All values that a path leads to from an object.
+/// All values at a path.
 pub(super) fn find<'a>(object: &'a Value, steps: &'a [Step]) -> Result<Found<'a>, String> {
-    Search { left: MOST }.walk(vec![Cow::Borrowed(object)], steps)
+    Search { left: MAX_VISITED }.walk(vec![Cow::Borrowed(object)], steps)
 }
 
-/// A search that may visit so many values more.
+/// Search with a remaining budget of visits.
 struct Search {
     left: usize,
 }
@@ -77,7 +77,7 @@ impl Search {
         Ok(out)
     }
 
-    /// A value and all that is inside it, as far as it has an inside.
+    /// Value and all its descendants.
     fn descend<'a>(&mut self, value: Cow<'a, Value>, out: &mut Found<'a>) -> Result<(), String> {
         let inside = match &value {
             Cow::Borrowed(Value::Object(_) | Value::Array(_)) => children(&value),
@@ -94,7 +94,7 @@ impl Search {
         inside.into_iter().try_for_each(|child| self.descend(child, out))
     }
 
-    /// The items of lists within a range. An empty range ends the search, as on the real server.
+    /// Items of lists within a range. An empty range ends the search, as on the real server.
     fn slice<'a>(&mut self, found: &Found<'a>, slice: &Slice, out: &mut Found<'a>) -> Result<(), String> {
         for value in found.iter().filter(|value| !value.is_null()) {
             let items = list(value).ok_or("only a list has an index")?;
@@ -111,7 +111,7 @@ impl Search {
         Ok(())
     }
 
-    /// Whether an item passes a filter. Without a test it is enough that the path leads anywhere, or fails.
+    /// True if an item passes a filter. Without a comparison, any result or error of the path passes.
     fn passes(
         &mut self,
         item: &Value,
@@ -134,7 +134,7 @@ fn field<'a>(value: &Cow<'a, Value>, name: &str) -> Option<Cow<'a, Value>> {
     }
 }
 
-/// What is directly inside a value: fields, items, or the bytes of a text.
+/// Direct children of a value: fields, items, or the bytes of a text.
 fn children<'a>(value: &Cow<'a, Value>) -> Found<'a> {
     match value {
         Cow::Borrowed(Value::Object(fields)) => fields.values().map(Cow::Borrowed).collect(),
@@ -146,7 +146,7 @@ fn children<'a>(value: &Cow<'a, Value>) -> Found<'a> {
     }
 }
 
-/// The items of a list; none if the value is no list.
+/// Items of a list; none if the value is not a list.
 fn list<'a>(value: &Cow<'a, Value>) -> Option<&'a [Value]> {
     match value {
         Cow::Borrowed(Value::Array(items)) => Some(items),

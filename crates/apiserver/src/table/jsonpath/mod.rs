@@ -1,7 +1,7 @@
-//! The `JSONPath` of printer columns: `.spec.name`, `.status.conditions[?(@.type=="Ready")].status`, `..name`.
+//! `JSONPath` of printer columns: `.spec.name`, `.status.conditions[?(@.type=="Ready")].status`, `..name`.
 //!
-//! The language is the one of `kubectl -o jsonpath`, which differs from others of this name: an index that is out of
-//! bounds is an error, a missing field is not, and `['a.b']` means the field `b` of the field `a`.
+//! The language is that of `kubectl -o jsonpath`, which differs from others of this name: an index out of bounds is an
+//! error, a missing field is not, and `['a.b']` means the field `b` of the field `a`.
 
 mod compare;
 mod find;
@@ -39,7 +39,7 @@ enum Step {
     Constant(Value),
     /// A text instead of all values.
     Text(String),
-    /// A word that means nothing in a path.
+    /// Identifier without a meaning in a path.
     Word(String),
 }
 
@@ -51,7 +51,7 @@ struct Slice {
     step: Option<i64>,
 }
 
-/// Where a range ends.
+/// End of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
     /// With the first item: the range is an index.
@@ -69,12 +69,12 @@ impl JsonPath {
         Ok(Self { steps: parse::steps(path)? })
     }
 
-    /// All values that the path leads to; none if a field is missing.
+    /// All values at the path; none if a field is missing.
     pub(crate) fn find<'a>(&'a self, object: &'a Value) -> Result<Vec<Cow<'a, Value>>, String> {
         find::find(object, &self.steps)
     }
 
-    /// The value that a column shows: the first one, or none if the path does not fit the object.
+    /// Value of a column: the first one, or none if the path does not match the object.
     pub(crate) fn first<'a>(&'a self, object: &'a Value) -> Option<Cow<'a, Value>> {
         self.find(object).ok()?.into_iter().next()
     }

@@ -1,7 +1,7 @@
-//! Parsing a path.
+//! Parser of a path.
 //!
-//! The text is that of a template, so it may end early (`.a} and {.b`): the rest must be well-formed as well, but
-//! only the first path counts.
+//! The text is that of a template, so it may end early (`.a} and {.b`): the rest must be well-formed as well, but only
+//! the first path counts.
 
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ use super::compare::Operator;
 use super::unquote::unquoted;
 use super::{End, Slice, Step};
 
-/// Filters inside filters, at most.
-const DEEPEST: usize = 32;
+/// Nested filters.
+const MAX_FILTER_DEPTH: usize = 32;
 
 /// The steps of a path.
 pub(super) fn steps(path: &str) -> Result<Vec<Step>, String> {
@@ -18,7 +18,7 @@ pub(super) fn steps(path: &str) -> Result<Vec<Step>, String> {
 }
 
 fn nested(path: &str, depth: usize) -> Result<Vec<Step>, String> {
-    if depth > DEEPEST {
+    if depth > MAX_FILTER_DEPTH {
         return Err("too many filters inside filters".to_owned());
     }
     let template = format!("{{{path}}}");
@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `[?(…)]`, of which the start is read already.
+    /// `[?(…)]`, after its start.
     fn filter(&mut self) -> Result<(), String> {
         let (mut quote, mut closed, mut before) = (None, false, '(');
         let mut end = None;
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Splits a filter at its operator: the first run of the letters operators are made of, with something on each side.
+/// Splits a filter at its operator: the first run of operator characters with operands on both sides.
 fn comparison(text: &str) -> Option<(&str, &str, &str)> {
     let operator_letters = ['!', '<', '>', '='];
     let start = text.find(operator_letters).filter(|start| *start > 0)?;
@@ -205,7 +205,7 @@ fn comparison(text: &str) -> Option<(&str, &str, &str)> {
     (!operator.is_empty()).then_some((left, operator, right))
 }
 
-/// What stands in single quotes.
+/// Text in single quotes.
 fn quoted_name(text: &str) -> Option<&str> {
     text.strip_prefix('\'')?.strip_suffix('\'').filter(|name| !name.contains('\''))
 }
@@ -230,7 +230,7 @@ fn slice(text: &str) -> Result<Slice, String> {
     Ok(Slice { start: number(parts.first())?, end, step: number(parts.get(2))? })
 }
 
-/// Whether a name ends before this letter.
+/// True if a name ends before this character.
 fn ends_name(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
 }

@@ -18,7 +18,7 @@ fn object() -> Value {
     })
 }
 
-/// All values, or null where the path does not fit the object.
+/// All values, or null where the path does not match the object.
 fn found(path: &str) -> Value {
     let object = object();
     let path = JsonPath::parse(path).unwrap();
@@ -26,7 +26,7 @@ fn found(path: &str) -> Value {
 }
 
 #[test]
-fn paths_lead_where_they_lead_on_the_real_server() {
+fn paths_select_the_same_values_as_on_a_real_server() {
     for (path, values) in [
         (".name", json!(["abc"])),
         (".missing.deeper", json!([])),
@@ -137,7 +137,7 @@ fn a_malformed_path_is_refused() {
 }
 
 #[test]
-fn odd_but_well_formed_paths_are_accepted() {
+fn unusual_but_well_formed_paths_are_accepted() {
     for path in
         [".a'", ".a#", ".a(1)", ".a+1", ".a|b", ".a[1,2,]", ".a[?(@.x===1)]", ".a}", ".a}}", ".é", ".a é", ""]
     {
@@ -146,7 +146,7 @@ fn odd_but_well_formed_paths_are_accepted() {
 }
 
 #[test]
-fn hostile_paths_end() {
+fn hostile_paths_terminate() {
     let nest = json!([[[[[[[[[[[[1]]]]]]]]]]]]);
     let path = JsonPath::parse(&"[0,0,0,0,0,0,0,0,0,0,0,0]".repeat(12)).unwrap();
     assert!(path.find(&nest).is_err());

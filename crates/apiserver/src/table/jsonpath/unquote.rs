@@ -1,6 +1,6 @@
 //! Quoted texts in a path, with the escapes of Go.
 
-/// The text between two equal quotes, or none if an escape is not one.
+/// Text between two equal quotes; none if an escape is invalid.
 pub(super) fn unquoted(quoted: &str) -> Option<String> {
     let quote = quoted.chars().next()?;
     let inside = quoted.strip_prefix(quote)?.strip_suffix(quote)?;

@@ -1,5 +1,5 @@
-//! The certificate that all processes of a platform show: one that the platform team gives, or one of our own, which is
-//! kept in a Secret so that whichever process answers is known by the same authority.
+//! Serving certificate of all processes: from files, or self-issued and stored in a Secret, so that all processes share one
+//! authority.
 
 use std::{path::Path, time::SystemTime};
 
@@ -9,49 +9,53 @@ use kube::{
     api::{ObjectMeta, PostParams},
 };
 use orchestra_api::SYSTEM_NAMESPACE;
-use orchestra_apiserver::serve::Keepsake;
+use orchestra_serve::CertBundle;
 
-use super::SERVING;
+use super::SERVING_SECRET;
+use crate::cmd::ServeError;
 
-/// The keys of the Secret.
+/// Keys of the Secret.
 const AUTHORITY: &str = "authority.pem";
 const CERTIFICATE: &str = "serving.pem";
-/// How often processes that start together may get into each other's way.
-const ATTEMPTS: usize = 10;
+/// Write attempts: processes that start together conflict with each other.
+const MAX_WRITE_ATTEMPTS: usize = 10;
 
-/// A certificate, and who vouches for it.
+/// Serving certificate, as PEM.
 pub(super) struct Certificate {
-    /// The certificate and those above it, as PEM.
+    /// Certificate chain.
     pub(super) chain: String,
-    /// Its key, as PEM.
+    /// Private key.
     pub(super) key: String,
-    /// What clients shall trust, as PEM; what their system trusts if nothing.
+    /// Root certificates for clients; without them, those of their system.
     pub(super) trust: Option<String>,
 }
 
-/// The certificate in files. Whoever gives one says with `authority` what to trust, or has one that everybody trusts.
-pub(super) fn given(certificate: &Path, key: &Path, authority: Option<&Path>) -> Result<Certificate, String> {
+/// Certificate from files.
+pub(super) fn from_files(
+    certificate: &Path,
+    key: &Path,
+    authority: Option<&Path>,
+) -> Result<Certificate, ServeError> {
     let read = |path: &Path| {
-        std::fs::read_to_string(path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+        std::fs::read_to_string(path).map_err(|source| ServeError::Read { path: path.to_owned(), source })
     };
     let trust = authority.map(read).transpose()?;
     Ok(Certificate { chain: read(certificate)?, key: read(key)?, trust })
 }
 
-/// The certificate of our own for these names, made or renewed if need be.
-pub(super) async fn kept(client: &Client, names: &[String]) -> Result<Certificate, String> {
-    let failed =
-        |error: kube::Error| format!("failed to keep the certificate in the secret {SERVING}: {error}");
+/// Self-issued certificate for these names, issued or renewed if necessary.
+pub(super) async fn load_or_issue(client: &Client, names: &[String]) -> Result<Certificate, ServeError> {
+    let failed = |source| ServeError::Api { action: "store the certificate", source };
     let secrets: Api<Secret> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    for _ in 0..ATTEMPTS {
-        let secret = secrets.get_opt(SERVING).await.map_err(failed)?;
+    for _ in 0..MAX_WRITE_ATTEMPTS {
+        let secret = secrets.get_opt(SERVING_SECRET).await.map_err(failed)?;
         let found = secret.as_ref().map(read).unwrap_or_default();
-        let whole = found.completed(names, SystemTime::now()).map_err(|error| error.to_string())?;
+        let whole = found.completed(names, SystemTime::now())?;
         if whole != found {
             let params = PostParams::default();
             let written = match secret {
-                // The version that was read guards it: whoever comes second looks again.
-                Some(secret) => secrets.replace(SERVING, &params, &write(secret, &whole)).await,
+                // The resourceVersion detects concurrent writes.
+                Some(secret) => secrets.replace(SERVING_SECRET, &params, &write(secret, &whole)).await,
                 None => secrets.create(&params, &write(Secret::default(), &whole)).await,
             };
             match written {
@@ -63,21 +67,22 @@ pub(super) async fn kept(client: &Client, names: &[String]) -> Result<Certificat
         let (chain, key) = whole.served();
         return Ok(Certificate { chain, key, trust: Some(whole.trust()) });
     }
-    Err(format!("failed to keep the certificate in the secret {SERVING}: others write it all the time"))
+    Err(ServeError::CertificateConflicts)
 }
 
-fn read(secret: &Secret) -> Keepsake {
+fn read(secret: &Secret) -> CertBundle {
     let text = |key: &str| {
         let bytes = secret.data.as_ref().and_then(|data| data.get(key)).map(|bytes| bytes.0.as_slice());
         String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
     };
-    Keepsake { authority: text(AUTHORITY), serving: text(CERTIFICATE) }
+    CertBundle { authority: text(AUTHORITY), serving: text(CERTIFICATE) }
 }
 
-fn write(secret: Secret, keepsake: &Keepsake) -> Secret {
-    let metadata = ObjectMeta { name: Some(SERVING.to_owned()), managed_fields: None, ..secret.metadata };
+fn write(secret: Secret, bundle: &CertBundle) -> Secret {
+    let metadata =
+        ObjectMeta { name: Some(SERVING_SECRET.to_owned()), managed_fields: None, ..secret.metadata };
     let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
-    let data = [(AUTHORITY, &keepsake.authority), (CERTIFICATE, &keepsake.serving)];
+    let data = [(AUTHORITY, &bundle.authority), (CERTIFICATE, &bundle.serving)];
     let data = data.into_iter().map(|(key, text)| (key.to_owned(), bytes(text))).collect();
     Secret { metadata, data: Some(data), ..secret }
 }

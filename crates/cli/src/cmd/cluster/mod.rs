@@ -1,14 +1,14 @@
-//! What is special about a platform on a cluster: several processes share one identity, one lease and one certificate,
-//! and users find the server by what it publishes.
+//! Platform on a cluster: several processes share a lease and a certificate, and publish the address of the server.
 
 mod certificate;
 mod published;
 mod serve;
 
-pub(super) use published::{CERTIFICATES, PUBLISHED, URL, WITHIN};
+pub(crate) use published::IN_CLUSTER_URL;
+pub(super) use published::{CA_KEY, SERVER_CONFIG_MAP, URL_KEY};
 pub(super) use serve::serve;
 
-/// The lease for which processes contend.
+/// Lease of the leader.
 pub(super) const LEASE: &str = "orchestra";
-/// The Secret with the certificate that all processes share.
-pub(super) const SERVING: &str = "orchestra-serving";
+/// Secret with the serving certificate.
+pub(super) const SERVING_SECRET: &str = "orchestra-serving";

@@ -1,6 +1,6 @@
-//! The single looks.
+//! Single checks.
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use http::Request;
 use k8s_openapi::{
@@ -17,25 +17,26 @@ use orchestra_api::{
     config::{CONFIG_KEY, CONFIG_MAP},
     crd,
 };
-use orchestra_core::config::{self, Ground};
+use orchestra_core::config::{self, PlatformKind};
 use tokio::time::timeout;
 
 use super::{
     super::{
         cluster::LEASE,
         install::{ORCHESTRA, is_established, ready::missing},
-        platform::{Platform, root_cause},
+        platform::Platform,
     },
-    Check, rights,
+    Check, permissions,
 };
+use crate::error::root_cause;
 
-/// After how long a lease that nobody renewed belongs to nobody.
-const ABANDONED: i64 = 15;
-/// How long the server may take to answer.
-const ANSWER: Duration = Duration::from_secs(5);
+/// Age in seconds after which a lease counts as abandoned: leaders renew it every second, and clocks may differ.
+const LEASE_MAX_AGE_SECONDS: i64 = 15;
+/// Timeout of a request to the server.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 const INSTALL: &str = "run `orchestra install`";
 
-/// All looks, one after another.
+/// Runs all checks.
 pub(super) async fn all(cluster: &Platform) -> Vec<Check> {
     let client = &cluster.client;
     vec![
@@ -43,8 +44,8 @@ pub(super) async fn all(cluster: &Platform) -> Vec<Check> {
         document(client).await,
         orchestrator(client).await,
         leader(client).await,
-        rights::of_orchestrator(client).await,
-        rights::of_caller(client, &cluster.namespace).await,
+        permissions::of_orchestrator(client).await,
+        permissions::of_caller(client, &cluster.namespace).await,
         server(cluster).await,
         ingress(client).await,
         storage(client).await,
@@ -55,28 +56,28 @@ pub(super) async fn all(cluster: &Platform) -> Vec<Check> {
 async fn kinds(client: &Client) -> Check {
     let name = "kinds";
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let (mut absent, mut old) = (Vec::new(), Vec::new());
+    let (mut absent, mut different) = (Vec::new(), Vec::new());
     for wanted in crd::all() {
         match api.get_opt(&wanted.name_any()).await {
             Ok(Some(live)) if !is_established(&live) => absent.push(wanted.name_any()),
-            Ok(Some(live)) if !is_current(&live, &wanted) => old.push(wanted.name_any()),
+            Ok(Some(live)) if !is_current(&live, &wanted) => different.push(wanted.name_any()),
             Ok(Some(_)) => {}
             Ok(None) => absent.push(wanted.name_any()),
             Err(error) => return Check::unknown(name, &error),
         }
     }
-    match (&absent[..], &old[..]) {
-        ([], []) => Check::ok(name, "all are there, as this program knows them"),
-        ([], old) => Check::warn(
+    match (&absent[..], &different[..]) {
+        ([], []) => Check::ok(name, "all CRDs are installed, in the version of this program"),
+        ([], different) => Check::warn(
             name,
-            format!("they are of another version than this program: {}", old.join(", ")),
-            "run `orchestra install`, or use the program of the version that is installed",
+            format!("CRDs of another version than this program: {}", different.join(", ")),
+            "run `orchestra install`, or use the version of `orchestra` that is installed",
         ),
-        (absent, _) => Check::fail(name, format!("they are missing: {}", absent.join(", ")), INSTALL),
+        (absent, _) => Check::fail(name, format!("missing CRDs: {}", absent.join(", ")), INSTALL),
     }
 }
 
-/// Whether a definition has the schema that this program knows.
+/// True if a CRD has the schemas of this program.
 fn is_current(live: &CustomResourceDefinition, wanted: &CustomResourceDefinition) -> bool {
     let schemas = |definition: &CustomResourceDefinition| -> Vec<_> {
         definition
@@ -93,20 +94,23 @@ async fn document(client: &Client) -> Check {
     let name = "document";
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     match maps.get_opt(CONFIG_MAP).await {
-        Ok(None) => Check::ok(name, "there is none, and so everything is as it is built in"),
+        Ok(None) => Check::ok(name, "no orchestrator config; the built-in defaults apply"),
         Ok(Some(map)) => {
             let text = map.data.and_then(|mut data| data.remove(CONFIG_KEY)).unwrap_or_default();
-            match config::check_on(Ground::Cluster, &text) {
+            match config::check_for(PlatformKind::CLUSTER, &text) {
                 Ok(config) => {
                     let profiles: Vec<&str> = config.profiles().keys().map(String::as_str).collect();
-                    Check::ok(name, format!("it is valid, with the profiles {}", profiles.join(", ")))
+                    Check::ok(name, format!("valid orchestrator config, profiles: {}", profiles.join(", ")))
                 }
                 Err(faults) => {
                     let first = faults.first().map(ToString::to_string).unwrap_or_default();
                     Check::fail(
                         name,
-                        format!("it has {} faults, and the last good one is in force: {first}", faults.len()),
-                        "`orchestra config check` says them all",
+                        format!(
+                            "invalid orchestrator config ({} errors), the last valid one is in force: {first}",
+                            faults.len()
+                        ),
+                        "list all errors with `orchestra config check`",
                     )
                 }
             }
@@ -119,16 +123,16 @@ async fn orchestrator(client: &Client) -> Check {
     let name = "orchestrator";
     let api: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     match api.get_opt(ORCHESTRA).await {
-        Ok(None) => Check::fail(name, "it is not installed", INSTALL),
+        Ok(None) => Check::fail(name, "not installed", INSTALL),
         Ok(Some(deployment)) => match missing(&deployment) {
             None => {
                 let ready = deployment.status.and_then(|status| status.available_replicas).unwrap_or(0);
-                Check::ok(name, format!("{ready} are ready"))
+                Check::ok(name, format!("{ready} replicas are ready"))
             }
             Some(missing) => Check::fail(
                 name,
-                format!("it waits for {missing}"),
-                "look at it with `kubectl -n score-system describe pods` and `kubectl -n score-system logs deployment/orchestra`",
+                format!("waiting for {missing}"),
+                "see `kubectl -n score-system describe pods` and `kubectl -n score-system logs deployment/orchestra`",
             ),
         },
         Err(error) => Check::unknown(name, &error),
@@ -138,19 +142,22 @@ async fn orchestrator(client: &Client) -> Check {
 async fn leader(client: &Client) -> Check {
     let name = "leader";
     let api: Api<Lease> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let nobody =
-        |message: String| Check::fail(name, message, "see whether the orchestrator runs, and what it logs");
+    let no_leader = |message: String| {
+        Check::fail(name, message, "see `kubectl -n score-system logs deployment/orchestra`")
+    };
     match api.get_opt(LEASE).await {
         Ok(lease) => {
             let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
             let holder = spec.holder_identity.filter(|holder| !holder.is_empty());
             let age = spec.renew_time.map(|renewed| Timestamp::now().as_second() - renewed.0.as_second());
             match (holder, age) {
-                (Some(holder), Some(age)) if age <= ABANDONED => Check::ok(name, format!("{holder} works")),
-                (Some(holder), Some(age)) => {
-                    nobody(format!("{holder} gave its last sign of life {age}s ago"))
+                (Some(holder), Some(age)) if age <= LEASE_MAX_AGE_SECONDS => {
+                    Check::ok(name, format!("{holder} leads"))
                 }
-                _ => nobody("nobody works".to_owned()),
+                (Some(holder), Some(age)) => {
+                    no_leader(format!("no leader: {holder} renewed the lease {age}s ago"))
+                }
+                _ => no_leader("no leader".to_owned()),
             }
         }
         Err(error) => Check::unknown(name, &error),
@@ -159,28 +166,33 @@ async fn leader(client: &Client) -> Check {
 
 async fn server(cluster: &Platform) -> Check {
     let name = "server";
-    let server = match cluster.questions.server(&cluster.client).await {
+    let server = match cluster.server.endpoint(&cluster.client).await {
         Ok(server) => server,
-        Err(trouble) => return Check::warn(name, trouble.why(), "plan, explain and logs need it"),
+        Err(error) => {
+            return Check::warn(name, error.to_string(), "`orchestra plan`, `explain` and `logs` need it");
+        }
     };
     let Some(url) = server.url else {
         return Check::fail(name, "no address is published", INSTALL);
     };
-    let request = Request::get("/orchestra/readyz").body(Body::empty());
-    let asked = async {
-        let answer = server.client.send(request.map_err(|error| error.to_string())?).await;
-        let answer = answer.map_err(|error| root_cause(&error))?;
-        let is_ready = answer.status().is_success();
-        let bytes = answer.into_body().collect_bytes().await.map_err(|error| error.to_string())?;
-        Ok::<_, String>((is_ready, String::from_utf8_lossy(&bytes).trim().to_owned()))
+    let readyz = async {
+        let request = Request::get("/orchestra/readyz").body(Body::empty())?;
+        let response = server.client.send(request).await?;
+        let is_ready = response.status().is_success();
+        let bytes = response.into_body().collect_bytes().await?;
+        Ok::<_, Box<dyn Error>>((is_ready, String::from_utf8_lossy(&bytes).trim().to_owned()))
     };
-    let remedy = "have it published with `orchestra install --server-url URL`, or forward it: `kubectl -n score-system port-forward service/orchestra 8443:443`";
-    match timeout(ANSWER, asked).await {
-        Ok(Ok((true, _))) => Check::ok(name, format!("it answers at {url}")),
-        Ok(Ok((false, said))) => {
-            Check::warn(name, format!("{url} is not ready: {said}"), "wait, or look at its logs")
+    let remedy = "publish it with `orchestra install --server-url URL`, or forward its port with `kubectl -n score-system port-forward service/orchestra 8443:443`";
+    match timeout(SERVER_TIMEOUT, readyz).await {
+        Ok(Ok((true, _))) => Check::ok(name, format!("ready at {url}")),
+        Ok(Ok((false, message))) => Check::warn(
+            name,
+            format!("{url} is not ready: {message}"),
+            "wait, or see `kubectl -n score-system logs deployment/orchestra`",
+        ),
+        Ok(Err(error)) => {
+            Check::warn(name, format!("cannot reach {url} from here: {}", root_cause(&*error)), remedy)
         }
-        Ok(Err(why)) => Check::warn(name, format!("{url} cannot be reached from here: {why}"), remedy),
         Err(_) => Check::warn(name, format!("{url} does not answer from here"), remedy),
     }
 }
@@ -191,10 +203,10 @@ async fn ingress(client: &Client) -> Check {
     match api.list(&ListParams::default()).await {
         Ok(classes) if classes.items.is_empty() => Check::warn(
             name,
-            "there is no ingress class",
-            "install an ingress controller, or let workloads be reached by LoadBalancer or NodePort",
+            "no ingress class",
+            "install an ingress controller, or expose workloads by LoadBalancer or NodePort",
         ),
-        Ok(classes) => named(
+        Ok(classes) => classes_check(
             name,
             "ingress",
             classes.iter().map(|class| {
@@ -212,10 +224,10 @@ async fn storage(client: &Client) -> Check {
     match api.list(&ListParams::default()).await {
         Ok(classes) if classes.items.is_empty() => Check::warn(
             name,
-            "there is no storage class, and so no volumes and no databases",
-            "install one, and make it the default",
+            "no storage class: volumes and databases cannot be provisioned",
+            "install one and make it the default",
         ),
-        Ok(classes) => named(
+        Ok(classes) => classes_check(
             name,
             "storage",
             classes.iter().map(|class| {
@@ -227,17 +239,17 @@ async fn storage(client: &Client) -> Check {
     }
 }
 
-/// Classes of something, of which one should be the default.
-fn named(name: &'static str, what: &str, classes: impl Iterator<Item = (String, bool)>) -> Check {
+/// Check for a default class.
+fn classes_check(name: &'static str, what: &str, classes: impl Iterator<Item = (String, bool)>) -> Check {
     let classes: Vec<(String, bool)> = classes.collect();
     let names: Vec<&str> = classes.iter().map(|(name, _)| name.as_str()).collect();
     let names = names.join(", ");
     match classes.iter().find(|(_, is_default)| *is_default) {
-        Some((default, _)) => Check::ok(name, format!("{names}; {default} is the default")),
+        Some((default, _)) => Check::ok(name, format!("{names} (default: {default})")),
         None => Check::warn(
             name,
-            format!("of {names} none is the default"),
-            format!("make one the default {what} class, or name one in the platform's document"),
+            format!("no default among {names}"),
+            format!("make one the default {what} class, or set one in the orchestrator config"),
         ),
     }
 }
@@ -250,8 +262,8 @@ async fn gateway(client: &Client) -> Check {
             Check::ok(
                 name,
                 found.map_or(
-                    "there is no Gateway API; only routes that ask for it need one",
-                    |_| "there is the Gateway API",
+                    "Gateway API not installed; only routes that select it need it",
+                    |_| "Gateway API installed",
                 ),
             )
         }

@@ -1,44 +1,43 @@
-//! `orchestra doctor`: looks at a cluster, and says what is missing and what to do about it.
+//! `orchestra doctor`: checks of a cluster, with remedies.
 
 mod checks;
-mod rights;
-
-use std::io::{self, Write as _};
+mod permissions;
 
 use serde::Serialize;
 use serde_json::json;
 
-use super::platform::{self, Platform, Trouble};
+use super::{
+    platform::{self, Platform},
+    print,
+};
 use crate::{
     args::{Doctor, Output},
-    exit::{Exit, after_writing},
+    error::{CliError, root_cause},
+    exit::Exit,
     ui,
 };
 
-/// The oldest version of Kubernetes whose API understands the definitions of the kinds.
-const OLDEST: (u32, u32) = (1, 34);
+/// Oldest supported version of Kubernetes: its API server accepts our CRDs.
+const MIN_KUBERNETES: (u32, u32) = (1, 34);
 
-/// What was found at one place.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Check {
-    /// What was looked at.
     name: &'static str,
     verdict: Verdict,
-    /// What was found.
     message: String,
-    /// What to do; nothing if all is well.
+    /// Remedy of a warning or failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
 
-/// How it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
     Ok,
-    /// Some workloads may miss it.
+    /// Some workloads may need it.
     Warn,
-    /// It is missing.
+    /// All workloads need it.
     Fail,
 }
 
@@ -55,13 +54,10 @@ impl Check {
         Self { name, verdict: Verdict::Fail, message: message.into(), remedy: Some(remedy.into()) }
     }
 
-    /// It could not be looked at.
+    /// The check failed.
     fn unknown(name: &'static str, error: &kube::Error) -> Self {
-        let why = match error {
-            kube::Error::Api(status) => status.message.clone(),
-            error => platform::root_cause(error),
-        };
-        Self::warn(name, format!("it cannot be told: {why}"), "ask somebody who may look")
+        let message = format!("check failed: {}", root_cause(error));
+        Self::warn(name, message, "run it with the permissions of a cluster administrator")
     }
 
     fn line(&self) -> String {
@@ -75,66 +71,63 @@ impl Check {
     }
 }
 
-/// Runs the command.
-pub(crate) fn run(args: &Doctor) -> Exit {
-    platform::run(async {
+pub(crate) fn run(args: &Doctor) -> Result<Exit, CliError> {
+    platform::block_on(async {
         let mut cluster = Platform::cluster(&args.cluster).await?;
         if let Some(namespace) = &args.namespace {
             cluster.namespace.clone_from(namespace);
         }
         let version = version(&cluster).await?;
-        let mut found = vec![judged(&version)];
-        found.extend(checks::all(&cluster).await);
-        let is_well = found.iter().all(|check| check.verdict != Verdict::Fail);
-        let text = match args.output {
-            Output::Json => format!("{:#}\n", json!({"healthy": is_well, "checks": found})),
-            Output::Human => ui::printable_lines(&found.iter().map(Check::line).collect::<String>()),
-        };
-        let exit = if is_well { Exit::Yes } else { Exit::No };
-        Ok(after_writing(io::stdout().lock().write_all(text.as_bytes()), exit))
+        let mut checks = vec![version_check(&version)];
+        checks.extend(checks::all(&cluster).await);
+        let is_healthy = checks.iter().all(|check| check.verdict != Verdict::Fail);
+        print(&match args.output {
+            Output::Json => format!("{:#}\n", json!({"healthy": is_healthy, "checks": checks})),
+            Output::Human => ui::printable_lines(&checks.iter().map(Check::line).collect::<String>()),
+        })?;
+        Ok(if is_healthy { Exit::Success } else { Exit::Failure })
     })
 }
 
-/// Refuses a cluster whose API does not understand the definitions of the kinds.
-pub(super) async fn check_version(cluster: &Platform) -> Result<(), Trouble> {
-    let found = judged(&version(cluster).await?);
-    match (found.verdict, found.remedy) {
-        (Verdict::Fail, Some(remedy)) => Err(Trouble::No(format!("{}; {remedy}", found.message))),
+/// Fails on a cluster whose version is too old.
+pub(super) async fn require_version(cluster: &Platform) -> Result<(), CliError> {
+    let found = version(cluster).await?;
+    match parse_version(&found) {
+        Some(version) if version < MIN_KUBERNETES => {
+            Err(CliError::OldCluster { found, required: MIN_KUBERNETES })
+        }
         _ => Ok(()),
     }
 }
 
-/// The version of the cluster, as it says it.
-async fn version(cluster: &Platform) -> Result<String, Trouble> {
+/// Version that the cluster reports.
+async fn version(cluster: &Platform) -> Result<String, CliError> {
     let info = cluster.client.apiserver_version().await;
     info.map(|info| info.git_version).map_err(|error| match error {
-        kube::Error::Api(status) if status.code != 404 => {
-            Trouble::No(format!("the cluster does not say its version: {}", status.message))
-        }
-        error => cluster.trouble("the version of the cluster", error),
+        kube::Error::Api(status) if status.code != 404 => CliError::ClusterVersion(status),
+        error => cluster.api_error("the version of the cluster", error),
     })
 }
 
-fn judged(version: &str) -> Check {
+fn parse_version(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.trim_start_matches('v').split(['.', '-', '+']).map(|part| part.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+fn version_check(version: &str) -> Check {
     let name = "version";
-    let mut numbers =
-        version.trim_start_matches('v').split(['.', '-', '+']).map(|part| part.parse::<u32>().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) if (major, minor) >= OLDEST => {
-            Check::ok(name, format!("Kubernetes {version}"))
+    match parse_version(version) {
+        Some(found) if found >= MIN_KUBERNETES => Check::ok(name, format!("Kubernetes {version}")),
+        Some(_) => {
+            let (major, minor) = MIN_KUBERNETES;
+            let message =
+                format!("Kubernetes {version} is too old: the orchestrator requires {major}.{minor}");
+            Check::fail(name, message, "upgrade the cluster")
         }
-        (Some(_), Some(_)) => Check::fail(
+        None => Check::warn(
             name,
-            format!(
-                "the cluster has Kubernetes {version}, and the orchestrator needs {}.{}",
-                OLDEST.0, OLDEST.1
-            ),
-            "bring the cluster up to date",
-        ),
-        _ => Check::warn(
-            name,
-            format!("the cluster says {version:?} of its version"),
-            "look whether it is a cluster",
+            format!("unknown version {version:?}"),
+            "check that the kubeconfig leads to a Kubernetes cluster",
         ),
     }
 }
@@ -144,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_judged_as_clusters_write_them() {
+    fn versions_of_distributions_are_parsed() {
         for (version, verdict) in [
             ("v1.36.4", Verdict::Ok),
             ("v1.34.0-eks-1234", Verdict::Ok),
@@ -154,17 +147,17 @@ mod tests {
             ("v2.0.0", Verdict::Ok),
             ("unknown", Verdict::Warn),
         ] {
-            assert_eq!(judged(version).verdict, verdict, "{version}");
+            assert_eq!(version_check(version).verdict, verdict, "{version}");
         }
     }
 
     #[test]
-    fn whatever_is_wrong_comes_with_what_to_do() {
-        let line = Check::fail("kinds", "there are none", "run `orchestra install`").line();
+    fn a_failed_check_shows_its_remedy() {
+        let line = Check::fail("kinds", "missing: workloads.score.dev", "run `orchestra install`").line();
         assert_eq!(
             line,
-            "fail  kinds              there are none\n                         run `orchestra install`\n"
+            "fail  kinds              missing: workloads.score.dev\n                         run `orchestra install`\n"
         );
-        assert_eq!(Check::ok("kinds", "all there").line(), "ok    kinds              all there\n");
+        assert_eq!(Check::ok("kinds", "all installed").line(), "ok    kinds              all installed\n");
     }
 }

@@ -1,5 +1,5 @@
-//! The objects of an installation. They are the files under `deploy`, which kustomize and the chart use too, with what
-//! is said on the command line put into them.
+//! Objects of an installation: the files under `deploy`, which kustomize and the chart use too, with the options of the
+//! command line.
 
 use orchestra_api::crd;
 use orchestra_score::{Source, SourceId, yaml};
@@ -11,7 +11,7 @@ macro_rules! files {
     };
 }
 
-/// The files, in the order in which they are applied; the definitions of the kinds come after the first.
+/// Files in the order of application; the CRDs follow the first.
 pub(crate) const FILES: &[(&str, &str)] = files![
     "namespace.yaml",
     "rbac/user.yaml",
@@ -36,27 +36,34 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "orchestrator/deployment.yaml",
 ];
 
-/// The name of an image that nobody has named otherwise.
-const IMAGE: &str = "orchestra:";
+/// Prefix of the default image.
+const DEFAULT_IMAGE: &str = "orchestra:";
 
-/// What can be said about an installation.
+/// Error of an embedded manifest.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ManifestError {
+    #[error("{path}: {message}")]
+    Parse { path: String, message: String },
+    #[error("cannot encode a CRD: {0}")]
+    Encode(#[from] serde_json::Error),
+}
+
+/// Options of an installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
-    /// The image.
     pub(crate) image: Option<String>,
-    /// How many processes.
     pub(crate) replicas: Option<u16>,
-    /// Where users reach the server.
+    /// Published address of the server.
     pub(crate) server_url: Option<String>,
-    /// Ports of the cluster's API beside those it usually has.
+    /// Ports of the API server beside the usual ones.
     pub(crate) api_ports: Vec<u16>,
 }
 
 impl Settings {
-    /// What an installation says of itself. An image that nobody named is not kept: it goes with the version.
+    /// Options of an existing installation. The default image is left out: it follows the version.
     pub(crate) fn of(deployment: &Json) -> Self {
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
-        let image = container["image"].as_str().filter(|image| !image.starts_with(IMAGE));
+        let image = container["image"].as_str().filter(|image| !image.starts_with(DEFAULT_IMAGE));
         let arguments = container["args"].as_array().into_iter().flatten().filter_map(Json::as_str);
         let replicas = deployment["spec"]["replicas"].as_u64().and_then(|number| u16::try_from(number).ok());
         Self {
@@ -70,56 +77,57 @@ impl Settings {
         }
     }
 
-    /// These, and where they say nothing, those.
-    pub(crate) fn or(self, before: Self) -> Self {
+    /// These options, with those of the previous installation as defaults.
+    pub(crate) fn or(self, previous: Self) -> Self {
         Self {
-            image: self.image.or(before.image),
-            replicas: self.replicas.or(before.replicas),
-            server_url: self.server_url.or(before.server_url),
+            image: self.image.or(previous.image),
+            replicas: self.replicas.or(previous.replicas),
+            server_url: self.server_url.or(previous.server_url),
             api_ports: self.api_ports,
         }
     }
 }
 
-/// All objects, in the order in which they are applied.
-pub(crate) fn objects(settings: &Settings) -> Result<Vec<Json>, String> {
+/// All objects, in the order of application.
+pub(crate) fn objects(settings: &Settings) -> Result<Vec<Json>, ManifestError> {
     let mut all = Vec::new();
     for (path, text) in FILES {
         all.extend(documents(path, text)?);
         if *path == "namespace.yaml" {
-            all.extend(definitions()?);
+            all.extend(crds()?);
         }
     }
     for object in &mut all {
         match object["kind"].as_str() {
-            Some("Deployment") => settle(object, settings),
-            Some("NetworkPolicy") => open(object, &settings.api_ports),
+            Some("Deployment") => apply_settings(object, settings),
+            Some("NetworkPolicy") => allow_egress(object, &settings.api_ports),
             _ => {}
         }
     }
     Ok(all)
 }
 
-/// The definitions of the kinds.
-fn definitions() -> Result<Vec<Json>, String> {
-    let all = crd::all().into_iter();
-    all.map(|definition| serde_json::to_value(definition).map_err(|error| error.to_string())).collect()
+fn crds() -> Result<Vec<Json>, ManifestError> {
+    crd::all().into_iter().map(|crd| Ok(serde_json::to_value(crd)?)).collect()
 }
 
-/// The documents of a file.
-pub(crate) fn documents(path: &str, text: &str) -> Result<Vec<Json>, String> {
+/// YAML documents of a file.
+pub(crate) fn documents(path: &str, text: &str) -> Result<Vec<Json>, ManifestError> {
     let parse = |document: &str| {
         let (node, findings) = yaml::parse(&Source::new(path, document), SourceId(0));
         let error = findings.into_sorted().into_iter().find(orchestra_score::Diagnostic::is_error);
         match (node, error) {
             (Some(node), None) => Ok(node.to_json()),
-            (_, error) => Err(format!("{path}: {}", error.map(|error| error.message).unwrap_or_default())),
+            (_, error) => {
+                let message = error.map(|error| error.message).unwrap_or_default();
+                Err(ManifestError::Parse { path: path.to_owned(), message })
+            }
         }
     };
     text.split("\n---\n").map(parse).collect()
 }
 
-fn settle(deployment: &mut Json, settings: &Settings) {
+fn apply_settings(deployment: &mut Json, settings: &Settings) {
     let Settings { image, replicas, server_url, .. } = settings;
     if let Some(replicas) = replicas {
         deployment["spec"]["replicas"] = json!(replicas);
@@ -133,8 +141,8 @@ fn settle(deployment: &mut Json, settings: &Settings) {
     }
 }
 
-/// Lets the orchestrator out to more ports.
-fn open(policy: &mut Json, ports: &[u16]) {
+/// Allows egress to more ports of the API server.
+fn allow_egress(policy: &mut Json, ports: &[u16]) {
     let rules = policy["spec"]["egress"].as_array_mut();
     let to_api = rules.and_then(|rules| rules.last_mut()).and_then(|rule| rule["ports"].as_array_mut());
     let Some(known) = to_api else { return };

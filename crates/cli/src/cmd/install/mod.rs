@@ -1,9 +1,7 @@
-//! `orchestra install`: the orchestrator on a cluster, or brought up to date there.
+//! `orchestra install`: installs or upgrades the orchestrator on a cluster.
 
 pub(super) mod manifests;
 pub(super) mod ready;
-
-use std::io::{self, Write as _};
 
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::ConfigMap, discovery::v1::EndpointSlice},
@@ -21,48 +19,48 @@ use orchestra_api::{
 use serde_json::{Value as Json, json};
 
 use super::{
-    cluster::PUBLISHED,
+    cluster::SERVER_CONFIG_MAP,
     doctor,
-    platform::{self, Platform, Trouble},
-    serve::read_document,
+    platform::{self, Platform},
+    print,
+    serve::read_config,
     show,
 };
 use crate::{
     args::{Format, Install},
-    exit::{Exit, after_writing},
+    error::CliError,
+    exit::Exit,
     ui,
 };
 use manifests::Settings;
 
-/// The name of what is installed, and of its Deployment and Service.
+/// Name of the Deployment and the Service.
 pub(super) const ORCHESTRA: &str = "orchestra";
-/// Under this name the objects are kept.
-const MANAGER: &str = "orchestra-install";
-/// The document of a platform that nobody has written one for.
-const EMPTY: &str = "# The platform's document: where workloads can run, and who provides what they depend on.\n\
-     # Empty means what is built in: everything runs on this cluster.\n";
+/// Field manager of the objects.
+const FIELD_MANAGER: &str = "orchestra-install";
+/// Orchestrator config of a first installation.
+const DEFAULT_CONFIG: &str = "# The orchestrator config: backends to run workloads on, and provisioners of their resources.\n\
+     # Without content, the built-in defaults apply: everything runs on this cluster.\n";
 
-/// Runs the command.
-pub(crate) fn run(args: &Install) -> Exit {
-    let document = match args.config.as_deref().map(read_document).transpose() {
-        Ok(document) => document,
-        Err(exit) => return exit,
-    };
-    platform::run(async {
+pub(crate) fn run(args: &Install) -> Result<Exit, CliError> {
+    let config = args.config.as_deref().map(read_config).transpose()?;
+    platform::block_on(async {
         match Platform::cluster(&args.cluster).await {
-            Ok(cluster) => install(args, &cluster, document).await,
-            // The objects can be had without a cluster.
-            Err(trouble) if args.dry_run && args.output != Format::Human => {
-                ui::say(&format!("warning: no cluster is asked what was said before: {}", trouble.why()));
-                printed(&manifests::objects(&said(args)).map_err(Trouble::No)?, args.output)
+            Ok(cluster) => install(args, &cluster, config).await,
+            // Printing the objects needs no cluster.
+            Err(error) if args.dry_run && args.output != Format::Human => {
+                ui::print_status(&format!(
+                    "warning: options of a previous install are not included: {error}"
+                ));
+                print_objects(&manifests::objects(&settings(args))?, args.output)
             }
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         }
     })
 }
 
-/// What is said on the command line.
-fn said(args: &Install) -> Settings {
+/// Options of the command line.
+fn settings(args: &Install) -> Settings {
     Settings {
         image: args.image.clone(),
         replicas: args.replicas.map(Into::into),
@@ -71,90 +69,86 @@ fn said(args: &Install) -> Settings {
     }
 }
 
-async fn install(args: &Install, cluster: &Platform, document: Option<String>) -> Result<Exit, Trouble> {
+async fn install(args: &Install, cluster: &Platform, config: Option<String>) -> Result<Exit, CliError> {
     let client = &cluster.client;
-    let trouble = |error| cluster.trouble("the orchestrator", error);
-    doctor::check_version(cluster).await?;
+    let api_error = |error| cluster.api_error("the orchestrator", error);
+    doctor::require_version(cluster).await?;
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let before = deployments.get_opt(ORCHESTRA).await.map_err(trouble)?;
-    let before = before.map(|found| Settings::of(&json!(found))).unwrap_or_default();
-    let settings = Settings { api_ports: api_ports(client).await, ..said(args).or(before) };
-    let mut objects = manifests::objects(&settings).map_err(Trouble::No)?;
-    objects.extend(document_of(client, document).await.map_err(trouble)?);
+    let previous = deployments.get_opt(ORCHESTRA).await.map_err(api_error)?;
+    let previous = previous.map(|found| Settings::of(&json!(found))).unwrap_or_default();
+    let settings = Settings { api_ports: api_ports(client).await, ..settings(args).or(previous) };
+    let mut objects = manifests::objects(&settings)?;
+    objects.extend(config_map(client, config).await.map_err(api_error)?);
     if args.dry_run {
         if args.output != Format::Human {
-            return printed(&objects, args.output);
+            return print_objects(&objects, args.output);
         }
         for object in &objects {
-            let news = foreseen(client, object).await.map_err(trouble)?;
-            ui::say(&format!("{news} {}", title(object)));
+            let outcome = dry_run(client, object).await.map_err(api_error)?;
+            ui::print_status(&format!("{outcome} {}", title(object)));
         }
-        return Ok(Exit::Yes);
+        return Ok(Exit::Success);
     }
     for object in &objects {
-        // The orchestrator would only wait for them itself.
+        // Without the CRDs, the orchestrator would not become ready.
         if object["kind"] == "Deployment" {
-            ready::definitions(client, args.timeout).await?;
+            ready::crds(client, args.timeout).await?;
         }
-        apply(client, object, false).await.map_err(|error| refused(cluster, object, error))?;
-        ui::say(&format!("applied {}", title(object)));
+        apply(client, object, false).await.map_err(|error| apply_error(cluster, object, error))?;
+        ui::print_status(&format!("applied {}", title(object)));
     }
     if !args.no_wait {
         ready::orchestrator(client, args.timeout).await?;
-        told(client).await;
+        print_ready(client).await;
     }
-    if args.output == Format::Human { Ok(Exit::Yes) } else { printed(&objects, args.output) }
+    if args.output == Format::Human { Ok(Exit::Success) } else { print_objects(&objects, args.output) }
 }
 
-/// Says where users find it.
-async fn told(client: &Client) {
+/// Prints the address of the server.
+async fn print_ready(client: &Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let published = maps.get_opt(PUBLISHED).await.ok().flatten();
+    let published = maps.get_opt(SERVER_CONFIG_MAP).await.ok().flatten();
     let data = published.and_then(|map| map.data).unwrap_or_default();
     let url = data.get("url").map(|url| format!(" Its server is at {url}.")).unwrap_or_default();
-    ui::say(&format!(
-        "The orchestrator is ready.{url} `orchestra doctor` says what else workloads may need."
-    ));
+    ui::print_status(&format!("The orchestrator is ready.{url} Check the cluster with `orchestra doctor`."));
 }
 
-/// The platform's document as it has to be written: the one that is given, or an empty one if there is none yet.
-async fn document_of(client: &Client, given: Option<String>) -> kube::Result<Option<Json>> {
+/// Config map of the orchestrator config: from `--config`, or the default if there is none yet.
+async fn config_map(client: &Client, given: Option<String>) -> kube::Result<Option<Json>> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     if given.is_none() && maps.get_opt(CONFIG_MAP).await?.is_some() {
         return Ok(None);
     }
-    let text = given.unwrap_or_else(|| EMPTY.to_owned());
+    let text = given.unwrap_or_else(|| DEFAULT_CONFIG.to_owned());
     Ok(Some(json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": CONFIG_MAP, "namespace": SYSTEM_NAMESPACE}, "data": {CONFIG_KEY: text},
     })))
 }
 
-/// The ports on which the cluster's API really is: what policies of a network look at.
+/// Real ports of the API server, which network policies apply to.
 async fn api_ports(client: &Client) -> Vec<u16> {
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), "default");
     let of_api = ListParams::default().labels("kubernetes.io/service-name=kubernetes");
-    // Whoever may not look gets the usual ones.
+    // Without permission to list them, the usual ports remain.
     let found = slices.list(&of_api).await.map(|listed| listed.items).unwrap_or_default();
     let ports = found.into_iter().flat_map(|slice| slice.ports.unwrap_or_default());
     ports.filter_map(|port| port.port.and_then(|port| u16::try_from(port).ok())).collect()
 }
 
-/// Prints objects for programs: as YAML one document for each, as JSON one list.
-fn printed(objects: &[Json], format: Format) -> Result<Exit, Trouble> {
+/// Prints objects for programs: YAML documents, or a list as JSON.
+fn print_objects(objects: &[Json], format: Format) -> Result<Exit, CliError> {
     if format == Format::Json {
-        return Ok(show::data(&json!({"apiVersion": "v1", "kind": "List", "items": objects}), format));
+        return show::value(&json!({"apiVersion": "v1", "kind": "List", "items": objects}), format);
     }
     let texts: Result<Vec<String>, _> = objects.iter().map(orchestra_score::yaml::to_yaml).collect();
-    let texts =
-        texts.map_err(|error| Trouble::No(format!("failed to write the objects as YAML: {error}")))?;
-    Ok(after_writing(io::stdout().lock().write_all(texts.join("---\n").as_bytes()), Exit::Yes))
+    print(&texts.map_err(|error| CliError::Encode(error.into()))?.join("---\n"))
 }
 
-/// What would become of an object.
-async fn foreseen(client: &Client, object: &Json) -> kube::Result<&'static str> {
+/// Outcome of applying an object.
+async fn dry_run(client: &Client, object: &Json) -> kube::Result<&'static str> {
     let api = api(client, object);
-    let Some(live) = api.get_opt(name(object)).await? else { return Ok("would make") };
+    let Some(live) = api.get_opt(name(object)).await? else { return Ok("would create") };
     let mut after = json!(apply(client, object, true).await?);
     let mut before = json!(live);
     for object in [&mut before, &mut after] {
@@ -162,24 +156,22 @@ async fn foreseen(client: &Client, object: &Json) -> kube::Result<&'static str> 
         object["metadata"]["resourceVersion"] = Json::Null;
         object["metadata"]["generation"] = Json::Null;
     }
-    Ok(if before == after { "would keep" } else { "would change" })
+    Ok(if before == after { "unchanged" } else { "would change" })
 }
 
 async fn apply(client: &Client, object: &Json, dry_run: bool) -> kube::Result<DynamicObject> {
-    let params = PatchParams { dry_run, ..PatchParams::apply(MANAGER).force() };
+    let params = PatchParams { dry_run, ..PatchParams::apply(FIELD_MANAGER).force() };
     api(client, object).patch(name(object), &params, &Patch::Apply(object)).await
 }
 
-fn refused(cluster: &Platform, object: &Json, error: kube::Error) -> Trouble {
-    match cluster.trouble(&title(object), error) {
-        Trouble::No(why) => Trouble::No(format!(
-            "{why}; what was applied before it stays, and the next `orchestra install` goes on"
-        )),
-        unreachable @ Trouble::Unreachable(_) => unreachable,
+fn apply_error(cluster: &Platform, object: &Json, error: kube::Error) -> CliError {
+    match cluster.api_error(&title(object), error) {
+        unreachable @ CliError::Unreachable { .. } => unreachable,
+        error => CliError::Install(Box::new(error)),
     }
 }
 
-/// The API of the kind of an object, where it belongs.
+/// API of an object's kind and namespace.
 pub(super) fn api(client: &Client, object: &Json) -> Api<DynamicObject> {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let api_version = text(&object["apiVersion"]);
@@ -195,7 +187,7 @@ pub(super) fn name(object: &Json) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// An object as people call it.
+/// Kind, namespace and name of an object.
 pub(super) fn title(object: &Json) -> String {
     let kind = object["kind"].as_str().unwrap_or_default();
     let namespace = object["metadata"]["namespace"].as_str();
@@ -203,8 +195,8 @@ pub(super) fn title(object: &Json) -> String {
     format!("{kind} {namespace}{}", name(object))
 }
 
-/// Whether a definition is in use.
-pub(super) fn is_established(definition: &CustomResourceDefinition) -> bool {
-    let conditions = definition.status.iter().flat_map(|status| status.conditions.iter().flatten());
+/// True if a CRD is established.
+pub(super) fn is_established(crd: &CustomResourceDefinition) -> bool {
+    let conditions = crd.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.into_iter().any(|condition| condition.type_ == "Established" && condition.status == "True")
 }

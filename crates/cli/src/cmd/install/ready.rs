@@ -1,4 +1,4 @@
-//! Waiting for an installation, and saying what it waits for.
+//! Waits for an installation, and prints what it waits for.
 
 use std::{
     collections::BTreeSet,
@@ -16,22 +16,25 @@ use kube::{Api, Client, ResourceExt, api::ListParams};
 use orchestra_api::{SYSTEM_NAMESPACE, crd};
 use tokio::time::sleep;
 
-use super::{super::platform::Trouble, ORCHESTRA, is_established};
-use crate::ui;
+use super::{ORCHESTRA, is_established};
+use crate::{
+    error::{CliError, root_cause},
+    ui,
+};
 
-/// How often it is looked.
-const LOOK: Duration = Duration::from_millis(250);
+/// Interval of polls: one small request each.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Waits until the cluster serves the kinds.
-pub(super) async fn definitions(client: &Client, patience: Duration) -> Result<(), Trouble> {
+/// Waits until the CRDs are established.
+pub(super) async fn crds(client: &Client, timeout: Duration) -> Result<(), CliError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    until(patience, async || {
+    poll_until(timeout, async || {
         for definition in crd::all() {
             let name = definition.name_any();
             match api.get_opt(&name).await {
                 Ok(Some(live)) if is_established(&live) => {}
-                Ok(_) => return Some(format!("the kind {name} to be served")),
-                Err(error) => return Some(format!("an answer about the kind {name} ({error})")),
+                Ok(_) => return Some(format!("the CRD {name}")),
+                Err(error) => return Some(format!("the CRD {name} ({})", root_cause(&error))),
             }
         }
         None
@@ -39,14 +42,14 @@ pub(super) async fn definitions(client: &Client, patience: Duration) -> Result<(
     .await
 }
 
-/// Waits until the orchestrator is ready as it was last installed.
-pub(super) async fn orchestrator(client: &Client, patience: Duration) -> Result<(), Trouble> {
+/// Waits until the installed version of the orchestrator is ready.
+pub(super) async fn orchestrator(client: &Client, timeout: Duration) -> Result<(), CliError> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let pods: Api<Pod> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    until(patience, async || {
+    poll_until(timeout, async || {
         let deployment = match deployments.get(ORCHESTRA).await {
             Ok(deployment) => deployment,
-            Err(error) => return Some(format!("an answer about the orchestrator ({error})")),
+            Err(error) => return Some(format!("the orchestrator ({})", root_cause(&error))),
         };
         let missing = missing(&deployment)?;
         let ours = ListParams::default().labels("app.kubernetes.io/name=orchestra");
@@ -56,27 +59,27 @@ pub(super) async fn orchestrator(client: &Client, patience: Duration) -> Result<
     .await
 }
 
-/// What a deployment still waits for; nothing if it is rolled out.
+/// State of an incomplete rollout; `None` if it is complete.
 pub(crate) fn missing(deployment: &Deployment) -> Option<String> {
     let wanted = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let status = deployment.status.clone().unwrap_or_default();
     if status.observed_generation < deployment.metadata.generation {
-        return Some("the cluster to look at the orchestrator".to_owned());
+        return Some("the rollout of the orchestrator to start".to_owned());
     }
     let (ready, current) = (status.available_replicas.unwrap_or(0), status.updated_replicas.unwrap_or(0));
     let all = status.replicas.unwrap_or(0);
     let is_ready = ready >= wanted && current >= wanted && all <= current;
     (!is_ready).then(|| {
         let old = if all > current {
-            format!(", {} of an older version left", all - current)
+            format!(", {} old replicas pending termination", all - current)
         } else {
             String::new()
         };
-        format!("the orchestrator, of which {} of {wanted} are ready{old}", ready.min(current))
+        format!("the orchestrator: {} of {wanted} replicas are ready{old}", ready.min(current))
     })
 }
 
-/// Why one of the processes does not run.
+/// Cause of a pod that does not run.
 fn cause(pod: &Pod) -> Option<String> {
     let status = pod.status.as_ref()?;
     let unscheduled = status.conditions.iter().flatten();
@@ -88,31 +91,33 @@ fn cause(pod: &Pod) -> Option<String> {
         let waiting = container.state.as_ref()?.waiting.clone()?;
         let reason =
             waiting.reason.filter(|reason| reason != "ContainerCreating" && reason != "PodInitializing")?;
-        let message = waiting.message.map(|message| format!(" ({message})")).unwrap_or_default();
-        Some(format!("{reason}{message}"))
+        // The last lines of its log: the deployment sets `terminationMessagePolicy: FallbackToLogsOnError`.
+        let terminated = container.last_state.as_ref().and_then(|state| state.terminated.clone());
+        let message = match terminated {
+            Some(ended) => ended.message.map(|log| format!("exit code {}: {}", ended.exit_code, log.trim())),
+            None => waiting.message,
+        };
+        Some(message.map_or_else(|| reason.clone(), |message| format!("{reason} ({message})")))
     };
     status.container_statuses.iter().flatten().find_map(waiting)
 }
 
-/// Looks until a look finds nothing missing, and says on the way what is.
-pub(in crate::cmd) async fn until(
-    patience: Duration,
-    mut look: impl AsyncFnMut() -> Option<String>,
-) -> Result<(), Trouble> {
-    let end = Instant::now() + patience;
-    let mut told = BTreeSet::new();
+/// Polls until nothing is missing, and prints what is.
+pub(in crate::cmd) async fn poll_until(
+    timeout: Duration,
+    mut missing: impl AsyncFnMut() -> Option<String>,
+) -> Result<(), CliError> {
+    let end = Instant::now() + timeout;
+    let mut printed = BTreeSet::new();
     loop {
-        let Some(missing) = look().await else { return Ok(()) };
+        let Some(missing) = missing().await else { return Ok(()) };
         if Instant::now() >= end {
-            let seconds = patience.as_secs();
-            return Err(Trouble::No(format!(
-                "it is not done after {seconds}s, and still waits for {missing}"
-            )));
+            return Err(CliError::Timeout { seconds: timeout.as_secs(), missing });
         }
-        if told.insert(missing.clone()) {
-            ui::say(&format!("waiting for {}", ui::printable(&missing)));
+        if printed.insert(missing.clone()) {
+            ui::print_status(&format!("waiting for {}", ui::printable(&missing)));
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_ready_only_when_nothing_of_an_older_version_is_left() {
+    fn a_rollout_is_complete_when_no_old_replica_is_left() {
         let waits = |status: serde_json::Value| missing(&deployment(&status));
         let done =
             json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2});
@@ -144,8 +149,21 @@ mod tests {
             json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3});
         assert_eq!(
             waits(old).as_deref(),
-            Some("the orchestrator, of which 2 of 2 are ready, 1 of an older version left")
+            Some("the orchestrator: 2 of 2 replicas are ready, 1 old replicas pending termination")
         );
         assert!(waits(json!({"observedGeneration": 2})).unwrap().contains("0 of 2"));
+    }
+
+    #[test]
+    fn a_crash_loop_is_reported_with_exit_code_and_log() {
+        let pod = |last: serde_json::Value| -> Pod {
+            let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
+            let container = json!({"name": "orchestra", "image": "", "imageID": "", "ready": false,
+                "restartCount": 1, "state": waiting, "lastState": last});
+            serde_json::from_value(json!({"status": {"containerStatuses": [container]}})).unwrap()
+        };
+        let crashed = pod(json!({"terminated": {"exitCode": 1, "message": "error: no such option\n"}}));
+        assert_eq!(cause(&crashed).as_deref(), Some("CrashLoopBackOff (exit code 1: error: no such option)"));
+        assert_eq!(cause(&pod(json!({}))).as_deref(), Some("CrashLoopBackOff (back-off 10s)"));
     }
 }

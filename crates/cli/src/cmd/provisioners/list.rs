@@ -1,10 +1,6 @@
-//! Who provides what, and by which file.
+//! List of provisioners, with their files.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    io::{self, Write as _},
-};
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
@@ -20,72 +16,68 @@ use orchestra_core::{
     provision::template::{builtin, setting},
     template::Entry,
 };
-use orchestra_drivers::template::files;
+use orchestra_drivers::template::files::{self, FileError};
 use serde_json::{Value as Json, json};
 
-use super::super::{platform::Trouble, show};
-use crate::{
-    args::Format,
-    exit::{Exit, after_writing},
-    ui,
-};
+use super::super::{self as cmd, show};
+use crate::{args::Format, error::CliError, exit::Exit, ui};
 
-/// The platform's own provisioner files, by `map/key`.
+/// Custom provisioner files, by `map/key`.
 #[derive(Default)]
 pub(super) struct Files {
-    /// Those that can be used, with their texts.
-    pub(super) good: BTreeMap<String, (Vec<Entry>, String)>,
-    /// Those that cannot, and why.
-    pub(super) bad: BTreeMap<String, String>,
+    /// Valid files, with their texts.
+    pub(super) valid: BTreeMap<String, (Vec<Entry>, String)>,
+    /// Invalid files.
+    pub(super) invalid: BTreeMap<String, FileError>,
 }
 
 impl Files {
-    pub(super) async fn read(client: &Client) -> Result<Self, Trouble> {
-        let maps = files::maps(client).await.map_err(|error| unreadable("provisioner files", &error))?;
+    pub(super) async fn read(client: &Client) -> Result<Self, CliError> {
+        let maps = files::maps(client).await.map_err(|error| read_error("provisioner files", error))?;
         let mut found = Self::default();
         for (name, text) in maps.iter().flat_map(files::of) {
             match files::read(text) {
                 Ok(entries) => {
-                    found.good.insert(name, (entries, text.to_owned()));
+                    found.valid.insert(name, (entries, text.to_owned()));
                 }
-                Err(fault) => {
-                    found.bad.insert(name, fault);
+                Err(error) => {
+                    found.invalid.insert(name, error);
                 }
             }
         }
         Ok(found)
     }
 
-    /// The file and the URI that provide for an entry of the document.
-    fn behind(&self, entry: &Provisioner) -> (String, Option<String>) {
+    /// File and URI of the template for an entry of the orchestrator config.
+    fn template_of(&self, entry: &Provisioner) -> (String, Option<String>) {
         let uri = entry.params.get(setting::TEMPLATE).and_then(Json::as_str);
         let wanted = (
             entry.type_.as_str(),
             entry.class.as_deref().unwrap_or("default"),
             entry.id.as_deref().unwrap_or_default(),
         );
-        let own = builtin::choose(self.good.values().flat_map(|(entries, _)| entries), uri, wanted);
-        if let Some(own) = own {
-            let file = self.good.iter().find(|(_, (entries, _))| entries.contains(own));
-            return (file.map(|(name, _)| name.clone()).unwrap_or_default(), Some(own.uri.clone()));
+        let custom = builtin::choose(self.valid.values().flat_map(|(entries, _)| entries), uri, wanted);
+        if let Some(custom) = custom {
+            let file = self.valid.iter().find(|(_, (entries, _))| entries.contains(custom));
+            return (file.map(|(name, _)| name.clone()).unwrap_or_default(), Some(custom.uri.clone()));
         }
         match builtin::choose(builtin::entries().iter(), uri, wanted) {
             Some(entry) => ("built in".to_owned(), Some(entry.uri.clone())),
-            None => ("no file has it".to_owned(), uri.map(ToOwned::to_owned)),
+            None => ("file not found".to_owned(), uri.map(ToOwned::to_owned)),
         }
     }
 }
 
-/// Whether a file has an entry of this URI, or for this type.
-pub(super) fn is_meant(entries: &[Entry], name: &str) -> bool {
+/// True if a file has an entry of this URI or type.
+pub(super) fn has_entry(entries: &[Entry], name: &str) -> bool {
     entries.iter().any(|entry| entry.uri == name || entry.type_ == name)
 }
 
-/// The platform's document, as it is in force.
-pub(super) async fn document(client: &Client) -> Result<Config, Trouble> {
+/// Orchestrator config in force.
+pub(super) async fn config(client: &Client) -> Result<Config, CliError> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     for name in [IN_FORCE_MAP, CONFIG_MAP] {
-        let found = api.get_opt(name).await.map_err(|error| unreadable("document", &error))?;
+        let found = api.get_opt(name).await.map_err(|error| read_error("orchestrator config", error))?;
         let text = found.and_then(|map| map.data?.remove(CONFIG_KEY));
         if let Some(config) = text.and_then(|text| config::check(&text).ok()) {
             return Ok(config);
@@ -94,17 +86,15 @@ pub(super) async fn document(client: &Client) -> Result<Config, Trouble> {
     Ok(Config::builtin())
 }
 
-fn unreadable(what: &str, error: &kube::Error) -> Trouble {
+fn read_error(what: &'static str, error: kube::Error) -> CliError {
     match error {
-        kube::Error::Api(status) if status.code == 403 => Trouble::No(format!(
-            "you may not read the platform's {what} in the namespace {SYSTEM_NAMESPACE}; ask the platform team, or use --builtin"
-        )),
-        error => Trouble::Unreachable(format!("the platform's {what} cannot be read: {error}")),
+        kube::Error::Api(status) if status.code == 403 => CliError::ReadSystemForbidden { what, status },
+        source => CliError::ReadSystem { what, source },
     }
 }
 
-/// A line of the list.
-struct Line {
+/// Row of the list.
+struct Row {
     type_: String,
     class: String,
     id: String,
@@ -114,17 +104,17 @@ struct Line {
     uri: Option<String>,
 }
 
-fn lines(document: &[Provisioner], files: &Files) -> Vec<Line> {
-    let line = |entry: &Provisioner, said: &str| {
+fn rows(config: &[Provisioner], files: &Files) -> Vec<Row> {
+    let row = |entry: &Provisioner, origin: &str| {
         let any = |word: &Option<String>| word.clone().unwrap_or_else(|| "*".to_owned());
         let is_template = entry.engine == TEMPLATE || entry.engine == built_in::BUILTIN;
-        let (file, uri) = if is_template { files.behind(entry) } else { (String::new(), None) };
-        let from = match (said, file.as_str()) {
-            (said, "") => said.to_owned(),
+        let (file, uri) = if is_template { files.template_of(entry) } else { (String::new(), None) };
+        let from = match (origin, file.as_str()) {
+            (origin, "") => origin.to_owned(),
             ("built in", file) => file.to_owned(),
-            (said, file) => format!("{said}, {file}"),
+            (origin, file) => format!("{origin}, {file}"),
         };
-        Line {
+        Row {
             type_: entry.type_.clone(),
             class: any(&entry.class),
             id: any(&entry.id),
@@ -138,37 +128,38 @@ fn lines(document: &[Provisioner], files: &Files) -> Vec<Line> {
             uri,
         }
     };
-    let said = document.iter().map(|entry| line(entry, "document"));
-    said.chain(built_in::all().iter().map(|entry| line(entry, "built in"))).collect()
+    let configured = config.iter().map(|entry| row(entry, "document"));
+    configured.chain(built_in::all().iter().map(|entry| row(entry, "built in"))).collect()
 }
 
-pub(super) fn print(document: &[Provisioner], files: &Files, format: Format) -> Exit {
-    for (file, fault) in &files.bad {
-        ui::complain(&format!("the file {file} cannot be used: {fault}"));
+pub(super) fn print(config: &[Provisioner], files: &Files, format: Format) -> Result<Exit, CliError> {
+    for (file, error) in &files.invalid {
+        ui::print_status(&format!("error: invalid provisioner file {file}: {error}"));
     }
-    let lines = lines(document, files);
+    let rows = rows(config, files);
     if format != Format::Human {
-        let list: Vec<Json> = lines
+        let list: Vec<Json> = rows
             .iter()
-            .map(|line| {
-                json!({"type": line.type_, "class": line.class, "id": line.id, "engine": line.engine,
-                    "runtimeClasses": line.runtimes, "from": line.from, "uri": line.uri})
+            .map(|row| {
+                json!({"type": row.type_, "class": row.class, "id": row.id, "engine": row.engine,
+                    "runtimeClasses": row.runtimes, "from": row.from, "uri": row.uri})
             })
             .collect();
-        let faults: Vec<Json> =
-            files.bad.iter().map(|(file, fault)| json!({"file": file, "fault": fault})).collect();
-        return show::data(&json!({"provisioners": list, "faults": faults}), format);
+        let faults: Vec<Json> = files
+            .invalid
+            .iter()
+            .map(|(file, error)| json!({"file": file, "fault": error.to_string()}))
+            .collect();
+        return show::value(&json!({"provisioners": list, "faults": faults}), format);
     }
-    let mut rows = vec![["TYPE", "CLASS", "ID", "RUNTIME", "ENGINE", "FROM"].map(ToOwned::to_owned)];
-    rows.extend(
-        lines
-            .into_iter()
-            .map(|line| [line.type_, line.class, line.id, line.runtimes, line.engine, line.from]),
+    let mut table = vec![["TYPE", "CLASS", "ID", "RUNTIME", "ENGINE", "FROM"].map(ToOwned::to_owned)];
+    table.extend(
+        rows.into_iter().map(|row| [row.type_, row.class, row.id, row.runtimes, row.engine, row.from]),
     );
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..6).map(width).collect();
     let mut text = String::new();
-    for row in &rows {
+    for row in &table {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             // Writing to a string cannot fail.
@@ -176,5 +167,5 @@ pub(super) fn print(document: &[Provisioner], files: &Files, format: Format) -> 
         }
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    after_writing(io::stdout().lock().write_all(text.as_bytes()), Exit::Yes)
+    cmd::print(&text)
 }

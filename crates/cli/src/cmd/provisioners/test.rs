@@ -1,4 +1,4 @@
-//! Renders the entries of a file for a made-up workload.
+//! `orchestra provisioners test`: renders the entries of a file for an example workload.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use orchestra_api::{
 };
 use orchestra_core::{
     provision::{
-        Dependent, Instance, neighbour,
-        template::{Extension, Generates, Past, Refusal, Rendered, Request, render},
+        Dependent, Instance, service_ref,
+        template::{Extension, Generates, Refusal, Rendered, Request, SavedState, render},
     },
     template::{Entry, load},
 };
@@ -19,79 +19,65 @@ use serde_json::{Map, Value as Json, json};
 use super::super::{input, show};
 use crate::{
     args::{Format, TestProvisioners},
+    error::CliError,
     exit::Exit,
     ui,
 };
 
-/// The made-up workload, what it calls the resource, and where it is.
+/// Example workload, key of its resource, and namespace.
 const WORKLOAD: &str = "example";
 const KEY: &str = "thing";
 const NAMESPACE: &str = "default";
-/// What stands for something secret.
+/// Replacement of secret values.
 const MASK: &str = "(secret)";
 
-pub(super) fn run(args: &TestProvisioners) -> Exit {
-    let name = input::name(&args.file);
-    let text = match input::read(&args.file) {
-        Ok(source) => source.text,
-        Err(finding) => {
-            ui::complain(&format!("{}; {}", finding.message, finding.hint));
-            return Exit::No;
-        }
-    };
-    let given = params(&args.params).and_then(|asked| Ok((asked, params(&args.settings)?)));
-    let (asked, settings) = match given {
-        Ok(given) => given,
-        Err(wrong) => {
-            ui::complain(&wrong);
-            return Exit::Usage;
-        }
-    };
-    let entries = match load(&text) {
-        Ok(entries) => entries,
-        Err(fault) => {
-            ui::complain(&format!("{name}: {fault}"));
-            return Exit::No;
-        }
-    };
-    let meant = entries.iter().filter(|entry| args.type_.as_ref().is_none_or(|type_| entry.type_ == *type_));
-    let mut shown = Vec::new();
-    let mut is_good = true;
-    for entry in meant {
-        match tested(entry, args, &asked, &settings) {
-            Ok(value) => shown.push(value),
-            Err(wrong) => {
-                ui::complain(&format!("{name}: {}: {wrong}", entry.uri));
-                is_good = false;
+pub(super) fn run(args: &TestProvisioners) -> Result<Exit, CliError> {
+    let file = input::name(&args.file);
+    let text = input::read(&args.file).map_err(CliError::Input)?.text;
+    let (params, settings) = (key_values(&args.params)?, key_values(&args.settings)?);
+    let entries = load(&text)
+        .map_err(|error| CliError::ProvisionerFile { file: file.clone(), source: error.into() })?;
+    let of_type =
+        entries.iter().filter(|entry| args.type_.as_ref().is_none_or(|type_| entry.type_ == *type_));
+    let (mut rendered, mut is_valid) = (Vec::new(), true);
+    for entry in of_type {
+        match test_entry(entry, args, &params, &settings) {
+            Ok(value) => rendered.push(value),
+            Err(message) => {
+                let (file, uri) = (file.clone(), entry.uri.clone());
+                ui::print_error(&CliError::ProvisionerEntry { file, uri, message });
+                is_valid = false;
             }
         }
     }
-    if shown.is_empty() && is_good {
-        ui::complain(&format!("{name}: no entry is for this type"));
-        return Exit::No;
+    if rendered.is_empty() && is_valid {
+        return Err(CliError::NoEntryOfType(file));
     }
     let format = if args.output == Format::Human { Format::Yaml } else { args.output };
-    let exit = if shown.is_empty() { Exit::No } else { show::data(&json!(shown), format) };
-    if is_good { exit } else { Exit::No }
+    if !rendered.is_empty() {
+        show::value(&json!(rendered), format)?;
+    }
+    Ok(if is_valid { Exit::Success } else { Exit::Failure })
 }
 
-fn params(given: &[String]) -> Result<Map<String, Json>, String> {
-    let read = |text: &String| {
-        let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is not KEY=VALUE"))?;
+fn key_values(given: &[String]) -> Result<Map<String, Json>, CliError> {
+    let parse = |text: &String| {
+        let (key, value) = text.split_once('=').ok_or_else(|| CliError::NotKeyValue(text.clone()))?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
         Ok((key.to_owned(), value))
     };
-    given.iter().map(read).collect()
+    given.iter().map(parse).collect()
 }
 
-fn tested(
+/// Rendered entry, or the message of its error, as the engine words it.
+fn test_entry(
     entry: &Entry,
     args: &TestProvisioners,
-    asked: &Map<String, Json>,
+    params: &Map<String, Json>,
     settings: &Map<String, Json>,
 ) -> Result<Json, String> {
-    if let Some(why) = &entry.refused {
-        return Err(why.clone());
+    if let Some(message) = &entry.refused {
+        return Err(message.clone());
     }
     let extension = Extension::read(&entry.extension)?;
     let class = args.class.clone().or_else(|| entry.class.clone()).unwrap_or_else(|| "default".to_owned());
@@ -102,7 +88,7 @@ fn tested(
         type_: entry.type_.clone(),
         class,
         shared_id,
-        params: asked.clone(),
+        params: params.clone(),
         metadata: Map::new(),
         values: Map::new(),
         entry: Provisioner {
@@ -115,33 +101,35 @@ fn tested(
         warning: None,
     };
     let port: Port =
-        serde_json::from_value(json!({"port": 80, "targetPort": 8080})).map_err(|e| e.to_string())?;
-    let named = asked.get("workload").and_then(Json::as_str).map(ToOwned::to_owned);
-    let names = [WORKLOAD.to_owned(), named.unwrap_or_else(|| neighbour::named(&instance))];
+        serde_json::from_value(json!({"port": 80, "targetPort": 8080})).map_err(|error| error.to_string())?;
+    let named = params.get("workload").and_then(Json::as_str).map(ToOwned::to_owned);
+    let names = [WORKLOAD.to_owned(), named.unwrap_or_else(|| service_ref::named(&instance))];
     let ports: BTreeMap<String, Port> = [("http".to_owned(), port)].into();
     let request = Request {
         entry,
         extension: &extension,
         instance: &instance,
         kept: "kept",
-        generated: &generated(&extension, asked),
+        generated: &generated(&extension, params),
         environment: &Map::new(),
         workloads: &names.into_iter().map(|name| (name, ports.clone())).collect(),
     };
-    let past = Past { seed: b"orchestra provisioners test".to_vec(), ..Past::default() };
-    match render(&request, &past) {
+    let saved = SavedState { seed: b"orchestra provisioners test".to_vec(), ..SavedState::default() };
+    match render(&request, &saved) {
         Ok(rendered) => Ok(masked(entry, &instance, &rendered)),
-        Err(Refusal::Pending(why) | Refusal::Refused(why) | Refusal::Wrong(why)) => Err(why),
+        Err(Refusal::Pending(message) | Refusal::Refused(message) | Refusal::InvalidTemplate(message)) => {
+            Err(message)
+        }
     }
 }
 
-/// Stands for what the platform would generate.
-fn generated(extension: &Extension, asked: &Map<String, Json>) -> BTreeMap<String, String> {
+/// Placeholders for generated values.
+fn generated(extension: &Extension, params: &Map<String, Json>) -> BTreeMap<String, String> {
     let keys: Vec<&str> = match extension.generates {
         None => Vec::new(),
         Some(Generates::Certificate) => vec!["tls.crt", "tls.key", "ca.crt"],
         Some(Generates::Values) => {
-            let keys = asked.get("keys").and_then(Json::as_array);
+            let keys = params.get("keys").and_then(Json::as_array);
             keys.map_or_else(|| vec!["secret"], |keys| keys.iter().filter_map(Json::as_str).collect())
         }
     };

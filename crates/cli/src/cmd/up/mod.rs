@@ -1,13 +1,13 @@
-//! `orchestra up`: from Score files to something that runs, in one command.
+//! `orchestra up`: runs Score files on this machine.
 //!
-//! It is a client like the others: it starts the platform in the background if none runs, hands it the files, and shows
-//! how they fare. When it ends, what it began is stopped, and can be begun again; the data stays.
+//! A client like the other commands: it starts a background platform if none runs, applies the files, and follows their status
+//! and logs. At the end it suspends the workloads, whose data stays.
 
-mod board;
-mod files;
-pub(super) mod home;
-mod news;
+pub(super) mod background;
+mod follow;
 mod screen;
+mod status_view;
+mod watched_files;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,98 +17,101 @@ use std::{
 
 use http::Method;
 use k8s_openapi::jiff::Timestamp;
-use kube::ResourceExt;
-use orchestra_api::{ConditionType, Workload, annotation, plan::SUSPENDED};
+use kube::{Api, ResourceExt};
+use orchestra_api::{ConditionType, Reason, Workload, WorkloadPlan, annotation, plan::Phase};
+use orchestra_core::place::{self, Conclusion};
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, JoinSet},
 };
 
 use self::{
-    files::Files,
-    news::{News, Prefix, output, watch},
+    follow::{Event, Prefix, output, watch},
     screen::Screen,
+    watched_files::WatchedFiles,
 };
 use super::{
-    apply::{self, Described},
+    apply::{LoadedWorkload, apply_workload, load_workloads},
     attach, down,
-    home::ENV_FILE,
-    platform::{self, Platform, Trouble},
-    serve::asked_to_stop,
+    platform::{self, Platform},
+    serve::shutdown_signal,
     show,
-    wait::{self, Goals},
+    wait::{self, RETRY_INTERVAL, WaitOptions},
+    workload_origin::ENV_FILE,
 };
 use crate::{
     args::{Documents, Format, Goal, Up, data_dir},
+    error::CliError,
     exit::Exit,
     ui,
 };
 
-/// How often it is looked whether a file was edited.
-const LOOK: Duration = Duration::from_millis(200);
-/// How long what was begun may take to stop.
-const STOP: Duration = Duration::from_mins(1);
+/// Interval of checks for edited files: hardly noticeable, and it costs a few `stat` calls.
+const EDIT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
+/// Timeout of stopping workloads: several times the default grace period of a program.
+const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
-pub(crate) fn run(args: &Up) -> Exit {
-    platform::run(up(args))
+pub(crate) fn run(args: &Up) -> Result<Exit, CliError> {
+    platform::block_on(up(args))
 }
 
-async fn up(args: &Up) -> Result<Exit, Trouble> {
-    let documents = in_folders(&args.documents)?;
-    let described = match apply::described(&documents) {
-        Ok(described) => described,
-        Err(exit) => return Ok(exit),
-    };
-    let data = data_dir(args.data_dir.as_ref()).map_err(Trouble::No)?;
-    let (platform, started) = home::reach(&data, args.namespace.as_deref()).await?;
+async fn up(args: &Up) -> Result<Exit, CliError> {
+    let documents = expand_folders(&args.documents)?;
+    let loaded = load_workloads(&documents)?;
+    let data = data_dir(args.data_dir.as_ref())?;
+    let (platform, started) = background::connect_or_start(&data, args.namespace.as_deref()).await?;
     if started {
-        ui::say(&format!("Started the platform in the background; its data is in {}.", data.display()));
+        ui::print_status(&format!(
+            "Started the platform in the background; its data is in {}.",
+            data.display()
+        ));
     }
-    platform.make_namespace().await?;
+    platform.ensure_namespace().await?;
     let mut session = Session {
         platform,
         data,
         documents,
         screen: Screen::new(),
         workloads: BTreeMap::new(),
-        told: BTreeMap::new(),
-        ready: BTreeSet::new(),
-        explained: BTreeSet::new(),
+        last_lines: BTreeMap::new(),
+        ready_claims: BTreeSet::new(),
+        placed: BTreeSet::new(),
         is_open: !args.open,
         since: Timestamp::now(),
     };
     if args.detach {
-        session.apply(described).await?;
+        session.apply(loaded).await?;
         let names = session.workloads.keys().cloned().collect();
-        let goals = Goals { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
-        let exit = wait::wait(&session.platform, goals).await?;
-        if exit == Exit::Yes {
+        let options = WaitOptions { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
+        let exit = wait::wait(&session.platform, options).await?;
+        if exit == Exit::Success {
             session.open_first().await?;
         }
         return Ok(exit);
     }
-    // From here on, what was begun is ended in good order.
-    // A task of its own hears them from now on, whatever else is waited for.
-    let mut ending = tokio::spawn(asked_to_stop());
-    let ended = match session.apply(described).await {
-        Ok(()) => session.follow(&mut ending).await,
-        Err(trouble) => Err(trouble),
+    // From here on, a signal stops the workloads. A task of its own takes it, whatever this one waits for.
+    let mut stop_signal = tokio::spawn(shutdown_signal());
+    let ended = match session.apply(loaded).await {
+        Ok(()) => session.follow(&mut stop_signal).await,
+        Err(error) => Err(error),
     };
     if args.keep {
-        session.write(&["Everything runs on; `orchestra down` stops it.".to_owned()])?;
-        return ended.map(|()| Exit::Yes);
+        session.write(&["Workloads keep running; stop them with `orchestra down`.".to_owned()])?;
+        return ended.map(|()| Exit::Success);
     }
-    if let Err(Trouble::Unreachable(why)) = ended {
-        return Err(Trouble::Unreachable(why));
+    if let Err(error) = &ended
+        && error.exit() == Exit::Unreachable
+    {
+        return ended.map(|()| Exit::Success);
     }
     let names = session.workloads.keys().cloned().collect();
     let stopped = stop(&session.platform, names, args.rm).await?;
-    home::end(&session.platform, &session.data).await;
+    background::shut_down(&session.platform, &session.data).await;
     ended.map(|()| stopped)
 }
 
-/// A folder stands for the Score files in it.
-fn in_folders(documents: &Documents) -> Result<Documents, Trouble> {
+/// Replaces folders by the Score files in them.
+fn expand_folders(documents: &Documents) -> Result<Documents, CliError> {
     let mut files = Vec::new();
     for path in &documents.files {
         if path.is_dir() { files.extend(score_files(path)?) } else { files.push(path.clone()) }
@@ -116,13 +119,13 @@ fn in_folders(documents: &Documents) -> Result<Documents, Trouble> {
     Ok(Documents { files, ..documents.clone() })
 }
 
-/// The Score files of a folder: `score.yaml`, or else all whose names end with `.score.yaml`.
-fn score_files(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
+/// Score files of a folder: `score.yaml`, or all `*.score.yaml`.
+fn score_files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let only = folder.join("score.yaml");
     if only.exists() {
         return Ok(vec![only]);
     }
-    let unreadable = |error: std::io::Error| Trouble::No(format!("{}: {error}", folder.display()));
+    let unreadable = |source| CliError::Read { path: folder.to_owned(), source };
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -131,48 +134,44 @@ fn score_files(folder: &Path) -> Result<Vec<PathBuf>, Trouble> {
         }
     }
     if found.is_empty() {
-        return Err(Trouble::No(format!(
-            "{} has no score.yaml; `orchestra init` writes a sample",
-            folder.display()
-        )));
+        return Err(CliError::NoScoreFile(folder.to_owned()));
     }
     found.sort();
     Ok(found)
 }
 
-/// What one `up` has begun.
+/// One run of `up`.
 struct Session {
     platform: Platform,
-    /// The folder of the platform's data.
+    /// Data folder of the platform.
     data: PathBuf,
     documents: Documents,
     screen: Screen,
-    /// The workloads of the files, as they were last seen.
+    /// Applied workloads, with their last status.
     workloads: BTreeMap<String, Workload>,
-    /// What was last told of each.
-    told: BTreeMap<String, String>,
-    /// What was said of dependencies that are ready.
-    ready: BTreeSet<String>,
-    /// The workloads of which it was said where they run.
-    explained: BTreeSet<String>,
-    /// Whether the endpoint was opened, or need not be.
+    /// Last printed status lines, by workload.
+    last_lines: BTreeMap<String, String>,
+    /// Printed lines of ready dependencies.
+    ready_claims: BTreeSet<String>,
+    /// Workloads whose placement is printed.
+    placed: BTreeSet<String>,
+    /// True if the endpoint is open in a browser, or need not be.
     is_open: bool,
-    /// From when on their output is shown.
+    /// Start of the log output.
     since: Timestamp,
 }
 
 impl Session {
-    /// Hands workloads to the platform, to be run from here.
-    async fn apply(&mut self, described: Vec<Described>) -> Result<(), Trouble> {
-        for described in described {
-            let (applied, _) = apply::put(&self.platform, &described, true).await?;
+    async fn apply(&mut self, loaded: Vec<LoadedWorkload>) -> Result<(), CliError> {
+        for loaded in loaded {
+            let (applied, _) = apply_workload(&self.platform, &loaded, true).await?;
             self.workloads.insert(applied.name_any(), applied);
         }
         Ok(())
     }
 
-    /// Opens the endpoint of the first workload that has one, unless that was done or need not be.
-    async fn open_first(&mut self) -> Result<(), Trouble> {
+    /// Opens the first endpoint, unless it is open or need not be.
+    async fn open_first(&mut self) -> Result<(), CliError> {
         if self.is_open {
             return Ok(());
         }
@@ -185,139 +184,138 @@ impl Session {
         Ok(())
     }
 
-    /// Follows the workloads until the user wants to end. A platform that is lost is started again.
-    async fn follow(&mut self, stop: &mut JoinHandle<()>) -> Result<(), Trouble> {
-        let mut files = Files::see(self.watched());
-        let mut look = tokio::time::interval(LOOK);
+    /// Follows the workloads until the stop signal. Restarts a lost platform.
+    async fn follow(&mut self, stop_signal: &mut JoinHandle<()>) -> Result<(), CliError> {
+        let mut files = WatchedFiles::new(self.watched_files());
+        let mut edit_checks = tokio::time::interval(EDIT_CHECK_INTERVAL);
         loop {
-            let (news, mut told) = mpsc::channel(256);
+            let (sender, mut events) = mpsc::channel(256);
             let mut tasks = JoinSet::new();
-            tasks.spawn(watch(self.platform.clone(), news.clone()));
+            tasks.spawn(watch(self.platform.clone(), sender.clone()));
             let mut followed = BTreeSet::new();
             loop {
                 for (name, workload) in &self.workloads {
                     if followed.insert(name.clone()) {
                         let containers = workload.spec.0.get("containers").and_then(|all| all.as_object());
-                        let prefixed = Prefix {
+                        let prefix = Prefix {
                             workload: self.workloads.len() > 1,
                             container: containers.is_some_and(|all| all.len() > 1),
                         };
                         let platform = self.platform.clone();
-                        tasks.spawn(output(platform, name.clone(), prefixed, self.since, news.clone()));
+                        tasks.spawn(output(platform, name.clone(), prefix, self.since, sender.clone()));
                     }
                 }
                 tokio::select! {
-                    _ = &mut *stop => return Ok(()),
-                    Some(news) = told.recv() => match news {
-                        News::Lost => break,
-                        news => self.take(news).await?,
+                    _ = &mut *stop_signal => return Ok(()),
+                    Some(event) = events.recv() => match event {
+                        Event::Lost => break,
+                        event => self.show(event).await?,
                     },
-                    _ = look.tick() => {
+                    _ = edit_checks.tick() => {
                         if files.have_changed() {
-                            self.apply_again().await?;
-                            files = Files::see(self.watched());
+                            self.reload().await?;
+                            files = WatchedFiles::new(self.watched_files());
                         }
                     }
                 }
             }
             if self.workloads.values().all(|workload| annotation::suspends(workload.annotations())) {
-                self.write(&["Everything was stopped elsewhere, and the platform has ended.".to_owned()])?;
+                self.write(&["All workloads were stopped by another command.".to_owned()])?;
                 return Ok(());
             }
-            self.write(&["The platform does not answer any more; it is started again.".to_owned()])?;
+            self.write(&["The platform no longer answers; restarting it.".to_owned()])?;
             let namespace = self.platform.namespace.clone();
-            // Also to stop what was begun, there must be a platform that answers.
-            (self.platform, _) = home::reach(&self.data, Some(&namespace)).await?;
+            // Stopping the workloads needs a platform, too.
+            (self.platform, _) = background::connect_or_start(&self.data, Some(&namespace)).await?;
         }
     }
 
-    /// The files whose edits matter.
-    fn watched(&self) -> Vec<PathBuf> {
+    /// Score files, and the files that they refer to.
+    fn watched_files(&self) -> Vec<PathBuf> {
         let beside = self.documents.files.iter().map(|file| file.with_file_name(ENV_FILE));
         let files = self.documents.files.iter().chain(&self.documents.overrides_file).cloned();
         let sources = self.documents.files.iter().flat_map(|file| attach::sources(file));
         files.chain(beside).chain(sources).filter(|file| file.as_os_str() != "-").collect()
     }
 
-    /// A file was edited: what is wrong with it is shown, and what runs runs on.
-    async fn apply_again(&mut self) -> Result<(), Trouble> {
-        self.screen.clear().map_err(|error| closed(&error))?;
-        match apply::described(&self.documents) {
-            Ok(described) => {
-                self.write(&["A file was edited; applying it.".to_owned()])?;
-                match self.apply(described).await {
-                    Err(Trouble::No(why) | Trouble::Unreachable(why)) => {
-                        self.write(&[format!("error: {why}")])
-                    }
-                    other => other,
+    /// Applies edited files. Errors are printed, and the last version keeps running.
+    async fn reload(&mut self) -> Result<(), CliError> {
+        self.screen.clear().map_err(CliError::Output)?;
+        match load_workloads(&self.documents) {
+            Ok(loaded) => {
+                self.write(&["File changed; applying it.".to_owned()])?;
+                match self.apply(loaded).await {
+                    Err(error) => self.write(&[format!("error: {error}")]),
+                    Ok(()) => Ok(()),
                 }
             }
-            Err(_) => self.write(&["What ran before runs on; correct the file to go on.".to_owned()]),
+            Err(error) => {
+                ui::print_error(&error);
+                self.write(&["The last version keeps running; correct the file to apply it.".to_owned()])
+            }
         }
     }
 
-    /// What was selected for a workload, and why.
+    /// Placement of a workload, with the reasons.
     async fn placement(&self, name: &str) -> Vec<String> {
-        let asked = self.platform.ask(Method::GET, name, "explain", Vec::new(), Format::Human).await;
-        // It is said again by `explain`; nothing depends on it here.
-        let text = asked.map(|answer| answer.text).unwrap_or_default();
-        let section = text.lines().skip_while(|line| *line != "Where it runs:").skip(1);
-        let reasons =
-            section.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("  stays on"));
-        reasons.map(|line| format!("{name}: {}", ui::printable(line.trim()))).collect()
+        let explained = self.platform.query(Method::GET, name, "explain", Vec::new(), Format::Json).await;
+        // Without it, `orchestra explain` still shows the placement.
+        let text = explained.map(|response| response.text).unwrap_or_default();
+        let lines = placement_reasons(&text);
+        lines.into_iter().map(|line| format!("{name}: {}", ui::printable(&line))).collect()
     }
 
-    async fn take(&mut self, news: News) -> Result<(), Trouble> {
-        match news {
-            News::Output(line, time) => {
+    async fn show(&mut self, event: Event) -> Result<(), CliError> {
+        match event {
+            Event::Output(line, time) => {
                 self.since = self.since.max(time);
                 self.write(&[line])
             }
-            News::Gone(name) if self.workloads.contains_key(&name) => {
+            Event::Deleted(name) if self.workloads.contains_key(&name) => {
                 self.write(&[format!("{name} was deleted.")])
             }
-            News::Gone(_) | News::Listed(_) | News::Lost => Ok(()),
-            News::Workload(workload) => {
+            Event::Deleted(_) | Event::Listed(_) | Event::Lost => Ok(()),
+            Event::Workload(workload) => {
                 let name = workload.name_any();
                 if !self.workloads.contains_key(&name) {
                     return Ok(());
                 }
-                let line = board::news(&workload);
-                let is_ready = board::is_ready(&workload);
+                let line = status_view::line(&workload);
+                let is_ready = status_view::is_ready(&workload);
                 if is_ready && !self.is_open {
                     self.is_open = open(&workload);
                 }
-                for ready in board::ready_claims(&workload) {
-                    if self.ready.insert(ready.clone()) {
+                for ready in status_view::ready_claims(&workload) {
+                    if self.ready_claims.insert(ready.clone()) {
                         self.write(&[ready])?;
                     }
                 }
                 self.workloads.insert(name.clone(), *workload);
-                if !self.screen.is_terminal() && self.told.get(&name) != Some(&line) {
+                if !self.screen.is_terminal() && self.last_lines.get(&name) != Some(&line) {
                     self.write(std::slice::from_ref(&line))?;
-                    self.told.insert(name.clone(), line);
+                    self.last_lines.insert(name.clone(), line);
                 }
-                if is_ready && self.explained.insert(name.clone()) {
+                if is_ready && self.placed.insert(name.clone()) {
                     let reasons = self.placement(&name).await;
                     self.write(&reasons)?;
                 }
                 let all: Vec<_> = self.workloads.values().cloned().collect();
-                self.screen.draw(&board::lines(&all)).map_err(|error| closed(&error))
+                self.screen.draw(&status_view::lines(&all)).map_err(CliError::Output)
             }
         }
     }
 
-    fn write(&mut self, lines: &[String]) -> Result<(), Trouble> {
-        self.screen.write(lines).map_err(|error| closed(&error))
+    fn write(&mut self, lines: &[String]) -> Result<(), CliError> {
+        self.screen.write(lines).map_err(CliError::Output)
     }
 }
 
-/// Stops workloads, and waits until they are; with `remove`, also what was made for them goes.
-pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) -> Result<Exit, Trouble> {
+/// Suspends workloads and waits until they have stopped; with `remove`, deletes them.
+pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) -> Result<Exit, CliError> {
     if names.is_empty() {
-        return Ok(Exit::Yes);
+        return Ok(Exit::Success);
     }
-    ui::say("Stopping…");
+    ui::print_status("Stopping…");
     for name in &names {
         if remove {
             down::delete(platform, name).await?;
@@ -326,47 +324,97 @@ pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) 
         }
     }
     if remove {
-        let goals = Goals { names, goal: Goal::Deleted, timeout: STOP, quiet: true };
-        let exit = wait::wait(platform, goals).await?;
-        if exit == Exit::Yes {
-            ui::say("Stopped, and removed.");
+        let options = WaitOptions { names, goal: Goal::Deleted, timeout: STOP_TIMEOUT, quiet: true };
+        let exit = wait::wait(platform, options).await?;
+        if exit == Exit::Success {
+            ui::print_status("Stopped and removed.");
         }
         return Ok(exit);
     }
-    if tokio::time::timeout(STOP, until_stopped(platform, &names)).await.is_err() {
-        return Err(Trouble::No(format!(
-            "it has not stopped after {}s; `orchestra get` shows how it fares",
-            STOP.as_secs()
-        )));
+    if tokio::time::timeout(STOP_TIMEOUT, until_stopped(platform, &names)).await.is_err() {
+        return Err(CliError::StopTimeout(STOP_TIMEOUT.as_secs()));
     }
-    ui::say("Stopped; the data stays. `orchestra up` goes on, `orchestra down --rm` removes everything.");
-    Ok(Exit::Yes)
+    ui::print_status(
+        "Stopped; data is kept. Resume with `orchestra up`, remove everything with `orchestra down --rm`.",
+    );
+    Ok(Exit::Success)
 }
 
-/// Waits until nothing of these workloads runs.
+/// Reasons for a placement in the JSON of `explain`, one per line. The backend in force is known from the status, so that
+/// only the choice of another one is worth a line.
+fn placement_reasons(explained: &str) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Explained {
+        explanation: Decided,
+    }
+    #[derive(serde::Deserialize)]
+    struct Decided {
+        placement: Option<place::Explanation>,
+    }
+    let explained: Option<Explained> = serde_json::from_str(explained).ok();
+    let Some(placement) = explained.and_then(|explained| explained.explanation.placement) else {
+        return Vec::new();
+    };
+    match &placement.conclusion {
+        Conclusion::Refused(_) => Vec::new(),
+        Conclusion::Stays(_) | Conclusion::Kept { .. } => placement.considered().collect(),
+        chosen @ Conclusion::Chosen { .. } => placement.considered().chain([chosen.to_string()]).collect(),
+    }
+}
+
+/// Waits until the runtime has stopped all workloads.
 async fn until_stopped(platform: &Platform, names: &[String]) {
-    let (news, mut told) = mpsc::channel(16);
-    let watching = tokio::spawn(watch(platform.clone(), news));
+    let (sender, mut events) = mpsc::channel(16);
+    let watching = tokio::spawn(watch(platform.clone(), sender));
     let mut left: BTreeSet<&String> = names.iter().collect();
     while !left.is_empty()
-        && let Some(news) = told.recv().await
+        && let Some(event) = events.recv().await
     {
-        match news {
-            News::Workload(workload) => {
-                let runtime = show::condition(&workload, ConditionType::RuntimeReady);
-                if runtime.is_some_and(|runtime| runtime.message.contains(SUSPENDED)) {
-                    left.remove(&workload.name_any());
+        match event {
+            Event::Workload(workload) if left.contains(&workload.name_any()) => {
+                // The status of the Workload follows that of the plan.
+                let name = workload.name_any();
+                if has_stopped(&workload, plan(platform, &name).await.as_ref()) {
+                    left.remove(&name);
                 }
             }
-            News::Gone(name) => drop(left.remove(&name)),
-            News::Listed(there) => left.retain(|name| there.contains(*name)),
-            News::Output(..) | News::Lost => {}
+            Event::Deleted(name) => drop(left.remove(&name)),
+            Event::Listed(existing) => left.retain(|name| existing.contains(*name)),
+            Event::Workload(_) | Event::Output(..) | Event::Lost => {}
         }
     }
     watching.abort();
 }
 
-/// Opens the endpoint of a workload in a browser. Answers whether it has one.
+/// Plan of a workload, if there is one.
+async fn plan(platform: &Platform, name: &str) -> Option<WorkloadPlan> {
+    let plans: Api<WorkloadPlan> = Api::namespaced(platform.client.clone(), &platform.namespace);
+    loop {
+        match plans.get_opt(name).await {
+            Ok(plan) => return plan,
+            Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
+        }
+    }
+}
+
+/// True if a suspended workload has stopped: the runtime reports the suspended revision of its plan as pending. Without a
+/// plan nothing was started, once the status follows the annotation.
+fn has_stopped(workload: &Workload, plan: Option<&WorkloadPlan>) -> bool {
+    if !annotation::suspends(workload.annotations()) {
+        return false;
+    }
+    let Some(plan) = plan else {
+        let runtime = show::condition(workload, ConditionType::RuntimeReady);
+        return runtime.is_some_and(|runtime| runtime.reason == Reason::RuntimeProvisioning);
+    };
+    plan.spec.lifecycle.suspend
+        && plan.status.as_ref().is_some_and(|status| {
+            status.phase == Phase::Pending
+                && status.observed_revision.as_deref() == Some(plan.spec.revision.as_str())
+        })
+}
+
+/// Opens the endpoint of a workload in a browser. Returns false if it has none.
 fn open(workload: &Workload) -> bool {
     let Some(endpoint) = workload.status.as_ref().and_then(|status| status.endpoint.as_deref()) else {
         return false;
@@ -379,11 +427,63 @@ fn open(workload: &Workload) -> bool {
         .stderr(std::process::Stdio::null())
         .spawn();
     if let Err(error) = opened {
-        ui::say(&format!("{endpoint} could not be opened with `{program}`: {error}"));
+        ui::print_status(&format!("warning: failed to open {endpoint} with `{program}`: {error}"));
     }
     true
 }
 
-fn closed(error: &std::io::Error) -> Trouble {
-    Trouble::No(format!("failed to write: {error}"))
+#[cfg(test)]
+mod tests {
+    use orchestra_api::Placement;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_reasons_of_a_placement_come_from_the_fields_of_explain() {
+        let lines = |conclusion: Conclusion| {
+            let profile = place::ProfileChoice {
+                name: "web-service".to_owned(),
+                because: place::ProfileReason::BuiltIn,
+            };
+            let placement = place::Explanation { profile: Some(profile), backends: Vec::new(), conclusion };
+            let explained = json!({"name": "web", "explanation": {"placement": placement, "gaps": []}});
+            placement_reasons(&explained.to_string())
+        };
+        let placement = Placement { runtime_class: "process".to_owned(), backend_id: "local".to_owned() };
+        let profile = "profile web-service: built-in default";
+        assert_eq!(lines(Conclusion::Stays(placement.clone())), [profile]);
+        let because = place::ChoiceReason::OnlyOne;
+        assert_eq!(
+            lines(Conclusion::Chosen { placement, because }),
+            [profile, "runs on local: the only backend that accepts the workload"]
+        );
+        assert!(lines(Conclusion::Refused("no backend".to_owned())).is_empty());
+        assert!(placement_reasons("").is_empty());
+    }
+
+    #[test]
+    fn a_workload_has_stopped_when_the_runtime_reports_its_suspended_revision() {
+        let mut workload = Workload::new("web", serde_json::from_value(json!({})).unwrap());
+        let mut plan = WorkloadPlan::new("web", orchestra_api::plan::WorkloadPlanSpec::default());
+        plan.spec.revision = "r2".to_owned();
+        plan.spec.lifecycle.suspend = true;
+        let mut with_status = |phase: Phase, revision: &str| {
+            plan.status = Some(orchestra_api::plan::WorkloadPlanStatus {
+                phase,
+                observed_revision: Some(revision.to_owned()),
+                // Users may read any sentence.
+                message: Some("Gone to sleep.".to_owned()),
+                ..Default::default()
+            });
+            plan.clone()
+        };
+        let stopped = with_status(Phase::Pending, "r2");
+        assert!(!has_stopped(&workload, Some(&stopped)), "it is not suspended");
+        workload.annotations_mut().insert(annotation::SUSPEND.to_owned(), "true".to_owned());
+        assert!(has_stopped(&workload, Some(&stopped)));
+        assert!(!has_stopped(&workload, Some(&with_status(Phase::Provisioning, "r2"))), "it is stopping");
+        assert!(!has_stopped(&workload, Some(&with_status(Phase::Pending, "r1"))), "the status is outdated");
+        assert!(!has_stopped(&workload, None), "the status does not follow the annotation yet");
+    }
 }

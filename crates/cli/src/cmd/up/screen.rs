@@ -1,12 +1,12 @@
-//! Where `up` writes: lines that stay, and on a terminal below them a few that are drawn anew with every change.
+//! Output of `up`: lines that stay, and on a terminal a status view below them, which is redrawn.
 
 use std::io::{self, IsTerminal, Write};
 
-/// Where `up` writes.
+/// Standard output of `up`.
 #[derive(Debug)]
 pub(super) struct Screen {
     is_terminal: bool,
-    /// The lines that are drawn now, at the bottom.
+    /// Lines of the status view.
     drawn: Vec<String>,
 }
 
@@ -15,7 +15,6 @@ impl Screen {
         Self { is_terminal: io::stdout().is_terminal(), drawn: Vec::new() }
     }
 
-    /// Whether there is something to draw on.
     pub(super) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -33,7 +32,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Takes back what is drawn, so that others can write.
+    /// Erases the status view, so that other code can print.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         let drawn = std::mem::take(&mut self.drawn);
         let mut out = io::stdout().lock();
@@ -41,9 +40,9 @@ impl Screen {
         out.flush()
     }
 
-    /// Draws lines in place of those that were drawn before. Where there is no terminal, nothing is drawn.
+    /// Redraws the status view, if there is a terminal.
     pub(super) fn draw(&mut self, lines: &[String]) -> io::Result<()> {
-        // A line that the terminal would break counts as several when it is taken back.
+        // A wrapped line would take several rows, and `erase` counts lines.
         let (width, height) = size();
         let lines = lines.iter().take(height).map(|line| line.chars().take(width).collect::<String>());
         let lines: Vec<_> = lines.collect();
@@ -61,14 +60,14 @@ impl Screen {
     }
 }
 
-/// How many characters fit into a line of the terminal, and how many lines can be taken back.
+/// Columns of the terminal, and lines that can be erased.
 fn size() -> (usize, usize) {
     let size =
         rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 1);
     size.map_or((80, 23), |size| (usize::from(size.ws_col), usize::from(size.ws_row) - 1))
 }
 
-/// Goes back over lines, and clears everything below.
+/// Moves up, and clears everything below.
 fn erase(out: &mut impl Write, lines: usize) -> io::Result<()> {
     if lines > 0 { write!(out, "\x1b[{lines}A\x1b[J") } else { Ok(()) }
 }

@@ -1,91 +1,93 @@
-//! Why a copy of a Workload does not run: causes, and how they are told.
+//! Causes of failures, and their descriptions for users.
 
 use k8s_openapi::jiff::Timestamp;
 use orchestra_api::Reason;
 
 use super::{
-    check::Check,
-    words::{ended, neutral, unschedulable},
+    messages::{ended, neutral, unschedulable},
+    probe::ProbeFailure,
 };
 use crate::denial::Denial;
 
-/// Why a copy of a Workload does not run.
+/// Cause of a failure. Messages are those of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// An image cannot be had.
+    /// An image cannot be pulled.
     Image {
         /// The container.
         container: Box<str>,
         /// Why not.
         why: ImageFault,
     },
-    /// A container ends although it should not, and is started again.
+    /// A container exits unexpectedly, and is restarted.
     Crash(Crash),
-    /// A container cannot be started at all.
+    /// A container cannot be started.
     CannotStart {
         /// The container.
         container: Box<str>,
-        /// Why not, in words of the cluster.
+        /// Message.
         message: Box<str>,
     },
-    /// Something that a container needs does not exist or cannot be mounted.
+    /// A mount of a container does not exist or fails.
     Missing {
-        /// In words of the cluster.
+        /// Message.
         message: Box<str>,
     },
-    /// No machine takes it.
+    /// No node fits.
     Unschedulable {
-        /// In words of the scheduler.
+        /// Message of the scheduler.
         message: Box<str>,
     },
-    /// A check does not pass.
-    Check(Check),
-    /// It has no network.
+    /// A probe fails.
+    Probe(ProbeFailure),
+    /// The network cannot be set up.
     Network,
-    /// It was stopped from outside, or did not survive its machine.
+    /// It was evicted, or its node failed.
     Stopped {
-        /// In words of the cluster.
+        /// Message.
         message: Box<str>,
     },
-    /// The cluster does not let it be made.
+    /// The cluster denies its creation.
     Denied {
-        /// In words of the cluster.
+        /// Message.
         message: Box<str>,
     },
 }
 
-/// Why an image cannot be had.
+/// Why an image cannot be pulled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageFault {
-    /// The name is none.
+    /// The name is invalid.
     Invalid,
-    /// There is none of this name, or it may not be read.
-    NotThere,
-    /// Its registry does not answer.
+    /// It does not exist, or access is denied.
+    NotFound,
+    /// Its registry does not respond.
     Unreachable,
     /// Something else.
     Unknown,
 }
 
-/// A container that ended although it should not.
+/// Unexpected exit of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crash {
     /// The container.
     pub container: Box<str>,
-    /// How it ended.
+    /// Exit code.
     pub exit_code: i32,
-    /// Whether it had taken more memory than it may.
+    /// True if it exceeded its memory limit.
     pub out_of_memory: bool,
-    /// When it had been started.
-    pub began: Option<Timestamp>,
-    /// The last line that it wrote, as far as it is known and may be told.
+    /// True if it has exited so often that it is a crash loop.
+    pub is_loop: bool,
+    /// Start time.
+    pub started_at: Option<Timestamp>,
+    /// Last line of its log, if it is known and may be shown.
     pub last_line: Option<Box<str>>,
-    /// The check that had it ended, as far as it is known.
-    pub ended_by: Option<Box<Check>>,
+    /// Probe that made the cluster kill it, if it is known.
+    pub killed_by: Option<Box<ProbeFailure>>,
 }
 
 impl Cause {
-    /// What a waiting container says.
+    /// Cause of a waiting container.
     pub(super) fn of_waiting(container: &str, reason: &str, message: &str) -> Option<Self> {
         let container = Box::from(container);
         match reason {
@@ -109,7 +111,7 @@ impl Cause {
         }
     }
 
-    /// What an event about a copy, or about what makes copies, says, unless it is about a check. Most events tell nothing new.
+    /// Cause in an event about a pod or its owner, except failing probes. Most events have none.
     pub(super) fn of_event(reason: &str, message: &str) -> Option<Self> {
         match reason {
             "FailedMount" | "FailedAttachVolume" | "FailedMapVolume" => {
@@ -123,45 +125,46 @@ impl Cause {
         }
     }
 
-    /// In a word and a sentence.
-    pub fn told(&self) -> (Reason, String) {
+    /// Reason and sentence for users.
+    pub fn describe(&self) -> (Reason, String) {
         let degraded = |message| (Reason::RuntimeDegraded, message);
         match self {
             Self::Image { container, why } => degraded(match why {
                 ImageFault::Invalid => {
-                    format!("The image of `{container}` has no valid name; correct `containers.{container}.image`.")
+                    format!(
+                        "The image of `{container}` has an invalid name: correct `containers.{container}.image`."
+                    )
                 }
-                ImageFault::NotThere => format!(
-                    "The image of `{container}` cannot be fetched: it does not exist, or the platform may not read it; correct `containers.{container}.image`, or ask the platform team for access."
+                ImageFault::NotFound => format!(
+                    "The image of `{container}` cannot be pulled: image not found, or access denied. Correct `containers.{container}.image`, or ask the platform's administrators for access."
                 ),
                 ImageFault::Unreachable => format!(
-                    "The image of `{container}` cannot be fetched: its registry does not answer; it is tried again."
+                    "The image of `{container}` cannot be pulled: its registry does not respond; retrying."
                 ),
                 ImageFault::Unknown => format!(
-                    "The image of `{container}` cannot be fetched; check `containers.{container}.image`, it is tried again."
+                    "The image of `{container}` cannot be pulled: check `containers.{container}.image`; retrying."
                 ),
             }),
-            Self::Crash(crash) => degraded(crash.told()),
+            Self::Crash(crash) => degraded(crash.describe()),
             Self::CannotStart { container, message } => {
                 let is_forbidden = message.contains(AS_ROOT);
                 let reason = if is_forbidden { Reason::PolicyViolation } else { Reason::RuntimeDegraded };
                 (reason, format!("`{container}` cannot be started: {}", ended(&start_fault(message))))
             }
             Self::Missing { message } => {
-                degraded(format!("Something that it mounts is not there: {}", ended(&missing(message))))
+                degraded(format!("A mount is missing: {}", ended(&missing(message))))
             }
             Self::Unschedulable { message } => degraded(unschedulable(message)),
-            Self::Check(check) => degraded(check.told()),
+            Self::Probe(probe) => degraded(probe.describe()),
             Self::Network => (
                 Reason::NetworkUnavailable,
-                "It cannot be connected to the network of the place where it runs; it is tried again. If it lasts, tell the platform team."
-                    .to_owned(),
+                "The network could not be set up; retrying. If it persists, contact the platform's administrators.".to_owned(),
             ),
             Self::Stopped { message } => {
-                degraded(format!("It was stopped by the place where it runs: {}", ended(&neutral(message))))
+                degraded(format!("It was stopped by the cluster: {}", ended(&neutral(message))))
             }
             Self::Denied { message } => {
-                let denied = Denial::forbidden(message).told(message);
+                let denied = Denial::forbidden(message).describe(message);
                 (denied.reason, denied.message)
             }
         }
@@ -169,22 +172,26 @@ impl Cause {
 }
 
 impl Crash {
-    /// In a sentence. It does not change with every start, so that it is not written again each time.
-    fn told(&self) -> String {
-        if let Some(check) = &self.ended_by {
-            return format!("{} It is stopped for that, and started again.", check.told());
+    /// Sentence for users. It does not change with every restart, to save writes.
+    fn describe(&self) -> String {
+        if let Some(probe) = &self.killed_by {
+            return format!("{} It is restarted.", probe.describe());
         }
         let (container, how, line) = (&self.container, self.how(), self.line());
-        format!("`{container}` is not running: {how}.{line} It is started again; see its log.")
+        if self.is_loop {
+            return format!(
+                "`{container}` is in a crash loop: {how}.{line} Restarting with backoff; see its log."
+            );
+        }
+        format!("`{container}` is not running: {how}.{line} Restarting; see its log.")
     }
 
-    /// In a sentence, once nobody starts it again.
-    pub(super) fn final_told(&self) -> String {
-        if let Some(check) = &self.ended_by {
-            return format!("{} It was stopped for that.", check.told());
+    /// Sentence for users, if it is not restarted.
+    pub(super) fn describe_final(&self) -> String {
+        if let Some(probe) = &self.killed_by {
+            return format!("{} It was stopped.", probe.describe());
         }
-        let how = self.how();
-        format!("`{}` {}.{}", self.container, how.strip_prefix("it ").unwrap_or(&how), self.line())
+        format!("`{}` failed: {}.{}", self.container, self.how(), self.line())
     }
 
     fn line(&self) -> String {
@@ -194,20 +201,20 @@ impl Crash {
     fn how(&self) -> String {
         let Self { exit_code, out_of_memory, .. } = self;
         match (out_of_memory, exit_code) {
-            (true, _) => "it took more memory than it may: raise its limit, or let it use less".to_owned(),
-            (false, 0) => "it ended by itself, and should run on".to_owned(),
-            (false, code) if *code > 128 && *code < 160 => format!("it was ended by signal {}", code - 128),
-            (false, code) => format!("it ended with exit code {code}"),
+            (true, _) => "out of memory: raise its memory limit, or let it use less".to_owned(),
+            (false, 0) => "exit code 0, but it should keep running".to_owned(),
+            (false, code) if *code > 128 && *code < 160 => format!("killed by signal {}", code - 128),
+            (false, code) => format!("exit code {code}"),
         }
     }
 }
 
-/// How the cluster says that something may not run as root.
+/// Sign of an image that may not run as root.
 const AS_ROOT: &str = "runAsNonRoot";
 
 fn image_fault(message: &str) -> ImageFault {
-    let says = |signs: &[&str]| signs.iter().any(|sign| message.contains(sign));
-    if says(&[
+    let has = |signs: &[&str]| signs.iter().any(|sign| message.contains(sign));
+    if has(&[
         "no such host",
         "dial tcp",
         "i/o timeout",
@@ -216,9 +223,8 @@ fn image_fault(message: &str) -> ImageFault {
         "TLS handshake",
     ]) {
         ImageFault::Unreachable
-    } else if says(&["not found", "NotFound", "denied", "unauthorized", "authorization failed", "forbidden"])
-    {
-        ImageFault::NotThere
+    } else if has(&["not found", "NotFound", "denied", "unauthorized", "authorization failed", "forbidden"]) {
+        ImageFault::NotFound
     } else {
         ImageFault::Unknown
     }
@@ -229,13 +235,13 @@ fn is_about_network(message: &str) -> bool {
     ["network", "cni", "ipam"].iter().any(|sign| message.contains(sign))
 }
 
-/// What a runtime of containers says of a start, as far as an author can use it.
+/// Part of a start failure that an author can use.
 fn start_fault(message: &str) -> String {
     if message.contains(AS_ROOT) {
         let why = if message.contains("non-numeric user") {
-            "its image names its user, and may be root, which is not allowed here: let it give the number of its user"
+            "its image has a non-numeric user, which may be root (runAsNonRoot): use a numeric user"
         } else {
-            "its image runs as root, which is not allowed here: use one that runs as another user"
+            "its image runs as root, which is not allowed (runAsNonRoot): use an image with another user"
         };
         return why.to_owned();
     }
@@ -245,7 +251,7 @@ fn start_fault(message: &str) -> String {
     }
 }
 
-/// What is missing, without what the machine tried.
+/// Missing mount, without the attempts of the node.
 fn missing(message: &str) -> String {
     let own = message.rsplit_once("MountVolume.SetUp failed for volume ").map_or(message, |(_, own)| own);
     let own = own.split_once(" : ").map_or(own, |(_, own)| own);

@@ -1,17 +1,17 @@
-//! How a Workload fares in a Kubernetes cluster, by what the cluster says of the objects that were made for it.
+//! Status of a Workload in a Kubernetes cluster.
 //!
-//! [`rollout`] and [`pod`] read what is needed from objects as they pass by, and [`news`] from what is told about them;
-//! [`cause`] names what is wrong, [`words`] says it without the nouns of the cluster, and [`observe`] decides. What is
-//! wrong is looked for only in copies of the revision that is wanted: what an older one suffers from is over soon.
+//! [`rollout`] and [`pod`] summarise watched objects, [`events`] reads their events; [`cause`] classifies failures,
+//! [`messages`] describes them without the nouns of the cluster, and [`observe`] decides. Only pods of the current
+//! revision count: those of an older one are replaced soon.
 
 pub mod cause;
-pub mod check;
-pub mod news;
+pub mod events;
+pub mod messages;
 pub mod pod;
+pub mod probe;
 pub mod rollout;
 #[cfg(test)]
 mod tests;
-pub mod words;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use orchestra_api::{
@@ -20,47 +20,47 @@ use orchestra_api::{
 };
 
 pub use cause::{Cause, Crash};
-pub use check::Check;
 pub use pod::Pod;
-pub use rollout::{Maker, Progress, Rollout};
+pub use probe::ProbeFailure;
+pub use rollout::{Progress, Rollout, RolloutKind};
 
-/// How long a container that had crashed must run before it counts as mended.
-pub const SETTLING: SignedDuration = SignedDuration::from_secs(10);
+/// Time that a crashed container has to run before it counts as recovered.
+pub const RECOVERY_TIME: SignedDuration = SignedDuration::from_secs(10);
 
-/// What is seen of a Workload.
+/// Observed objects of a Workload.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
+pub struct Snapshot<'a> {
     /// The plan.
     pub plan: &'a WorkloadPlanSpec,
-    /// What makes its copies, if it is there.
+    /// Its Deployment, `StatefulSet` or Job, if it exists.
     pub rollout: Option<&'a Rollout>,
-    /// Its copies.
+    /// Its pods.
     pub pods: &'a [Pod],
-    /// The time of day.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What is told of a Workload.
+/// Status of a Workload in a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
-    /// The revision that it is told about; absent if nothing is there.
+pub struct RuntimeStatus {
+    /// Revision that runs or is being rolled out; absent if nothing exists.
     pub revision: Option<String>,
-    /// How far it is.
+    /// Phase of that revision.
     pub phase: Phase,
-    /// Why, in a word.
+    /// Reason for the phase.
     pub reason: Reason,
-    /// Why, in a sentence.
+    /// Neutral sentence for users.
     pub message: Option<String>,
-    /// Whether it can be reached now.
+    /// True if it is reachable now.
     pub is_reachable: bool,
-    /// Whether it could be reached before, or can be now.
+    /// True if it is or was reachable.
     pub was_reachable: bool,
 }
 
-/// What is to be told of a Workload.
-pub fn observe(sight: &Sight<'_>) -> Told {
-    let Some(rollout) = sight.rollout else {
-        return Told {
+/// Status of a Workload.
+pub fn observe(snapshot: &Snapshot<'_>) -> RuntimeStatus {
+    let Some(rollout) = snapshot.rollout else {
+        return RuntimeStatus {
             revision: None,
             phase: Phase::Pending,
             reason: Reason::RuntimeProvisioning,
@@ -69,70 +69,72 @@ pub fn observe(sight: &Sight<'_>) -> Told {
             was_reachable: false,
         };
     };
-    let (phase, reason, message) = if rollout.revision.as_deref() != Some(sight.plan.revision.as_str()) {
+    let (phase, reason, message) = if rollout.revision.as_deref() != Some(snapshot.plan.revision.as_str()) {
         (Phase::Provisioning, Reason::RuntimeProvisioning, None)
-    } else if sight.plan.lifecycle.suspend {
-        suspended(sight, rollout)
-    } else if sight.plan.kind == Kind::Job {
-        job(sight, rollout)
+    } else if snapshot.plan.lifecycle.suspend {
+        suspended(snapshot, rollout)
+    } else if snapshot.plan.kind == Kind::Job {
+        job(snapshot, rollout)
     } else {
-        service(sight, rollout)
+        service(snapshot, rollout)
     };
-    let is_reachable = rollout.available > 0 && !sight.plan.lifecycle.suspend;
-    let was_up = rollout.progress == Progress::Done && rollout.desired > 0;
-    Told {
+    let is_reachable = rollout.available > 0 && !snapshot.plan.lifecycle.suspend;
+    let was_up = rollout.progress == Progress::Complete && rollout.desired > 0;
+    RuntimeStatus {
         revision: rollout.revision.as_deref().map(str::to_owned),
         phase,
         reason,
         message,
         is_reachable,
-        was_reachable: !sight.plan.lifecycle.suspend && (is_reachable || was_up),
+        was_reachable: !snapshot.plan.lifecycle.suspend && (is_reachable || was_up),
     }
 }
 
 type Verdict = (Phase, Reason, Option<String>);
 
-fn suspended(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
-    let is_idle = rollout.is_noticed && rollout.total == 0 && sight.pods.iter().all(|pod| pod.is_over);
+fn suspended(snapshot: &Snapshot<'_>, rollout: &Rollout) -> Verdict {
+    let is_idle =
+        rollout.is_observed && rollout.total == 0 && snapshot.pods.iter().all(|pod| pod.is_finished);
     if is_idle {
         (Phase::Pending, Reason::RuntimeProvisioning, Some(SUSPENDED.to_owned()))
     } else {
-        let message = "What ran before is being stopped.".to_owned();
+        let message = "Stopping the previous version.".to_owned();
         (Phase::Provisioning, Reason::RuntimeProvisioning, Some(message))
     }
 }
 
-fn job(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
+fn job(snapshot: &Snapshot<'_>, rollout: &Rollout) -> Verdict {
     match rollout.progress {
-        Progress::Done => (Phase::Ready, Reason::Succeeded, None),
-        Progress::Late => {
-            let why = cause(sight, rollout).map(|cause| match cause {
-                Cause::Crash(crash) => crash.final_told(),
-                cause => cause.told().1,
+        Progress::Complete => (Phase::Ready, Reason::Succeeded, None),
+        Progress::Failed => {
+            let why = cause(snapshot, rollout).map(|cause| match cause {
+                Cause::Crash(crash) => crash.describe_final(),
+                cause => cause.describe().1,
             });
             let why = why.unwrap_or_default();
-            let message = format!("It did not run to its end, and is not tried again. {why}");
+            let message = format!("The job failed and is not retried. {why}");
             (Phase::Failed, Reason::RuntimeDegraded, Some(message.trim().to_owned()))
         }
-        Progress::Going | Progress::Halted => match cause(sight, rollout) {
+        Progress::Running | Progress::Suspended => match cause(snapshot, rollout) {
             Some(cause) => degraded(cause, false),
             None if rollout.available > 0 => {
-                let message = "It is running to its end.".to_owned();
+                let message = "The job is running.".to_owned();
                 (Phase::Provisioning, Reason::RuntimeProvisioning, Some(message))
             }
-            None => starting(sight, rollout),
+            None => starting(snapshot, rollout),
         },
     }
 }
 
-fn service(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
-    // What crashed a moment ago may crash again: it does not count as up.
-    let is_shaky = |pod: &&Pod| is_of(sight.plan, pod) && pod.is_ready && pod.is_shaky(sight.now);
-    let shaky = u32::try_from(sight.pods.iter().filter(is_shaky).count()).unwrap_or(u32::MAX);
-    let up = Rollout { available: rollout.available.saturating_sub(shaky), ..rollout.clone() };
-    // What was up once stays ready while most of it is: copies come and go.
-    let is_mostly_up = up.is_noticed
-        && up.progress == Progress::Done
+fn service(snapshot: &Snapshot<'_>, rollout: &Rollout) -> Verdict {
+    // A container that crashed a moment ago may crash again: its pod does not count as available.
+    let is_recovering =
+        |pod: &&Pod| is_of(snapshot.plan, pod) && pod.is_ready && pod.is_recovering(snapshot.now);
+    let recovering = u32::try_from(snapshot.pods.iter().filter(is_recovering).count()).unwrap_or(u32::MAX);
+    let up = Rollout { available: rollout.available.saturating_sub(recovering), ..rollout.clone() };
+    // After a complete rollout the Workload stays ready while most pods are: pods come and go.
+    let is_mostly_up = up.is_observed
+        && up.progress == Progress::Complete
         && !up.has_old()
         && up.available > 0
         && up.available.saturating_mul(4) >= up.desired.saturating_mul(3);
@@ -140,56 +142,60 @@ fn service(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
         return (Phase::Ready, Reason::Succeeded, None);
     }
     let is_old_serving = rollout.has_old() && rollout.available > 0;
-    match cause(sight, rollout) {
+    match cause(snapshot, rollout) {
         Some(cause) => degraded(cause, is_old_serving),
-        None if rollout.progress == Progress::Late && rollout.is_noticed => {
-            let message = "It did not become ready in time; see its log.";
+        None if rollout.progress == Progress::Failed && rollout.is_observed => {
+            let message = "Timeout: it was not ready in time (progress deadline exceeded); see its log.";
             (Phase::Degraded, Reason::RuntimeDegraded, Some(with_old(message, is_old_serving)))
         }
-        None => starting(sight, rollout),
+        None => starting(snapshot, rollout),
     }
 }
 
-fn starting(sight: &Sight<'_>, rollout: &Rollout) -> Verdict {
-    let awaited = current(sight).find_map(|pod| early(pod, rollout)).map(Check::awaited);
+fn starting(snapshot: &Snapshot<'_>, rollout: &Rollout) -> Verdict {
+    let awaited = current(snapshot).find_map(|pod| early(pod, rollout)).map(ProbeFailure::describe_pending);
     (Phase::Provisioning, Reason::RuntimeProvisioning, awaited)
 }
 
 fn degraded(cause: &Cause, is_old_serving: bool) -> Verdict {
-    let (reason, message) = cause.told();
+    let (reason, message) = cause.describe();
     (Phase::Degraded, reason, Some(with_old(&message, is_old_serving)))
 }
 
 fn with_old(message: &str, is_old_serving: bool) -> String {
-    if is_old_serving { format!("{message} The version before still runs.") } else { message.to_owned() }
+    if is_old_serving {
+        format!("{message} The previous version is still running.")
+    } else {
+        message.to_owned()
+    }
 }
 
-/// What is wrong: with a copy of the revision that is wanted, else with the making of copies.
-fn cause<'a>(sight: &Sight<'a>, rollout: &'a Rollout) -> Option<&'a Cause> {
-    let own = current(sight).filter(|pod| !pod.is_ready || pod.is_shaky(sight.now));
-    let own = own.filter_map(|pod| pod.own_cause(sight.now));
-    let told = current(sight).filter(|pod| !pod.is_ready && early(pod, rollout).is_none());
-    let told = told.filter_map(|pod| pod.told.as_deref());
-    let made = rollout.cause.as_deref().filter(|_| rollout.is_noticed);
-    own.chain(told).next().or(made)
+/// Cause of a failure: of a pod of the current revision, else of the rollout.
+fn cause<'a>(snapshot: &Snapshot<'a>, rollout: &'a Rollout) -> Option<&'a Cause> {
+    let own = current(snapshot).filter(|pod| !pod.is_ready || pod.is_recovering(snapshot.now));
+    let own = own.filter_map(|pod| pod.own_cause(snapshot.now));
+    let reported = current(snapshot).filter(|pod| !pod.is_ready && early(pod, rollout).is_none());
+    let reported = reported.filter_map(|pod| pod.event_cause.as_deref());
+    let made = rollout.cause.as_deref().filter(|_| rollout.is_observed);
+    own.chain(reported).next().or(made)
 }
 
-/// The check of a copy that has not passed yet, and may still. It fails if the copy passed it before, was started again
-/// already, or takes too long.
-fn early<'a>(pod: &'a Pod, rollout: &Rollout) -> Option<&'a Check> {
+/// Probe of a starting pod that may still succeed. It counts as failed if the pod was ready before, was restarted, or takes
+/// too long.
+fn early<'a>(pod: &'a Pod, rollout: &Rollout) -> Option<&'a ProbeFailure> {
     let is_starting = !pod.is_ready && pod.down_since.is_none() && pod.restarted.is_none();
-    match pod.told.as_deref() {
-        Some(Cause::Check(check)) if is_starting && rollout.progress != Progress::Late => {
-            Some(check).filter(|check| !check.is_lasting)
+    match pod.event_cause.as_deref() {
+        Some(Cause::Probe(probe)) if is_starting && rollout.progress != Progress::Failed => {
+            Some(probe).filter(|probe| !probe.is_lasting)
         }
         _ => None,
     }
 }
 
-/// The copies of the revision that is wanted.
-fn current<'a>(sight: &Sight<'a>) -> impl Iterator<Item = &'a Pod> {
-    let Sight { plan, pods, .. } = *sight;
-    pods.iter().filter(|pod| is_of(plan, pod) && !pod.is_leaving)
+/// Pods of the current revision.
+fn current<'a>(snapshot: &Snapshot<'a>) -> impl Iterator<Item = &'a Pod> {
+    let Snapshot { plan, pods, .. } = *snapshot;
+    pods.iter().filter(|pod| is_of(plan, pod) && !pod.is_terminating)
 }
 
 fn is_of(plan: &WorkloadPlanSpec, pod: &Pod) -> bool {

@@ -1,45 +1,45 @@
-//! One copy of a Workload, as a cluster shows it: only what observation needs, since there are many of them.
+//! Summary of a pod: only what observation needs, since there are many of them.
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
 use super::{
-    SETTLING,
+    RECOVERY_TIME,
     cause::{Cause, Crash},
 };
 use crate::render::kubernetes::{REVISION, WORKLOAD_UID};
 
-/// One copy of a Workload.
+/// Summary of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
-    /// Its name.
+    /// Name.
     pub name: Box<str>,
-    /// Its identity.
+    /// Uid.
     pub uid: Box<str>,
-    /// The uid of the Workload that it was made for.
+    /// Uid of the Workload.
     pub owner: Option<Box<str>>,
-    /// The revision of the plan that it runs.
+    /// Revision of the plan.
     pub revision: Option<Box<str>>,
-    /// The revision of the set that it belongs to, if sets have such.
+    /// Revision of its `StatefulSet`, if it belongs to one.
     pub set_revision: Option<Box<str>>,
-    /// Whether it does its work.
+    /// True if it is ready.
     pub is_ready: bool,
-    /// Since when it no longer does its work, if it did since it was last started.
+    /// Time when it became unready, if it was ready since its last start.
     pub down_since: Option<Timestamp>,
-    /// Whether it is being stopped.
-    pub is_leaving: bool,
-    /// Whether it has run to its end.
-    pub is_over: bool,
-    /// What is wrong with it, by itself.
+    /// True if it is being deleted.
+    pub is_terminating: bool,
+    /// True if it has succeeded or failed.
+    pub is_finished: bool,
+    /// Failure by its own status.
     pub cause: Option<Box<Cause>>,
-    /// What is wrong with it, by what is told about it.
-    pub told: Option<Box<Cause>>,
-    /// When a container that had crashed was last started again.
+    /// Failure by its events.
+    pub event_cause: Option<Box<Cause>>,
+    /// Start time of a container that had crashed.
     pub restarted: Option<Timestamp>,
 }
 
 impl Pod {
-    /// Reads one. `metadata` and `rest` are the two parts of the object.
+    /// Summary of an object, given as `metadata` and `rest`.
     pub fn read(metadata: &Json, rest: &Json) -> Self {
         let text = |path: &str| metadata.pointer(path).and_then(Json::as_str).map(Box::from);
         let status = &rest["status"];
@@ -48,25 +48,25 @@ impl Pod {
             let all = status["conditions"].as_array().into_iter().flatten();
             all.clone().find(|condition| condition["type"] == type_)
         };
-        let is_over = matches!(phase, "Succeeded" | "Failed");
+        let is_finished = matches!(phase, "Succeeded" | "Failed");
         let is_ready = condition("Ready").is_some_and(|ready| ready["status"] == "True");
-        let turned = condition("Ready").and_then(|ready| time(&ready["lastTransitionTime"]));
+        let changed = condition("Ready").and_then(|ready| time(&ready["lastTransitionTime"]));
         let running = status["containerStatuses"].as_array().into_iter().flatten();
         let started = running.filter_map(|container| time(&container["state"]["running"]["startedAt"])).max();
-        // It is not ready from before it was started, unless it was ready meanwhile.
-        let down_since = turned.filter(|at| !is_ready && started.is_some_and(|started| *at > started));
+        // A transition before the start means that it has not been ready since.
+        let down_since = changed.filter(|at| !is_ready && started.is_some_and(|started| *at > started));
         let revision = metadata["annotations"][REVISION].as_str().map(Box::from);
         let mut waits = None;
         let mut down = None;
         let mut up: Option<(Crash, Option<Timestamp>)> = None;
-        for (is_first, list) in [(true, "initContainerStatuses"), (false, "containerStatuses")] {
+        for (is_init, list) in [(true, "initContainerStatuses"), (false, "containerStatuses")] {
             for container in status[list].as_array().into_iter().flatten() {
                 let waiting = &container["state"]["waiting"];
                 let (reason, message) = (waiting["reason"].as_str(), waiting["message"].as_str());
                 let name = container["name"].as_str().unwrap_or_default();
                 let why = |reason| Cause::of_waiting(name, reason, message.unwrap_or_default());
                 waits = waits.or(reason.and_then(why));
-                let crash = crash(container, is_first, phase);
+                let crash = crash(container, is_init, phase);
                 match container["state"]["running"]["startedAt"].as_str() {
                     Some(at) => up = up.or(crash.map(|crash| (crash, at.parse().ok()))),
                     None => down = down.or(crash),
@@ -96,28 +96,28 @@ impl Pod {
             set_revision: text("/labels/controller-revision-hash"),
             is_ready,
             down_since,
-            is_leaving: metadata["deletionTimestamp"].is_string(),
-            is_over,
+            is_terminating: metadata["deletionTimestamp"].is_string(),
+            is_finished,
             cause: cause.map(Box::new),
-            told: None,
+            event_cause: None,
             restarted,
         }
     }
 
-    /// Whether a container that had crashed was started again so lately that it may crash again.
-    pub fn is_shaky(&self, now: Timestamp) -> bool {
-        self.restarted.is_some_and(|at| now.duration_since(at) < SETTLING)
+    /// True if a crashed container was restarted so recently that it may crash again.
+    pub fn is_recovering(&self, now: Timestamp) -> bool {
+        self.restarted.is_some_and(|at| now.duration_since(at) < RECOVERY_TIME)
     }
 
-    /// What is wrong with it now, by itself. What crashed, and has run for a while since, is mended.
+    /// Current failure by its own status. A container that crashed and has run for a while since is recovered.
     pub fn own_cause(&self, now: Timestamp) -> Option<&Cause> {
-        let is_mended = self.restarted.is_some() && !self.is_shaky(now);
-        self.cause.as_deref().filter(|_| !is_mended)
+        let is_recovered = self.restarted.is_some() && !self.is_recovering(now);
+        self.cause.as_deref().filter(|_| !is_recovered)
     }
 
-    /// Whether what is told about it is worth asking for: it should run, and nobody knows why it does not.
-    pub fn is_puzzling(&self, now: Timestamp) -> bool {
-        !self.is_ready && !self.is_leaving && !self.is_over && self.own_cause(now).is_none()
+    /// True if its events are needed: it should run, and its status does not show why it does not.
+    pub fn needs_events(&self, now: Timestamp) -> bool {
+        !self.is_ready && !self.is_terminating && !self.is_finished && self.own_cause(now).is_none()
     }
 }
 
@@ -125,27 +125,39 @@ fn time(value: &Json) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
-/// How a container last ended, if it should not have.
-fn crash(container: &Json, is_first: bool, phase: &str) -> Option<Crash> {
+/// Restarts that make a crash loop. A count, not the state `CrashLoopBackOff`, which comes and goes with every restart: the
+/// message would change as often.
+const LOOP_RESTARTS: u64 = 3;
+
+/// Duration of a run after which a kubelet restarts a container without backoff: its crash begins a new series.
+const BACKOFF_RESET: SignedDuration = SignedDuration::from_mins(10);
+
+/// Last exit of a container, if it was unexpected.
+fn crash(container: &Json, is_init: bool, phase: &str) -> Option<Crash> {
     let now = &container["state"]["terminated"];
     let before = &container["lastState"]["terminated"];
     let waits = container["state"]["waiting"]["reason"] == "CrashLoopBackOff";
     let end = if now.is_object() { now } else { before };
     let exit_code = i32::try_from(end["exitCode"].as_i64()?).unwrap_or(i32::MAX);
-    let is_ended_well = exit_code == 0 && now.is_object();
-    if is_ended_well && (is_first || phase != "Running") && !waits {
+    let has_succeeded = exit_code == 0 && now.is_object();
+    if has_succeeded && (is_init || phase != "Running") && !waits {
         return None;
     }
-    // The machine itself ended it, and has started it again: nothing that an author could mend.
+    // The node stopped and restarted it: nothing that an author could fix.
     if exit_code == 0 && !waits && !now.is_object() && container["ready"] == true {
         return None;
     }
+    let started_at = time(&end["startedAt"]);
+    let run = started_at.zip(time(&end["finishedAt"])).map(|(start, finish)| finish.duration_since(start));
+    let is_isolated = run.is_some_and(|run| run >= BACKOFF_RESET);
+    let restarts = container["restartCount"].as_u64().unwrap_or_default();
     Some(Crash {
         container: container["name"].as_str().unwrap_or_default().into(),
         exit_code,
         out_of_memory: end["reason"] == "OOMKilled",
-        began: time(&end["startedAt"]),
+        is_loop: restarts >= LOOP_RESTARTS && !is_isolated,
+        started_at,
         last_line: None,
-        ended_by: None,
+        killed_by: None,
     })
 }

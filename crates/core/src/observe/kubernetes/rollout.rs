@@ -1,68 +1,69 @@
-//! What makes the copies of a Workload, as a cluster shows it.
+//! Summary of the Deployment, `StatefulSet` or Job of a Workload.
 
 use serde_json::Value as Json;
 
 use super::cause::Cause;
 use crate::render::kubernetes::REVISION;
 
-/// What makes the copies of a Workload, and how far it is.
+/// Summary of a Deployment, `StatefulSet` or Job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rollout {
-    /// What it is.
-    pub kind: Maker,
-    /// The revision of the plan that it has been given.
+    /// Kind.
+    pub kind: RolloutKind,
+    /// Revision of the plan.
     pub revision: Option<Box<str>>,
-    /// Whether it has taken notice of what it was given last.
-    pub is_noticed: bool,
-    /// How many copies there should be.
+    /// True if the status is about the current generation.
+    pub is_observed: bool,
+    /// Desired pods.
     pub desired: u32,
-    /// How many there are.
+    /// Existing pods.
     pub total: u32,
-    /// How many of them are of the newest kind.
+    /// Pods of the newest template.
     pub updated: u32,
-    /// How many can be used.
+    /// Available pods.
     pub available: u32,
-    /// How far it says to be.
+    /// Progress.
     pub progress: Progress,
-    /// The revision of its own that copies should have, where it tells.
+    /// Revision of the `StatefulSet` that its pods should have.
     pub update_revision: Option<Box<str>>,
-    /// Why it cannot make copies.
+    /// Why it cannot create pods.
     pub cause: Option<Box<Cause>>,
 }
 
-/// The kinds of things that make copies.
+/// Kind of a rollout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Maker {
-    /// Copies that are all alike.
+pub enum RolloutKind {
+    /// Deployment.
     #[default]
     Deployment,
-    /// Copies that keep their data.
+    /// `StatefulSet`.
     StatefulSet,
-    /// A copy that runs to its end.
+    /// Job.
     Job,
 }
 
-/// How far something says to be.
+/// Progress of a rollout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// At work.
+    /// In progress.
     #[default]
-    Going,
-    /// It had brought everything up once.
-    Done,
-    /// It has given up.
-    Late,
-    /// It was told to wait.
-    Halted,
+    Running,
+    /// All pods were available once, or the job has succeeded.
+    Complete,
+    /// The deadline is exceeded, or the job has failed.
+    Failed,
+    /// The job is suspended.
+    Suspended,
 }
 
 impl Rollout {
-    /// Reads one. `metadata` and `rest` are the two parts of the object.
-    pub fn read(kind: Maker, metadata: &Json, rest: &Json) -> Self {
+    /// Summary of an object, given as `metadata` and `rest`.
+    pub fn read(kind: RolloutKind, metadata: &Json, rest: &Json) -> Self {
         let (spec, status) = (&rest["spec"], &rest["status"]);
         let number = |value: &Json| u32::try_from(value.as_u64().unwrap_or_default()).unwrap_or(u32::MAX);
         let generation = metadata["generation"].as_i64().unwrap_or_default();
-        let is_noticed = status["observedGeneration"].as_i64().is_some_and(|noticed| noticed >= generation);
+        let is_observed =
+            status["observedGeneration"].as_i64().is_some_and(|observed| observed >= generation);
         let condition = |type_: &str| {
             let all = status["conditions"].as_array().into_iter().flatten();
             all.clone().find(|condition| condition["type"] == type_)
@@ -70,16 +71,16 @@ impl Rollout {
         let holds = |type_: &str| condition(type_).is_some_and(|condition| condition["status"] == "True");
         let progressing = condition("Progressing").and_then(|condition| condition["reason"].as_str());
         let progress = match kind {
-            Maker::Job if holds("Complete") || holds("SuccessCriteriaMet") => Progress::Done,
-            Maker::Job if holds("Failed") || holds("FailureTarget") => Progress::Late,
-            Maker::Job if spec["suspend"] == true => Progress::Halted,
-            Maker::Deployment if progressing == Some("NewReplicaSetAvailable") => Progress::Done,
-            Maker::Deployment if progressing == Some("ProgressDeadlineExceeded") => Progress::Late,
-            _ => Progress::Going,
+            RolloutKind::Job if holds("Complete") || holds("SuccessCriteriaMet") => Progress::Complete,
+            RolloutKind::Job if holds("Failed") || holds("FailureTarget") => Progress::Failed,
+            RolloutKind::Job if spec["suspend"] == true => Progress::Suspended,
+            RolloutKind::Deployment if progressing == Some("NewReplicaSetAvailable") => Progress::Complete,
+            RolloutKind::Deployment if progressing == Some("ProgressDeadlineExceeded") => Progress::Failed,
+            _ => Progress::Running,
         };
         let failure = condition("ReplicaFailure").filter(|failure| failure["status"] == "True");
         let message = failure.and_then(|failure| failure["message"].as_str());
-        let desired = if kind == Maker::Job {
+        let desired = if kind == RolloutKind::Job {
             1
         } else {
             spec["replicas"].as_u64().map_or(1, |_| number(&spec["replicas"]))
@@ -87,15 +88,19 @@ impl Rollout {
         Self {
             kind,
             revision: metadata["annotations"][REVISION].as_str().map(Box::from),
-            is_noticed: is_noticed || kind == Maker::Job,
+            is_observed: is_observed || kind == RolloutKind::Job,
             desired,
-            total: if kind == Maker::Job { number(&status["active"]) } else { number(&status["replicas"]) },
+            total: if kind == RolloutKind::Job {
+                number(&status["active"])
+            } else {
+                number(&status["replicas"])
+            },
             updated: number(&status["updatedReplicas"]),
             available: match kind {
-                Maker::Job => number(&status["ready"]),
-                Maker::Deployment => number(&status["availableReplicas"]),
-                // Older clusters tell only which are ready.
-                Maker::StatefulSet => {
+                RolloutKind::Job => number(&status["ready"]),
+                RolloutKind::Deployment => number(&status["availableReplicas"]),
+                // Older clusters report only ready ones.
+                RolloutKind::StatefulSet => {
                     number(&status["availableReplicas"]).max(number(&status["readyReplicas"]))
                 }
             },
@@ -105,13 +110,13 @@ impl Rollout {
         }
     }
 
-    /// Whether all copies that there should be are there, can be used and are of the newest kind.
+    /// True if all desired pods are available and of the newest template, and no others exist.
     pub fn is_complete(&self) -> bool {
         let Self { desired, total, updated, available, .. } = self;
-        self.is_noticed && updated == desired && available == desired && total == desired
+        self.is_observed && updated == desired && available == desired && total == desired
     }
 
-    /// Whether copies of an older kind are still there.
+    /// True if pods of an older template still exist.
     pub fn has_old(&self) -> bool {
         self.total > self.updated
     }

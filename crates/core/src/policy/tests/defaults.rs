@@ -1,4 +1,4 @@
-//! What is filled in, and what is left to the author.
+//! Defaults of policies.
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn classes_come_from_the_author_then_existing_claims_then_policies() {
 }
 
 #[test]
-fn what_becomes_of_resources_is_said_by_the_author_then_policies() {
+fn the_deprovision_policy_comes_from_the_author_then_policies() {
     let keep = [policy("keep", json!({"defaults": {"deprovision": "Orphan"}}))];
     let annotated = |value: &str| json!({"db": {"type": "postgres", "metadata": {"annotations": {"score.dev/deprovision": value}}}});
     let plain = json!({"db": {"type": "postgres"}});
@@ -60,11 +60,11 @@ fn what_becomes_of_resources_is_said_by_the_author_then_policies() {
             message: "`/resources/db/metadata/annotations/\"score.dev/deprovision\"` is `retain`: write `Delete`, `Retain`, `Orphan` or leave it out.".to_owned(),
         }]
     );
-    assert_eq!(outcome.effective.deprovision["db"], DeprovisionPolicy::Retain, "nothing is lost by a typo");
+    assert_eq!(outcome.effective.deprovision["db"], DeprovisionPolicy::Retain, "a typo loses no data");
 }
 
 #[test]
-fn annotations_of_the_author_stand_above_those_of_policies() {
+fn annotations_of_the_author_override_those_of_policies() {
     let policies = [
         policy("b", json!({"defaults": {"annotations": {"team": "b", "cost": "b"}}})),
         policy("a", json!({"defaults": {"annotations": {"team": "a", "zone": "a", "cost": "a"}}})),
@@ -77,7 +77,7 @@ fn annotations_of_the_author_stand_above_those_of_policies() {
 }
 
 #[test]
-fn a_default_profile_gives_way_to_the_profile_the_author_names() {
+fn a_profile_of_the_author_overrides_the_default() {
     let policies = [policy("p", json!({"defaults": {"profile": "batch"}}))];
     let outcome = decide(&policies, &bare());
     assert_eq!(outcome.effective.profile, Some(("batch".to_owned(), "p".to_owned())));
@@ -94,14 +94,14 @@ fn a_default_profile_gives_way_to_the_profile_the_author_names() {
 }
 
 #[test]
-fn amounts_are_filled_in_field_by_field_and_never_contradict_the_author() {
+fn default_amounts_apply_field_by_field_and_never_contradict_the_author() {
     let high = json!({"priority": 9, "defaults": {"requests": {"cpu": "200m"}, "limits": {"cpu": "1"}}});
     let low =
         json!({"defaults": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "1Gi"}}});
     let policies = [policy("low", low), policy("high", high)];
     for (what, author, requests, limits) in [
         (
-            "nothing said",
+            "nothing is set",
             json!({}),
             json!({"cpu": "200m", "memory": "64Mi"}),
             json!({"cpu": "1", "memory": "1Gi"}),
@@ -119,7 +119,7 @@ fn amounts_are_filled_in_field_by_field_and_never_contradict_the_author() {
             json!({"cpu": "0.1", "memory": "1Gi"}),
         ),
         (
-            "a default limit below the author's request is left out",
+            "a default limit below the author's request is ignored",
             json!({"requests": {"memory": "2Gi"}}),
             json!({"cpu": "200m", "memory": "2Gi"}),
             json!({"cpu": "1"}),
@@ -138,7 +138,7 @@ fn amounts_are_filled_in_field_by_field_and_never_contradict_the_author() {
 }
 
 #[test]
-fn the_explanation_says_where_a_default_gave_way() {
+fn the_explanation_notes_overridden_defaults() {
     let spec = json!({"defaults": {"requests": {"cpu": "200m"}, "limits": {"memory": "64Mi"}}});
     let author = json!({"limits": {"cpu": "100m"}, "requests": {"memory": "1Gi"}});
     let outcome = decide(&[policy("p", spec)], &with("/containers/main/resources", author));
@@ -147,14 +147,14 @@ fn the_explanation_says_where_a_default_gave_way() {
     assert_eq!((request.value.as_str(), &request.source), ("100m", &Source::Policy("p".to_owned())));
     assert_eq!(
         request.note.as_deref(),
-        Some("the default `200m` of policy `p` is above the limit, and so lowered to it")
+        Some("the default `200m` of policy `p` is above the limit and is lowered to it")
     );
     let limit = setting(&outcome, "/containers/main/resources/limits/memory");
     assert_eq!((limit.value.as_str(), &limit.source), ("none", &Source::Author));
     assert_eq!(limit.overridden, [overridden("p", "64Mi")]);
     assert_eq!(
         limit.note.as_deref(),
-        Some("the default `64Mi` of policy `p` is below the request `1Gi` of the author, and so left out")
+        Some("the default `64Mi` of policy `p` is below the request `1Gi` of the author and is ignored")
     );
 }
 

@@ -1,4 +1,4 @@
-//! What platform engineers and authors rely on.
+//! Tests of policies.
 
 mod defaults;
 mod properties;
@@ -12,19 +12,19 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 
-/// A policy of this name.
+/// Policy of this name.
 fn policy(name: &str, spec: Json) -> PlatformPolicy {
     PlatformPolicy::new(name, serde_json::from_value(spec).unwrap())
 }
 
-/// A document, which is valid.
+/// Valid document.
 fn document(value: Json) -> Workload {
     let report = orchestra_score::Document::from_json(value.clone()).check();
     assert!(report.is_valid(), "{:?}", report.errors().collect::<Vec<_>>());
     serde_json::from_value(value).unwrap()
 }
 
-/// A document with something else at this place.
+/// Document with another value at this pointer.
 fn with(pointer: &str, value: Json) -> Workload {
     let mut whole = json!({
         "apiVersion": "score.dev/v1b1",
@@ -36,7 +36,7 @@ fn with(pointer: &str, value: Json) -> Workload {
     document(whole)
 }
 
-/// A document that says nothing but its image.
+/// Document with only an image.
 fn bare() -> Workload {
     with("/resources", json!({}))
 }
@@ -64,7 +64,7 @@ fn overridden(policy: &str, value: &str) -> Overridden {
 }
 
 #[test]
-fn policies_in_audit_mode_only_count() {
+fn violations_of_audit_policies_do_not_block() {
     let spec = |mode: &str| json!({"mode": mode, "limits": {"containers": 0}, "allow": {"registries": []}});
     let nginx = with("/containers/main/image", json!("nginx"));
     let audit = decide(&[policy("p", spec("Audit"))], &nginx);
@@ -76,7 +76,7 @@ fn policies_in_audit_mode_only_count() {
 }
 
 #[test]
-fn selectors_choose_namespaces_and_workloads() {
+fn selectors_match_namespaces_and_workloads() {
     let document = bare();
     let labels = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -113,7 +113,7 @@ fn selectors_choose_namespaces_and_workloads() {
 }
 
 #[test]
-fn a_malformed_policy_is_left_out_whole_and_reported() {
+fn an_invalid_policy_is_ignored_as_a_whole_and_reported() {
     for (spec, field) in [
         (json!({"limits": {"cpu": "many"}}), "limits.cpu"),
         (json!({"limits": {"memory": "0"}}), "limits.memory"),
@@ -152,7 +152,7 @@ fn a_malformed_policy_is_left_out_whole_and_reported() {
 }
 
 #[test]
-fn every_policy_judges_the_workloads_that_it_selects_by_itself() {
+fn every_policy_has_its_own_verdict_about_the_workloads_it_selects() {
     let none = BTreeMap::new();
     let gold = BTreeMap::from([("tier".to_owned(), "gold".to_owned())]);
     let sized = with("/containers/main/resources", json!({"limits": {"cpu": "8"}}));
@@ -172,16 +172,16 @@ fn every_policy_judges_the_workloads_that_it_selects_by_itself() {
         let verdicts = judge(&policies, &subject).into_iter();
         verdicts.map(|verdict| (verdict.policy, verdict.violations.len())).collect::<Vec<_>>()
     };
-    let shown = |verdicts: &[(&str, usize)]| {
+    let expected = |verdicts: &[(&str, usize)]| {
         verdicts.iter().map(|(policy, count)| ((*policy).to_owned(), *count)).collect::<Vec<_>>()
     };
-    assert_eq!(judge(&none, &sized), shown(&[("sizes", 0), ("tight", 1), ("wide", 0)]));
-    assert_eq!(judge(&gold, &sized), shown(&[("gold", 1), ("sizes", 0), ("tight", 1), ("wide", 0)]));
-    assert_eq!(judge(&none, &bare()), shown(&[("sizes", 0), ("tight", 0), ("wide", 0)]));
+    assert_eq!(judge(&none, &sized), expected(&[("sizes", 0), ("tight", 1), ("wide", 0)]));
+    assert_eq!(judge(&gold, &sized), expected(&[("gold", 1), ("sizes", 0), ("tight", 1), ("wide", 0)]));
+    assert_eq!(judge(&none, &bare()), expected(&[("sizes", 0), ("tight", 0), ("wide", 0)]));
 }
 
 #[test]
-fn outcomes_survive_json() {
+fn outcomes_round_trip_through_json() {
     let spec = json!({"defaults": {"profile": "web", "requests": {"cpu": "1"}}, "limits": {"cpu": "1"},
         "allow": {"profiles": ["web"], "registries": ["docker.io"]}});
     let outcome = decide(&[policy("p", spec)], &bare());

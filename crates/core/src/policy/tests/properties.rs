@@ -1,4 +1,4 @@
-//! What holds for any policies and any Workload.
+//! Properties of arbitrary policies and Workloads.
 
 use orchestra_api::PlatformPolicy;
 use orchestra_score::model::Workload;
@@ -14,10 +14,10 @@ fn maybe(values: &'static [&'static str]) -> impl Strategy<Value = Option<Json>>
     prop::option::of(sample::select(values).prop_map(|value| json!(value)))
 }
 
-/// A map of those fields that are there.
+/// Map of the fields that have a value.
 fn object(fields: &[(&str, Option<Json>)]) -> Json {
-    let there = fields.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
-    Json::Object(there.collect())
+    let present = fields.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)));
+    Json::Object(present.collect())
 }
 
 fn amounts() -> impl Strategy<Value = Json> {
@@ -64,7 +64,7 @@ fn spec() -> impl Strategy<Value = Json> {
     )
 }
 
-/// Policies in an order, and the same in another.
+/// Policies, and the same shuffled.
 fn policies() -> impl Strategy<Value = (Vec<PlatformPolicy>, Vec<PlatformPolicy>)> {
     collection::vec(spec(), 0..5).prop_flat_map(|specs| {
         let named = specs.into_iter().enumerate().map(|(index, spec)| policy(&format!("p{index}"), spec));
@@ -73,7 +73,7 @@ fn policies() -> impl Strategy<Value = (Vec<PlatformPolicy>, Vec<PlatformPolicy>
     })
 }
 
-/// A document as JSON, in which requests are not above limits.
+/// Document as JSON, with no request above its limit.
 fn workload() -> impl Strategy<Value = Json> {
     let container = (amounts(), amounts()).prop_map(|(mut requests, limits)| {
         for measure in Measure::ALL {
@@ -100,7 +100,7 @@ fn workload() -> impl Strategy<Value = Json> {
     )
 }
 
-/// The document with everything that holds for it written out.
+/// Document with all effective settings written out.
 fn written_out(mut document: Json, effective: &Effective) -> Workload {
     for (name, compute) in &effective.compute {
         document["containers"][name]["resources"] = serde_json::to_value(compute).unwrap();
@@ -135,9 +135,9 @@ proptest! {
     fn the_author_always_wins((policies, _) in policies(), workload in workload()) {
         let alone = decide(&[], &document(workload.clone()));
         let outcome = decide(&policies, &document(workload));
-        for said in alone.explanation.iter().filter(|setting| setting.source == Source::Author) {
-            let kept = outcome.explanation.iter().find(|setting| setting.field == said.field);
-            prop_assert_eq!(kept.map(|kept| (&kept.value, &kept.source)), Some((&said.value, &said.source)));
+        for own in alone.explanation.iter().filter(|setting| setting.source == Source::Author) {
+            let kept = outcome.explanation.iter().find(|setting| setting.field == own.field);
+            prop_assert_eq!(kept.map(|kept| (&kept.value, &kept.source)), Some((&own.value, &own.source)));
         }
     }
 
@@ -146,7 +146,7 @@ proptest! {
         let outcome = decide(&policies, &document(workload));
         for compute in outcome.effective.compute.values() {
             for measure in Measure::ALL {
-                let read = |amounts| measure.read(measure.written(amounts)?).ok();
+                let read = |amounts| measure.read(measure.text(amounts)?).ok();
                 if let (Some(request), Some(limit)) = (read(&compute.requests), read(&compute.limits)) {
                     prop_assert!(request <= limit, "{:?}", compute);
                 }
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn another_policy_never_allows_what_was_forbidden((policies, _) in policies(), spec in spec(), workload in workload()) {
+    fn another_policy_never_removes_all_violations((policies, _) in policies(), spec in spec(), workload in workload()) {
         let mut spec = spec;
         spec["defaults"] = json!({});
         let mut more = policies.clone();

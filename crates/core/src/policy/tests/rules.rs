@@ -1,9 +1,9 @@
-//! What is forbidden, and what authors are told about it.
+//! Limits, allow lists, and their messages.
 
 use super::*;
 
 #[test]
-fn the_smallest_limit_counts_and_is_named() {
+fn the_smallest_limit_counts_and_its_policy_is_named() {
     let policies = [
         policy("wide", json!({"priority": 9, "limits": {"memory": "2Gi", "containers": 5, "cpu": "1"}})),
         policy("tight", json!({"limits": {"memory": "1024Mi", "containers": 1, "cpu": "1000m"}})),
@@ -31,15 +31,15 @@ fn the_smallest_limit_counts_and_is_named() {
     assert_eq!(
         messages,
         [
-            "Policy `tight` allows at most 1 container; `/containers` has 2: use fewer or ask the platform team.",
-            "Policy `tight` limits the memory of all containers together to `1024Mi`; `/containers` comes to `1536Mi`: lower it or ask the platform team.",
+            "Policy `tight` allows at most 1 container; `/containers` has 2: use fewer or have the policy changed.",
+            "Policy `tight` limits the memory of all containers together to `1024Mi`; `/containers` comes to `1536Mi`: lower it or have the policy changed.",
         ]
     );
     assert_eq!(pointers(&outcome.audited), ["/containers"]);
 }
 
 #[test]
-fn a_container_without_an_amount_violates_a_limit_of_it() {
+fn a_container_without_an_amount_violates_its_limit() {
     let limit = policy("size", json!({"limits": {"cpu": "4"}}));
     let outcome = decide(std::slice::from_ref(&limit), &bare());
     assert_eq!(
@@ -47,7 +47,7 @@ fn a_container_without_an_amount_violates_a_limit_of_it() {
         [Violation {
             policy: "size".to_owned(),
             pointer: "/containers/main/resources/limits/cpu".to_owned(),
-            message: "Policy `size` limits the cpu of all containers together to `4`, and `/containers/main/resources/limits/cpu` says nothing: write there how much it may use or ask the platform team.".to_owned(),
+            message: "Policy `size` limits the cpu of all containers together to `4`, but `/containers/main/resources/limits/cpu` is not set: set the maximum or have the policy changed.".to_owned(),
         }]
     );
     let unlimited = with("/containers/main/resources", json!({"limits": {"cpu": "0"}}));
@@ -62,7 +62,7 @@ fn a_container_without_an_amount_violates_a_limit_of_it() {
 }
 
 #[test]
-fn a_request_above_its_limit_does_not_slip_through() {
+fn a_request_above_its_own_limit_counts() {
     let limit = [policy("size", json!({"limits": {"cpu": "4"}}))];
     let greedy = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "8"}});
     let outcome = decide(&limit, &with("/containers/main/resources", greedy));
@@ -90,11 +90,11 @@ fn every_list_must_allow_an_image() {
         [Violation {
             policy: "registries".to_owned(),
             pointer: "/containers/main/image".to_owned(),
-            message: "Policy `registries` allows images from `registry.example.org` only; `/containers/main/image` is `nginx`: use an image from there or ask the platform team.".to_owned(),
+            message: "Policy `registries` allows images from `registry.example.org` only; `/containers/main/image` is `nginx`: use an image from there or have the policy changed.".to_owned(),
         }]
     );
     assert_eq!(decide(&both, &from("registry.example.org/web:1")).violations, []);
-    assert_eq!(decide(&both, &from(".")).violations, [], "an image that is given at deployment");
+    assert_eq!(decide(&both, &from(".")).violations, [], "an image that is set at deployment");
     let nothing = [policy("closed", json!({"allow": {"registries": []}}))];
     assert_eq!(decide(&nothing, &from("nginx")).violations.len(), 1, "an empty list allows nothing");
 }
@@ -130,7 +130,7 @@ fn resources_are_allowed_by_type_effective_class_and_id() {
     let large = json!({"db": {"type": "postgres", "class": "large"}});
     assert_eq!(
         decide(&policies, &with("/resources", large)).violations[0].message,
-        "Policy `menu` allows the resources `postgres.small` only; `/resources/db` is `postgres.large`: use one of these or ask the platform team."
+        "Policy `menu` allows the resources `postgres.small` only; `/resources/db` is `postgres.large`: use one of these or have the policy changed."
     );
 }
 
@@ -144,24 +144,24 @@ fn profiles_that_all_lists_allow_are_left_to_placement() {
     ];
     let outcome = decide(&policies, &bare());
     assert_eq!(outcome.effective.allowed_profiles, Some(BTreeSet::from(["batch".to_owned()])));
-    assert_eq!(outcome.violations, [], "nobody has named a profile");
+    assert_eq!(outcome.violations, [], "no profile is named");
     assert_eq!(decide(&policies[2..], &bare()).effective.allowed_profiles, None);
 
     let outcome = decide(&policies, &with("/metadata/annotations", json!({"score.dev/profile": "web"})));
     assert_eq!(
         outcome.violations[0].message,
-        "Policy `b` allows the profiles `batch` and `gpu` only; `/metadata/annotations/\"score.dev/profile\"` is `web`: use one of these or ask the platform team."
+        "Policy `b` allows the profiles `batch` and `gpu` only; `/metadata/annotations/\"score.dev/profile\"` is `web`: use one of these or have the policy changed."
     );
     assert_eq!((outcome.violations.len(), outcome.audited.len()), (1, 1));
 }
 
 #[test]
-fn a_policy_with_a_fault_stays_in_force_as_it_was_last_accepted() {
+fn the_last_accepted_version_of_an_invalid_policy_stays_in_force() {
     let mut faulty = policy("registries", json!({"allow": {"registries": ["https://registry.example.org"]}}));
     let good = policy("registries", json!({"allow": {"registries": ["registry.example.org"]}}));
     let document = with("/containers/main/image", json!("nginx"));
     let open = decide(std::slice::from_ref(&faulty), &document);
-    assert_eq!((open.faults.len(), open.violations.len()), (1, 0), "there was never a good version");
+    assert_eq!((open.faults.len(), open.violations.len()), (1, 0), "no version was ever accepted");
     let status = orchestra_api::policy::PlatformPolicyStatus::default();
     let in_force = Some(Box::new(good.spec));
     faulty.status = Some(orchestra_api::policy::PlatformPolicyStatus { in_force, ..status });

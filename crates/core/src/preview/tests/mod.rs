@@ -1,6 +1,6 @@
-//! What people read, word for word, and that it is what is done.
+//! Texts of previews and explanations, and tests that previews come true.
 
 mod explaining;
-mod outlooking;
+mod forecasting;
 mod previewing;
 mod world;

@@ -1,4 +1,4 @@
-//! Previews: the diff, and that it comes true.
+//! Previews: the diff, and tests that it comes true.
 
 use orchestra_api::{Reason, annotation, claim::Phase};
 use serde_json::json;
@@ -11,7 +11,7 @@ fn actions(changes: &[Change]) -> Vec<(Action, ObjectKind)> {
 }
 
 #[test]
-fn a_new_workload_is_shown_with_the_values_that_binding_will_give() {
+fn a_new_workload_is_shown_with_placeholders_of_values_known_after_binding() {
     let preview = World::empty().preview(with_database("hello"));
     assert_text(
         &preview,
@@ -28,15 +28,15 @@ fn a_new_workload_is_shown_with_the_values_that_binding_will_give() {
 ? Waiting for the output `host` of resource `db`.
 ? Waiting for the output `password` of resource `db`.
 
-The workload would say:
-  ClaimsReady is False (BindingPending): Resource `db`: Waiting for a provisioner; if none begins, ask the platform team who provides this type.
+Expected conditions:
+  ClaimsReady is False (BindingPending): Resource `db`: Waiting for a provisioner to pick up this claim.
   RuntimeReady is False (ProjectionError): Waiting for the output `host` of resource `db` (and 1 more).
 "#,
     );
 }
 
 #[test]
-fn a_changed_variable_is_one_line_of_the_document_and_one_of_the_plan() {
+fn a_changed_variable_is_one_line_in_the_document_and_one_in_the_plan() {
     let preview = ready().preview(with_database("bye"));
     assert_text(
         &preview,
@@ -46,8 +46,8 @@ fn a_changed_variable_is_one_line_of_the_document_and_one_of_the_plan() {
 ~ plan (web-service on here)
     /containers/app/variables/GREETING "hello" -> "bye"
 
-The workload would say:
-  RuntimeReady is False (RuntimeProvisioning): This version is being started; if nothing happens, ask the platform team whether the runtime `process` is at work.
+Expected conditions:
+  RuntimeReady is False (RuntimeProvisioning): Waiting for the first status from the runtime `process`.
 "#,
     );
 }
@@ -67,7 +67,7 @@ fn an_unchanged_workload_changes_nothing() {
 }
 
 #[test]
-fn a_change_that_reaches_nothing_that_runs_is_not_called_a_change_of_it() {
+fn a_change_without_effect_on_the_plan_is_shown_as_such() {
     let mut spec = with_database("hello");
     spec["metadata"] = json!({"note": "for people"});
     let preview = ready().preview(spec);
@@ -76,7 +76,7 @@ fn a_change_that_reaches_nothing_that_runs_is_not_called_a_change_of_it() {
         r#"
 ~ workload web
     /metadata/note "for people"
-No changes to what runs.
+No changes to the plan.
 
 The workload would be ready.
 "#,
@@ -84,7 +84,7 @@ The workload would be ready.
 }
 
 #[test]
-fn annotations_and_labels_are_fields_of_the_document_and_those_of_other_tools_are_not() {
+fn annotations_and_labels_of_the_author_are_fields_of_the_document() {
     let mut world = ready();
     let metadata = &mut world.inputs.workload.metadata;
     metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
@@ -101,32 +101,32 @@ fn annotations_and_labels_are_fields_of_the_document_and_those_of_other_tools_ar
     let fields: Vec<_> = preview.changes[0].fields.iter().map(ToString::to_string).collect();
     assert_eq!(
         fields,
-        [r#"/metadata/annotations/note "old" -> "new""#, r#"/metadata/labels/team "a" -> nothing"#]
+        [r#"/metadata/annotations/note "old" -> "new""#, r#"/metadata/labels/team "a" -> (removed)"#]
     );
 }
 
 #[test]
-fn a_dependency_that_is_dropped_goes_after_the_plan_has_moved_on() {
+fn a_removed_dependency_is_deleted_after_the_new_plan_is_ready() {
     let spec = json!({"containers": {"app": {"image": "nginx"}}});
     let preview = ready().preview(spec);
     assert_text(
         &preview,
         r#"
 ~ workload web
-    /containers/app/variables/DB "postgres://u:${resources.db.password}@${resources.db.host}/" -> nothing
-    /containers/app/variables/GREETING "hello" -> nothing
-    /resources/db/type "postgres" -> nothing
-    /service/ports/http/port 80 -> nothing
+    /containers/app/variables/DB "postgres://u:${resources.db.password}@${resources.db.host}/" -> (removed)
+    /containers/app/variables/GREETING "hello" -> (removed)
+    /resources/db/type "postgres" -> (removed)
+    /service/ports/http/port 80 -> (removed)
 ~ plan (web-service on here)
-    /containers/app/variables/DB "postgres://u:${resources.db.password}@db.example.test/" -> nothing
-    /containers/app/variables/GREETING "hello" -> nothing
-    /ports/http/port 80 -> nothing
-    /ports/http/protocol "TCP" -> nothing
-    /ports/http/targetPort 80 -> nothing
-- dependency db (postgres, default): removed with its data; once the running version does without it
+    /containers/app/variables/DB "postgres://u:${resources.db.password}@db.example.test/" -> (removed)
+    /containers/app/variables/GREETING "hello" -> (removed)
+    /ports/http/port 80 -> (removed)
+    /ports/http/protocol "TCP" -> (removed)
+    /ports/http/targetPort 80 -> (removed)
+- dependency db (postgres, default): deleted with its data; once the running version no longer uses it
 
-The workload would say:
-  RuntimeReady is False (RuntimeProvisioning): This version is being started; if nothing happens, ask the platform team whether the runtime `process` is at work.
+Expected conditions:
+  RuntimeReady is False (RuntimeProvisioning): Waiting for the first status from the runtime `process`.
 "#,
     );
 }
@@ -148,7 +148,7 @@ fn another_class_is_a_new_claim_beside_the_old_one() {
 }
 
 #[test]
-fn what_a_dependency_of_a_dependency_leads_to_is_foreseen_too() {
+fn a_dependency_of_a_dependency_is_previewed_too() {
     let preview = World::empty().preview(json!({
         "containers": {"app": {"image": "nginx", "variables": {"NAME": "${resources.name.host}"}}},
         "resources": {
@@ -161,7 +161,7 @@ fn what_a_dependency_of_a_dependency_leads_to_is_foreseen_too() {
         r#"
 + workload web
 + dependency db (postgres, default)
-+ dependency name (dns, default): once the values that it refers to are known
++ dependency name (dns, default): once the values it refers to are known
     /params/for "(known after binding)"
 + plan (web-service on here): once its dependencies are ready
     /containers/app/image "nginx"
@@ -169,15 +169,15 @@ fn what_a_dependency_of_a_dependency_leads_to_is_foreseen_too() {
 ? Waiting for the output `host` of resource `db`.
 ? Waiting for the output `host` of resource `name`.
 
-The workload would say:
-  ClaimsReady is False (BindingPending): Resource `db`: Waiting for a provisioner; if none begins, ask the platform team who provides this type.
+Expected conditions:
+  ClaimsReady is False (BindingPending): Resource `db`: Waiting for a provisioner to pick up this claim.
   RuntimeReady is False (ProjectionError): Waiting for the output `host` of resource `name`.
 "#,
     );
 }
 
 #[test]
-fn a_value_that_will_never_come_is_listed_and_no_plan_is_made_up() {
+fn a_value_that_will_never_exist_is_listed_without_a_plan() {
     let mut spec = with_database("hello");
     spec["containers"]["app"]["variables"]["GREETING"] = json!("${resources.db.nonsense}");
     let preview = ready().preview(spec);
@@ -194,27 +194,27 @@ fn a_value_that_will_never_come_is_listed_and_no_plan_is_made_up() {
 }
 
 #[test]
-fn an_invalid_document_changes_nothing_that_runs_and_says_where_it_is_wrong() {
+fn an_invalid_document_leaves_the_plan_unchanged_and_shows_the_error() {
     let mut spec = with_database("hello");
     spec["containers"]["app"]["env"] = json!({});
     let preview = ready().preview(spec);
     assert_eq!(preview.refusal(), Some(Reason::SpecInvalid));
-    assert_eq!(ready().preview(with_database("bye")).refusal(), None, "what only takes time is not refused");
+    assert_eq!(ready().preview(with_database("bye")).refusal(), None, "a pending workload is not refused");
     assert_text(
         &preview,
-        r#"
+        r"
 ~ workload web
     /containers/app/env {}
-No changes to what runs.
+No changes to the plan.
 
-The workload would say:
-  InputsValid is False (SpecInvalid): UNKNOWN_FIELD at /containers/app/env: "env" is not a field of a container; environment variables are called `variables`: `variables: {LOG_LEVEL: debug}`.
-"#,
+Expected conditions:
+  InputsValid is False (SpecInvalid): UNKNOWN_FIELD at /containers/app/env: unknown field `env` in a container; use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`.
+",
     );
 }
 
 #[test]
-fn a_deletion_is_shown_to_its_end_in_the_reverse_order_of_need() {
+fn a_deletion_is_shown_in_reverse_order_of_dependencies() {
     let mut world = World::empty();
     world.apply(json!({
         "containers": {"app": {"image": "nginx"}},
@@ -228,20 +228,20 @@ fn a_deletion_is_shown_to_its_end_in_the_reverse_order_of_need() {
         &of_deletion(&world.inputs),
         r"
 - address: withdrawn
-- plan (web-service on here): what runs is stopped
-- dependency name (dns, default, shared as apex): nothing was made for it
+- plan (web-service on here): the workload is stopped
+- dependency name (dns, default, shared as apex): nothing was provisioned
 - dependency db (postgres, default): stopped; data and passwords are kept
-- workload web: when nothing is left of it
+- workload web: after everything else is gone
 
-The workload would say:
-  ClaimsReady is False (BindingPending): Resource `name`: Waiting for a provisioner; if none begins, ask the platform team who provides this type.
+Expected conditions:
+  ClaimsReady is False (BindingPending): Resource `name`: Waiting for a provisioner to pick up this claim.
   RuntimeReady is False (RuntimeProvisioning): Being deleted: waiting for its address to be withdrawn.
 ",
     );
 }
 
 #[test]
-fn data_is_said_to_go_only_where_something_was_made() {
+fn deleted_data_is_shown_only_if_something_was_provisioned() {
     let released = |prepare: &dyn Fn(&mut World)| {
         let mut world = World::empty();
         world.apply(with_database("hello"));
@@ -250,40 +250,40 @@ fn data_is_said_to_go_only_where_something_was_made() {
         let claim = preview.changes.iter().find(|change| change.kind == ObjectKind::ResourceClaim);
         claim.and_then(|claim| claim.note.clone()).unwrap()
     };
-    let taken = |world: &mut World, engine: &str| {
-        let noted = [(annotation::ENGINE.to_owned(), engine.to_owned())];
-        world.inputs.claims[0].metadata.annotations = Some(noted.into());
+    let acquired = |world: &mut World, engine: &str| {
+        let engine = [(annotation::ENGINE.to_owned(), engine.to_owned())];
+        world.inputs.claims[0].metadata.annotations = Some(engine.into());
     };
-    let fail = |world: &mut World| world.say_of_claim("db", Phase::Failed, None, "There is none.");
-    assert_eq!(released(&|_| {}), "nothing was made for it");
-    assert_eq!(released(&fail), "nothing was made for it");
+    let fail = |world: &mut World| world.report_claim("db", Phase::Failed, None, "Not available.");
+    assert_eq!(released(&|_| {}), "nothing was provisioned");
+    assert_eq!(released(&fail), "nothing was provisioned");
     assert_eq!(
         released(&|world| {
-            taken(world, "builtin");
+            acquired(world, "builtin");
             fail(world);
         }),
-        "it was never ready; what was begun for it is given up"
+        "it was never ready; its provisioning is cancelled"
     );
-    assert_eq!(released(&|world| world.bind("db")), "removed with its data");
+    assert_eq!(released(&|world| world.bind("db")), "deleted with its data");
     assert_eq!(
         released(&|world| {
             world.bind("db");
-            // What was bound once has data, also when it fails later.
+            // A claim that was bound once has data, even if it fails later.
             world.inputs.claims[0].status.as_mut().unwrap().phase = Phase::Failed;
         }),
-        "removed with its data"
+        "deleted with its data"
     );
     assert_eq!(
         released(&|world| {
-            taken(world, "static");
+            acquired(world, "static");
             world.bind("db");
         }),
-        "let go; it was there before, and stays"
+        "released; the existing resource is kept"
     );
 }
 
 #[test]
-fn what_is_shown_is_what_is_done() {
+fn a_preview_equals_the_apply() {
     let mut world = ready();
     for spec in [
         with_database("bye"),
@@ -291,14 +291,14 @@ fn what_is_shown_is_what_is_done() {
         json!({"containers": {"app": {"image": "caddy", "nonsense": 1}}}),
     ] {
         let inputs = world.proposing(json!({}), spec.clone());
-        let shown = preview(&inputs, &world.around);
+        let shown = preview(&inputs, &world.context);
         world.apply(spec);
         assert_eq!(world.inputs.workload.status.as_ref(), Some(&shown.status));
         for change in &shown.changes {
             if change.kind == ObjectKind::WorkloadPlan && change.note.is_none() {
-                let held = serde_json::to_value(&world.inputs.plan.as_ref().unwrap().spec).unwrap();
+                let stored = serde_json::to_value(&world.inputs.plan.as_ref().unwrap().spec).unwrap();
                 for field in &change.fields {
-                    assert_eq!(held.pointer(&field.pointer), field.after.as_ref(), "{}", field.pointer);
+                    assert_eq!(stored.pointer(&field.pointer), field.after.as_ref(), "{}", field.pointer);
                 }
             }
         }
@@ -306,7 +306,7 @@ fn what_is_shown_is_what_is_done() {
 }
 
 #[test]
-fn an_apply_keeps_what_others_have_put_on_the_object() {
+fn an_apply_keeps_metadata_of_other_managers() {
     let mut live = ready().inputs.workload;
     live.metadata = serde_json::from_value(json!({
         "name": "web", "namespace": "shop", "uid": "uid-1", "generation": 3, "finalizers": ["score.dev/workload"],
@@ -337,4 +337,20 @@ fn an_apply_keeps_what_others_have_put_on_the_object() {
     assert_eq!(propose(Some(&live), proposed.clone()).metadata.generation, Some(4));
     let new = propose(None, proposed).metadata;
     assert_eq!((new.uid.as_deref(), new.generation), (Some(""), Some(1)));
+}
+
+#[test]
+fn an_apply_resumes_what_down_has_suspended_and_not_what_others_have() {
+    let annotations_after = |manager: &str| {
+        let mut live = ready().inputs.workload;
+        let proposed = live.clone();
+        live.metadata.annotations = Some([(annotation::SUSPEND.to_owned(), "true".to_owned())].into());
+        live.metadata.managed_fields = serde_json::from_value(json!([
+            {"manager": manager, "fieldsV1": {"f:metadata": {"f:annotations": {"f:score.dev/suspend": {}}}}},
+        ]))
+        .unwrap();
+        propose(Some(&live), proposed).metadata.annotations.unwrap_or_default()
+    };
+    assert!(!annotation::suspends(&annotations_after(annotation::SUSPEND_MANAGER)));
+    assert!(annotation::suspends(&annotations_after("kubectl-annotate")));
 }

@@ -1,6 +1,6 @@
-//! A platform as a value: decisions are carried out on it as the controllers would.
+//! Simulated platform: decisions are executed on inputs as controllers would.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use orchestra_api::{
@@ -16,13 +16,14 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Inputs, config,
-    decision::{DoomedKind, Finalizer},
-    inputs::Namespace,
-    preview::{self, Explained, Preview, Surroundings},
+    decision::{DeletionKind, Finalizer},
+    inputs::NamespaceFacts,
+    policy,
+    preview::{self, Explained, Preview, PreviewContext},
     provision::Engine,
 };
 
-const DOCUMENT: &str = r"
+const CONFIG: &str = r"
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 spec:
@@ -37,27 +38,30 @@ spec:
   defaults: {profile: web-service}
 ";
 
-/// A platform with at most one Workload.
+/// Platform with at most one Workload.
 pub(super) struct World {
     pub(super) inputs: Inputs,
-    pub(super) around: Surroundings,
+    pub(super) context: PreviewContext,
     pub(super) live: bool,
 }
 
 impl World {
-    /// A platform without Workloads.
+    /// Platform without Workloads.
     pub(super) fn empty() -> Self {
         let inputs = Inputs {
             workload: Workload::new("web", serde_json::from_value(json!({})).unwrap()),
-            namespace: Namespace::default(),
+            namespace: Some(NamespaceFacts::default()),
             policies: Vec::new(),
-            config: Arc::new(config::check(DOCUMENT).unwrap()),
+            unreadable_policies: Vec::new(),
+            config: Arc::new(config::check(CONFIG).unwrap()),
             claims: Vec::new(),
             plan: None,
             exposure: None,
+            runtimes: BTreeSet::new(),
             now: Timestamp::UNIX_EPOCH,
+            deferred_for: Duration::ZERO,
         };
-        Self { inputs, around: Surroundings::default(), live: false }
+        Self { inputs, context: PreviewContext::default(), live: false }
     }
 
     pub(super) fn with_policy(mut self, name: &str, spec: Json) -> Self {
@@ -65,7 +69,16 @@ impl World {
         self
     }
 
-    /// The inputs of a preview of this Workload.
+    /// Adds a policy that cannot be deserialized, with its last accepted version.
+    pub(super) fn with_unreadable_policy(mut self, name: &str, in_force: &Json) -> Self {
+        let object = json!({"metadata": {"name": name}, "spec": 7, "status": {"inForce": in_force}});
+        let (policies, found) = policy::unreadable::resolve(self.inputs.policies, &[object]);
+        self.inputs.policies = policies;
+        self.inputs.unreadable_policies.extend(found);
+        self
+    }
+
+    /// Inputs of a preview of this Workload.
     pub(super) fn proposing(&self, annotations: Json, spec: Json) -> Inputs {
         let mut proposed = Workload::new("web", serde_json::from_value(spec).unwrap());
         proposed.metadata.namespace = Some("shop".to_owned());
@@ -79,28 +92,28 @@ impl World {
     }
 
     pub(super) fn preview_annotated(&self, annotations: Json, spec: Json) -> Preview {
-        let held = self.live.then(|| self.inputs.workload.clone());
-        let around = Surroundings { held, ..self.around.clone() };
-        preview::preview(&self.proposing(annotations, spec), &around)
+        let live = self.live.then(|| self.inputs.workload.clone());
+        let context = PreviewContext { live, ..self.context.clone() };
+        preview::preview(&self.proposing(annotations, spec), &context)
     }
 
     pub(super) fn explain(&self) -> Explained {
-        preview::explain(&self.inputs, &self.around)
+        preview::explain(&self.inputs, &self.context)
     }
 
-    /// Has the platform's document say this, and the engines `builtin` and `static` be at hand.
+    /// Adds provisioner entries to the config, and makes the engines `builtin` and `static` available.
     pub(super) fn with_provisioners(mut self, entries: &str) -> Self {
-        let document = DOCUMENT.replace("  provisioners:\n", &format!("  provisioners:\n{entries}"));
+        let document = CONFIG.replace("  provisioners:\n", &format!("  provisioners:\n{entries}"));
         self.inputs.config = Arc::new(config::check(&document).unwrap());
         let engines = [
             ("builtin".to_owned(), Engine { additive: false, reads_params: true }),
             ("static".to_owned(), Engine { additive: true, reads_params: false }),
         ];
-        self.around.engines = Some(engines.into());
+        self.context.engines = Some(engines.into());
         self
     }
 
-    /// Applies a Workload, and carries out one decision.
+    /// Applies a Workload, and executes one decision.
     pub(super) fn apply(&mut self, spec: Json) {
         self.apply_annotated(json!({}), spec);
     }
@@ -119,11 +132,11 @@ impl World {
         self.step();
     }
 
-    /// Carries out one decision. What is deleted stays until its holder lets go.
+    /// Executes one decision. A deleted plan stays until its finalizer is removed.
     pub(super) fn step(&mut self) {
         let decision = crate::plan(&self.inputs);
-        let applied = preview::as_applied(&decision, &self.inputs.live());
-        let status = decision.basis.report(&applied);
+        let applied = preview::as_applied(&decision, &self.inputs.owned());
+        let status = decision.status_inputs.report(&applied);
         if decision.finalizer == Finalizer::Add {
             self.inputs.workload.metadata.finalizers = Some(vec![finalizer::WORKLOAD.to_owned()]);
         }
@@ -134,23 +147,23 @@ impl World {
         self.inputs.plan = applied.plan.map(Result::unwrap).or(self.inputs.plan.take());
         self.inputs.exposure = applied.exposure.map(Result::unwrap).or(self.inputs.exposure.take());
         let now = Some(Time(self.inputs.now));
-        for doomed in decision.delete {
-            match doomed.kind {
-                DoomedKind::WorkloadExposure => self.inputs.exposure = None,
-                DoomedKind::WorkloadPlan => {
+        for deletion in decision.delete {
+            match deletion.kind {
+                DeletionKind::WorkloadExposure => self.inputs.exposure = None,
+                DeletionKind::WorkloadPlan => {
                     let metadata = &mut self.inputs.plan.as_mut().unwrap().metadata;
                     metadata.deletion_timestamp.clone_from(&now);
                 }
-                DoomedKind::ResourceClaim => {
-                    self.inputs.claims.retain(|claim| claim.metadata.name.as_ref() != Some(&doomed.name));
+                DeletionKind::ResourceClaim => {
+                    self.inputs.claims.retain(|claim| claim.metadata.name.as_ref() != Some(&deletion.name));
                 }
             }
         }
         self.inputs.workload.status = Some(status);
     }
 
-    /// Has a provisioner speak of a dependency.
-    pub(super) fn say_of_claim(&mut self, key: &str, phase: Phase, reason: Option<Reason>, message: &str) {
+    /// Sets the status of a dependency, as its provisioner would.
+    pub(super) fn report_claim(&mut self, key: &str, phase: Phase, reason: Option<Reason>, message: &str) {
         let claim = self.inputs.claims.iter_mut().find(|claim| claim.spec.key == key).unwrap();
         claim.status = Some(ResourceClaimStatus {
             phase,
@@ -179,7 +192,7 @@ impl World {
         self.step();
     }
 
-    /// Runs what is planned.
+    /// Runs the plan.
     pub(super) fn run(&mut self) {
         let plan = self.inputs.plan.as_mut().unwrap();
         plan.metadata.finalizers = Some(vec![finalizer::RUNTIME.to_owned()]);
@@ -196,7 +209,7 @@ impl World {
     }
 }
 
-/// A Workload with a database.
+/// Workload with a database.
 pub(super) fn with_database(greeting: &str) -> Json {
     json!({
         "containers": {"app": {"image": "nginx", "variables": {
@@ -207,7 +220,7 @@ pub(super) fn with_database(greeting: &str) -> Json {
     })
 }
 
-/// A platform on which a Workload with a database is ready.
+/// Platform with a ready Workload with a database.
 pub(super) fn ready() -> World {
     let mut world = World::empty();
     world.apply(with_database("hello"));
@@ -216,7 +229,7 @@ pub(super) fn ready() -> World {
     world
 }
 
-/// Compares texts as people read them.
+/// Compares texts, apart from blank lines at both ends.
 #[track_caller]
 pub(super) fn assert_text(found: &impl std::fmt::Display, expected: &str) {
     let found = found.to_string();

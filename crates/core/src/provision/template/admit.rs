@@ -1,6 +1,5 @@
-//! Which objects an entry may make. They are looked at after rendering, so that nothing that somebody wrote into a
-//! parameter can lead past it: forced into the namespace of the Workload, of kinds that the entry may make, never of the
-//! whole cluster, and without privileges of the machines.
+//! Admission of rendered objects. It runs after rendering, so no parameter can bypass it: objects are forced into the
+//! namespace of the Workload, must be of allowed kinds, never cluster-scoped, and without privileges on nodes.
 
 use std::fmt;
 
@@ -8,22 +7,22 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orchestra_api::label;
 use serde_json::{Map, Value as Json, json};
 
-/// Where rendered objects belong, and what they may be.
+/// Rules for the rendered objects of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
-    /// The namespace of the Workload.
+pub struct AdmissionRules {
+    /// Namespace of the Workload.
     pub namespace: String,
-    /// The identity of the instance.
+    /// Id of the instance.
     pub instance: String,
-    /// The name of the Secret that the engine keeps for the instance; no object may take its place.
+    /// Name of the Secret that the engine keeps for the instance; no object may replace it.
     pub kept: String,
-    /// Kinds besides those that every entry may make: `Component.dapr.io`, `Role.rbac.authorization.k8s.io`.
+    /// Additional kinds: `Component.dapr.io`, `Role.rbac.authorization.k8s.io`.
     pub kinds: Vec<String>,
-    /// Whether privileges of the machines may be asked for.
+    /// True if privileges on nodes are allowed.
     pub privileged: bool,
 }
 
-/// A kind of objects: group and version, and its name.
+/// Kind of objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
     /// `v1`, `apps/v1`.
@@ -33,23 +32,23 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// A kind by its words.
+    /// Kind with this version and name.
     pub fn new(api_version: &str, kind: &str) -> Self {
         Self { api_version: api_version.to_owned(), kind: kind.to_owned() }
     }
 
-    /// The kind of an object.
+    /// Kind of an object.
     pub fn of(object: &Json) -> Option<Self> {
         Some(Self::new(object.get("apiVersion")?.as_str()?, object.get("kind")?.as_str()?))
     }
 
-    /// Its group; empty for the oldest kinds.
+    /// API group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 }
 
-/// As inventories name it: `StatefulSet.apps`, `Service`.
+/// Form in inventories: `StatefulSet.apps`, `Service`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.group() {
@@ -59,7 +58,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What every entry may make, in the order in which it is made.
+/// Kinds that every entry may create, in order of creation.
 pub const KINDS: [(&str, &str); 11] = [
     ("v1", "ServiceAccount"),
     ("v1", "Secret"),
@@ -74,8 +73,8 @@ pub const KINDS: [(&str, &str); 11] = [
     ("gateway.networking.k8s.io/v1", "HTTPRoute"),
 ];
 
-/// Kinds of the whole cluster, which no entry may make.
-const OF_THE_CLUSTER: [&str; 22] = [
+/// Cluster-scoped kinds, which no entry may create.
+const CLUSTER_SCOPED: [&str; 22] = [
     "APIService",
     "CSIDriver",
     "CSINode",
@@ -100,12 +99,12 @@ const OF_THE_CLUSTER: [&str; 22] = [
     "ValidatingWebhookConfiguration",
 ];
 
-/// The objects to make, in their order and marked as ours; or what is wrong with one, for those who wrote the template.
-pub fn admit(manifests: &[Json], frame: &Frame) -> Result<Vec<Json>, String> {
+/// Objects to create, in order and labelled; or an error for the author of the template.
+pub fn admit(manifests: &[Json], rules: &AdmissionRules) -> Result<Vec<Json>, String> {
     let mut admitted: Vec<(usize, Json)> = Vec::new();
     for (index, manifest) in manifests.iter().enumerate() {
-        let object = one(manifest, frame).map_err(|wrong| format!("manifest {}: {wrong}", index + 1))?;
-        // As with the reference, the last one of a name counts.
+        let object = one(manifest, rules).map_err(|error| format!("manifest {}: {error}", index + 1))?;
+        // As in the reference implementation, the last object of a name wins.
         admitted.retain(|(_, other)| !is_same(other, &object));
         admitted.push((rank(&object), object));
     }
@@ -125,111 +124,110 @@ fn rank(object: &Json) -> usize {
     KINDS.iter().position(is).unwrap_or(KINDS.len())
 }
 
-fn one(manifest: &Json, frame: &Frame) -> Result<Json, String> {
+fn one(manifest: &Json, rules: &AdmissionRules) -> Result<Json, String> {
     let kind = Kind::of(manifest).ok_or("it has no `apiVersion` or no `kind`")?;
-    if OF_THE_CLUSTER.contains(&kind.kind.as_str()) {
-        return Err(format!(
-            "a {} belongs to the whole cluster, and templates make nothing there",
-            kind.kind
-        ));
+    if CLUSTER_SCOPED.contains(&kind.kind.as_str()) {
+        return Err(format!("a {} is cluster-scoped, which templates may not create", kind.kind));
     }
-    if !may_make(&kind, frame) {
+    if !is_allowed(&kind, rules) {
         return Err(format!(
-            "it makes a {kind}, which it may not: add `kinds: [{kind}]` to the params of its entry, or to `x-orchestra`"
+            "it may not create a {kind}: add `kinds: [{kind}]` to the params of its entry, or to `x-orchestra`"
         ));
     }
     let mut object = manifest.as_object().cloned().unwrap_or_default();
     object.remove("status");
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
-    let metadata = metadata.as_object_mut().ok_or("its `metadata` is no map")?;
+    let metadata = metadata.as_object_mut().ok_or("its `metadata` is not a map")?;
     let name = metadata.get("name").and_then(Json::as_str).unwrap_or_default().to_owned();
     if name.is_empty() {
         return Err(format!("the {kind} has no `metadata.name`"));
     }
-    if kind == Kind::new("v1", "Secret") && name == frame.kept {
-        return Err(format!("the Secret `{name}` is the one that the platform itself keeps"));
+    if kind == Kind::new("v1", "Secret") && name == rules.kept {
+        return Err(format!("the name `{name}` is reserved for the Secret of the platform"));
     }
-    for foreign in ["ownerReferences", "finalizers", "generateName"] {
-        if metadata.contains_key(foreign) {
-            return Err(format!("the {kind} `{name}` has `metadata.{foreign}`, which is the platform's"));
+    for reserved in ["ownerReferences", "finalizers", "generateName"] {
+        if metadata.contains_key(reserved) {
+            return Err(format!(
+                "the {kind} `{name}` sets `metadata.{reserved}`, which is reserved for the platform"
+            ));
         }
     }
-    for server in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"] {
-        metadata.remove(server);
+    for field in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"] {
+        metadata.remove(field);
     }
-    metadata.insert("namespace".to_owned(), json!(frame.namespace));
-    mark(metadata, frame, true);
+    metadata.insert("namespace".to_owned(), json!(rules.namespace));
+    set_labels(metadata, rules, true);
     let selected = object
         .get("spec")
         .is_some_and(|spec| spec["selector"]["matchLabels"].get(label::MANAGED_BY).is_some());
     if let Some(template) = object.get_mut("spec").and_then(|spec| spec.get_mut("template")) {
-        mark_inner(template, frame, !selected);
+        label_template(template, rules, !selected);
     }
     let volumes = object.get_mut("spec").and_then(|spec| spec.get_mut("volumeClaimTemplates"));
     for volume in volumes.and_then(Json::as_array_mut).into_iter().flatten() {
-        mark_inner(volume, frame, true);
+        label_template(volume, rules, true);
     }
     if kind == Kind::new("v1", "Secret") {
-        as_data(&mut object).map_err(|wrong| format!("the Secret `{name}` {wrong}"))?;
+        encode_data(&mut object).map_err(|error| format!("the Secret `{name}` {error}"))?;
     }
     let object = Json::Object(object);
     let is_data = kind.group().is_empty() && ["Secret", "ConfigMap"].contains(&kind.kind.as_str());
-    if !frame.privileged
+    if !rules.privileged
         && !is_data
-        && let Some(wish) = privilege(&object)
+        && let Some(privilege) = privilege(&object)
     {
         return Err(format!(
-            "the {kind} `{name}` asks for `{wish}`, a privilege of the machine: add `privileged: true` to the params of its entry, or to `x-orchestra`"
+            "the {kind} `{name}` needs the privilege `{privilege}`: add `privileged: true` to the params of its entry, or to `x-orchestra`"
         ));
     }
     Ok(object)
 }
 
-/// Writes what is given as text the way in which the cluster keeps it, so that both can be compared.
-fn as_data(secret: &mut Map<String, Json>) -> Result<(), &'static str> {
+/// Converts `stringData` to `data`, the form in which the cluster stores it, so both can be compared.
+fn encode_data(secret: &mut Map<String, Json>) -> Result<(), &'static str> {
     let Some(texts) = secret.remove("stringData") else { return Ok(()) };
     let texts = texts.as_object().cloned().unwrap_or_default();
     let data = secret.entry("data").or_insert_with(|| json!({}));
-    let data = data.as_object_mut().ok_or("has `data` that is no map")?;
+    let data = data.as_object_mut().ok_or("has `data` that is not a map")?;
     for (key, text) in texts {
-        let text = text.as_str().ok_or("has something other than texts in `stringData`")?;
+        let text = text.as_str().ok_or("has a value in `stringData` that is not a string")?;
         data.insert(key, json!(STANDARD.encode(text)));
     }
     Ok(())
 }
 
-fn may_make(kind: &Kind, frame: &Frame) -> bool {
-    let is_usual = KINDS.iter().any(|(api_version, name)| {
+fn is_allowed(kind: &Kind, rules: &AdmissionRules) -> bool {
+    let is_standard = KINDS.iter().any(|(api_version, name)| {
         kind.kind == *name && kind.group() == Kind::new(api_version, name).group()
     });
-    is_usual || frame.kinds.iter().any(|allowed| *allowed == kind.to_string())
+    is_standard || rules.kinds.iter().any(|allowed| *allowed == kind.to_string())
 }
 
-/// Marks what is inside of an object and becomes one of its own.
-fn mark_inner(part: &mut Json, frame: &Frame, whole: bool) {
+/// Labels a template inside of an object.
+fn label_template(part: &mut Json, rules: &AdmissionRules, whole: bool) {
     let Some(part) = part.as_object_mut() else { return };
     let metadata = part.entry("metadata").or_insert_with(|| json!({}));
     if let Some(metadata) = metadata.as_object_mut() {
         metadata.remove("namespace");
-        mark(metadata, frame, whole);
+        set_labels(metadata, rules, whole);
     }
 }
 
-fn mark(metadata: &mut Map<String, Json>, frame: &Frame, whole: bool) {
+fn set_labels(metadata: &mut Map<String, Json>, rules: &AdmissionRules, whole: bool) {
     let labels = metadata.entry("labels").or_insert_with(|| json!({}));
     if labels.is_null() {
         *labels = json!({});
     }
     if let Some(labels) = labels.as_object_mut() {
-        labels.insert(label::INSTANCE.to_owned(), json!(frame.instance));
-        // A selector that rests on the words of the template keeps working.
+        labels.insert(label::INSTANCE.to_owned(), json!(rules.instance));
+        // A selector of the template on this label keeps working.
         if whole {
             labels.insert(label::MANAGED_BY.to_owned(), json!(label::ORCHESTRA));
         }
     }
 }
 
-/// The first privilege of the machine that an object asks for.
+/// First privilege on nodes in an object.
 fn privilege(value: &Json) -> Option<&'static str> {
     match value {
         Json::Array(items) => items.iter().find_map(privilege),

@@ -1,10 +1,10 @@
-//! The provisioner files inside the binary: what a cluster provides without a word in the platform's document.
+//! Built-in provisioner files, used on a cluster without entries in the config.
 
 use std::sync::LazyLock;
 
 use crate::template::{Entry, load};
 
-/// The files, by name.
+/// Files, by name.
 pub const FILES: [(&str, &str); 15] = [
     ("amqp", include_str!("builtin/amqp.provisioners.yaml")),
     ("dns", include_str!("builtin/dns.provisioners.yaml")),
@@ -24,7 +24,7 @@ pub const FILES: [(&str, &str); 15] = [
 ];
 
 static ENTRIES: LazyLock<Vec<Entry>> =
-    // What is built in is right, as a test says.
+    // A test shows that the built-in files are valid.
     LazyLock::new(|| FILES.iter().flat_map(|(_, text)| load(text).unwrap_or_default()).collect());
 
 /// All entries of these files.
@@ -32,8 +32,7 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// The entry that is meant: the one with the URI, or else the most specific of those for a resource, the first of the
-/// files given first.
+/// Entry with the URI, or else the most specific one for a resource; of equals, the first.
 pub fn choose<'e>(
     mut entries: impl Iterator<Item = &'e Entry>,
     uri: Option<&str>,

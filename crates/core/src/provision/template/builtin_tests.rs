@@ -5,7 +5,7 @@ use crate::{
     config::builtin as config,
     provision::{
         Dependent, Instance,
-        template::{Extension, Generates, Past, Rendered, Request, render},
+        template::{Extension, Generates, Rendered, Request, SavedState, render},
     },
 };
 use orchestra_api::{claim::Output, plan::Port};
@@ -60,7 +60,7 @@ fn rendered(instance: &Instance) -> Result<Rendered, crate::provision::template:
         environment: &json!({"LEVEL": "debug"}).as_object().cloned().unwrap(),
         workloads: &workloads.into(),
     };
-    render(&request, &Past { seed: b"seed".to_vec(), ..Past::default() })
+    render(&request, &SavedState { seed: b"seed".to_vec(), ..SavedState::default() })
 }
 
 fn plain(rendered: &Rendered, output: &str) -> Json {
@@ -75,7 +75,7 @@ fn is_secret(rendered: &Rendered, output: &str) -> bool {
 }
 
 #[test]
-fn every_file_can_be_read_and_every_type_of_the_document_has_an_entry() {
+fn every_file_is_valid_and_every_type_has_an_entry() {
     for (name, text) in FILES {
         let entries = load(text).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         for entry in entries {
@@ -89,7 +89,7 @@ fn every_file_can_be_read_and_every_type_of_the_document_has_an_entry() {
 }
 
 #[test]
-fn every_type_gives_the_outputs_that_it_says_and_no_secret_outside_of_secrets() {
+fn every_entry_has_its_declared_outputs_and_leaks_no_secret() {
     for entry in entries() {
         let class = entry.class.as_deref().unwrap_or("default");
         let given = rendered(&instance(&entry.type_, class, &json!({})));
@@ -97,7 +97,7 @@ fn every_type_gives_the_outputs_that_it_says_and_no_secret_outside_of_secrets() 
         for output in &entry.expected_outputs {
             assert!(given.sealed.outputs.contains_key(output), "{}: {output}", entry.uri);
         }
-        let drawn: Vec<&String> = given.past.record.drawn.iter().filter(|drawn| drawn.len() >= 12).collect();
+        let drawn: Vec<&String> = given.saved.record.drawn.iter().filter(|drawn| drawn.len() >= 12).collect();
         let open = given.objects.iter().filter(|object| object["kind"] != "Secret").map(Json::to_string);
         let shown = serde_json::to_string(&given.sealed.outputs).unwrap();
         for text in open.chain([shown]) {
@@ -107,7 +107,7 @@ fn every_type_gives_the_outputs_that_it_says_and_no_secret_outside_of_secrets() 
 }
 
 #[test]
-fn what_runs_is_hardened_and_its_data_is_a_volume_of_its_own() {
+fn servers_are_hardened_and_have_their_own_volume() {
     let servers =
         ["amqp", "elasticsearch", "kafka", "kafka-topic", "mongodb", "mysql", "postgres", "redis", "s3"];
     for type_ in servers {
@@ -139,12 +139,12 @@ fn what_runs_is_hardened_and_its_data_is_a_volume_of_its_own() {
 }
 
 #[test]
-fn the_outputs_of_a_database_are_those_of_the_laptop() {
+fn the_outputs_of_a_database_are_the_same_as_on_a_laptop() {
     let given = rendered(&instance("postgres", "default", &json!({"version": 16, "size": "5Gi"}))).unwrap();
     assert!(["password", "uri", "connection_string"].iter().all(|output| is_secret(&given, output)));
     let host = plain(&given, "host");
     assert_eq!((plain(&given, "port"), plain(&given, "database")), (json!(5432), json!("app")));
-    let password = given.past.state["password"].as_str().unwrap();
+    let password = given.saved.state["password"].as_str().unwrap();
     assert_eq!(password.len(), 32);
     let uri = &given.sealed.composed["output.uri"];
     assert_eq!(*uri, format!("postgresql://app:{password}@{}:5432/app", host.as_str().unwrap()));
@@ -155,7 +155,7 @@ fn the_outputs_of_a_database_are_those_of_the_laptop() {
 }
 
 #[test]
-fn images_and_mirrors_are_the_platforms_to_set() {
+fn images_and_mirrors_are_settings_of_the_config() {
     let mut postgres = instance("postgres", "default", &json!({}));
     postgres.entry.params = json!({"registry": "mirror.example.org/hub"}).as_object().cloned().unwrap();
     let image = |given: &Rendered| {
@@ -165,20 +165,20 @@ fn images_and_mirrors_are_the_platforms_to_set() {
     assert_eq!(image(&rendered(&postgres).unwrap()), "mirror.example.org/hub/postgres:17");
     postgres.entry.params = json!({"image": "own:1"}).as_object().cloned().unwrap();
     assert_eq!(image(&rendered(&postgres).unwrap()), "own:1");
-    let asked = rendered(&instance("postgres", "default", &json!({"image": "evil:1"}))).unwrap_err();
-    assert!(format!("{asked:?}").contains("`image`"), "{asked:?}");
+    let refused = rendered(&instance("postgres", "default", &json!({"image": "evil:1"}))).unwrap_err();
+    assert!(format!("{refused:?}").contains("`image`"), "{refused:?}");
 }
 
 #[test]
-fn classes_and_params_that_mean_nothing_are_refused_in_words() {
+fn unknown_classes_and_invalid_params_are_refused_with_a_message() {
     for (type_, class, params, word) in [
-        ("postgres", "huge", json!({}), "There is no class"),
+        ("postgres", "huge", json!({}), "Unknown class"),
         ("postgres", "default", json!({"versoin": "16"}), "`versoin`"),
         ("postgres", "default", json!({"version": "16\n  hostNetwork: true"}), "`version`"),
         ("redis", "default", json!({"size": "much"}), "`size`"),
         ("volume", "default", json!({"accessMode": "Sometimes"}), "`accessMode`"),
-        ("dns", "internal", json!({}), "There is no class"),
-        ("secret", "ssh", json!({}), "There is no class"),
+        ("dns", "internal", json!({}), "Unknown class"),
+        ("secret", "ssh", json!({}), "Unknown class"),
         ("route", "default", json!({"path": "x"}), "`path`"),
         ("route", "default", json!({"port": "admin"}), "no service port `admin`"),
         ("kafka-topic", "default", json!({"partitions": "many"}), "`partitions`"),
@@ -190,7 +190,7 @@ fn classes_and_params_that_mean_nothing_are_refused_in_words() {
 }
 
 #[test]
-fn names_and_routes_are_under_the_domain_of_the_backend() {
+fn dns_names_and_routes_use_the_domain_of_the_backend() {
     let values = json!({"domain": "apps.example.org", "ingressClass": "traefik", "tlsSecret": "cert"});
     let with = |type_: &str, params: Json| {
         let values = values.as_object().cloned().unwrap();
@@ -212,7 +212,7 @@ fn names_and_routes_are_under_the_domain_of_the_backend() {
 }
 
 #[test]
-fn a_route_goes_to_a_gateway_where_the_backend_has_one() {
+fn a_route_uses_the_gateway_of_the_backend() {
     let values = json!({"domain": "d.org", "gateway": {"name": "front", "namespace": "infra"}});
     let values = values.as_object().cloned().unwrap();
     let given = rendered(&Instance { values, ..instance("route", "default", &json!({})) }).unwrap();
@@ -222,7 +222,7 @@ fn a_route_goes_to_a_gateway_where_the_backend_has_one() {
 }
 
 #[test]
-fn a_service_is_the_workload_that_the_key_names_and_its_service_port() {
+fn a_service_refers_to_the_workload_of_its_key_and_its_port() {
     let given = rendered(&instance("service", "default", &json!({}))).unwrap();
     assert_eq!((plain(&given, "host"), plain(&given, "port")), (json!("db"), json!(90)));
     assert_eq!(plain(&given, "url"), "http://db:90");
@@ -232,18 +232,18 @@ fn a_service_is_the_workload_that_the_key_names_and_its_service_port() {
 }
 
 #[test]
-fn secrets_are_values_and_certificates_that_can_be_mounted() {
+fn secrets_are_values_or_certificates_and_can_be_mounted() {
     let given = rendered(&instance("secret", "default", &json!({"keys": ["token"]}))).unwrap();
     assert!(is_secret(&given, "token"));
     assert_eq!(plain(&given, "source"), given.objects[0]["metadata"]["name"]);
-    assert!(given.past.state.is_empty() || !given.past.state.contains_key("generated"));
+    assert!(given.saved.state.is_empty() || !given.saved.state.contains_key("generated"));
     let given = rendered(&instance("secret", "tls", &json!({"hosts": ["a.example.org"]}))).unwrap();
     assert_eq!(given.objects[0]["type"], "kubernetes.io/tls");
     assert!(is_secret(&given, "tls.key"));
 }
 
 #[test]
-fn the_environment_is_what_the_namespace_says_over_what_the_platform_says() {
+fn the_environment_of_the_namespace_overrides_that_of_the_config() {
     let mut wanted = instance("environment", "default", &json!({}));
     wanted.entry.params = json!({"values": {"LEVEL": "info", "REGION": "eu"}}).as_object().cloned().unwrap();
     let given = rendered(&wanted).unwrap();

@@ -1,57 +1,56 @@
-//! What an entry of a provisioner file says to this platform alone, under `x-orchestra`.
+//! Extension of provisioner files for this platform: `x-orchestra`.
 
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-/// What an entry says to this platform alone.
+/// Extension of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Extension {
-    /// Parameters that only the platform's document may give, such as `image`.
+    /// Parameters that only the orchestrator config may set, such as `image`.
     pub settings: Vec<String>,
-    /// Kinds that it may make besides those that every entry may, such as `Component.dapr.io`.
+    /// Additional kinds that it may create, such as `Component.dapr.io`.
     pub kinds: Vec<String>,
-    /// Whether it may ask for privileges of the machines it runs on.
+    /// True if its objects may have privileges on nodes.
     pub privileged: bool,
-    /// Kinds that stay under the policy `Retain`, besides volumes and what is secret.
+    /// Kinds that the policy `Retain` keeps, besides volumes and Secrets.
     pub keep: Vec<String>,
-    /// The condition that says of objects of a kind that they are there, by kind.
+    /// Readiness conditions, by kind.
     pub ready: std::collections::BTreeMap<String, String>,
-    /// Outputs that everyone may see although they were drawn at random.
+    /// Outputs that are public although they contain random values.
     pub public: Vec<String>,
-    /// The Workload whose port has to be declared before anything is made.
+    /// Workload that must declare a port before anything is created.
     pub target: Option<Target>,
-    /// What the engine generates, and hands to the templates in `.State.generated`.
+    /// Values that the engine generates into `.State.generated`.
     pub generates: Option<Generates>,
-    /// Whether `.Params.values` holds what the namespace has set for all its Workloads.
+    /// True if `.Params.values` has the environment of the namespace.
     pub environment: bool,
 }
 
-/// A Workload whose port has to be declared. Its name and the name of the port are then in `.Params.workload` and
-/// `.Params.port`.
+/// Workload that must declare a port. Its name and that of the port are in `.Params.workload` and `.Params.port`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
-    /// The one that asks for it.
+    /// The Workload of the resource.
     Own,
-    /// The one that `params.workload` names, or the id, or the key.
+    /// The Workload in `params.workload`, or else of the id or key.
     Other,
 }
 
-/// What the engine generates once.
+/// Values that the engine generates once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Generates {
     /// A value for each name in `params.keys`.
     Values,
-    /// A certificate for the names in `params.hosts` and `params.dns`; it is made anew before it ends.
+    /// A certificate for the names in `params.hosts` and `params.dns`, renewed before it expires.
     Certificate,
 }
 
 impl Extension {
-    /// Reads what stands under `x-orchestra`.
-    pub fn read(written: &Map<String, Json>) -> Result<Self, String> {
-        Self::deserialize(&Json::Object(written.clone())).map_err(|error| format!("`x-orchestra`: {error}"))
+    /// Parses the value of `x-orchestra`.
+    pub fn read(extension: &Map<String, Json>) -> Result<Self, String> {
+        Self::deserialize(&Json::Object(extension.clone())).map_err(|error| format!("`x-orchestra`: {error}"))
     }
 }
 
@@ -60,18 +59,18 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(written: &Json) -> Result<Extension, String> {
-        Extension::read(written.as_object().unwrap())
+    fn read(extension: &Json) -> Result<Extension, String> {
+        Extension::read(extension.as_object().unwrap())
     }
 
     #[test]
-    fn a_word_that_it_does_not_know_is_refused_by_name() {
+    fn an_unknown_field_is_rejected_by_name() {
         let refused = read(&json!({"kindz": []})).unwrap_err();
         assert!(refused.starts_with("`x-orchestra`: unknown field `kindz`"), "{refused}");
     }
 
     #[test]
-    fn an_entry_that_says_nothing_may_do_nothing_special() {
+    fn an_empty_extension_has_no_permissions() {
         assert_eq!(read(&json!({})).unwrap(), Extension::default());
         assert_eq!(read(&json!({"target": "own"})).unwrap().target, Some(Target::Own));
     }

@@ -1,22 +1,22 @@
-//! When what was made is there: it answers, as far as its object can tell. The probes of what runs make this true.
+//! Readiness of created objects, by their status. Probes make it reliable for servers.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-/// How far an object is.
+/// Readiness of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It is there.
+    /// Ready.
     Ready,
-    /// It is not there yet; why, in a neutral sentence.
+    /// Not ready yet, with a neutral sentence.
     Waiting(&'static str),
-    /// It will not be there; why, in a neutral sentence.
+    /// Failed, with a neutral sentence.
     Failed(&'static str),
 }
 
-/// How far an object is, from what the cluster says of it. `conditions` names the condition that counts, by kind; without
-/// one, a condition `Ready` counts where there is one.
+/// Readiness of an object. `conditions` has the readiness condition of each kind; the default is `Ready`, if the object has
+/// it.
 pub fn progress(object: &Json, conditions: &BTreeMap<String, String>) -> Progress {
     let kind = object["kind"].as_str().unwrap_or_default();
     if let Some(condition) = conditions.get(kind) {
@@ -26,14 +26,14 @@ pub fn progress(object: &Json, conditions: &BTreeMap<String, String>) -> Progres
         "Deployment" | "StatefulSet" => running(object),
         "Job" if has(object, "Complete") == Some(true) => Progress::Ready,
         "Job" if has(object, "Failed") == Some(true) => {
-            Progress::Failed("What prepares it has failed: ask the platform team.")
+            Progress::Failed("The job that prepares it has failed; see its events and logs.")
         }
         "Job" => Progress::Waiting("It is being prepared."),
         "PersistentVolumeClaim" if object["status"]["phase"] == "Lost" => {
-            Progress::Failed("The volume behind it is lost: ask the platform team to bring it back.")
+            Progress::Failed("The volume behind it is lost: restore it, or delete the claim.")
         }
-        "HTTPRoute" => when(is_accepted(object), "The gateway has not taken the route yet."),
-        // A volume may wait for its first user, and not every ingress says that it has taken a rule.
+        "HTTPRoute" => when(is_accepted(object), "The gateway has not accepted the route yet."),
+        // A volume may wait for its first consumer, and not every ingress controller reports an accepted rule.
         "PersistentVolumeClaim"
         | "Ingress"
         | "Service"
@@ -49,7 +49,7 @@ fn when(is_ready: bool, otherwise: &'static str) -> Progress {
     if is_ready { Progress::Ready } else { Progress::Waiting(otherwise) }
 }
 
-/// Whether everything runs as it was last asked for, and answers.
+/// Readiness of a rollout: all replicas are of the current generation, and ready.
 fn running(object: &Json) -> Progress {
     let number = |value: &Json| value.as_i64().unwrap_or(0);
     let (metadata, status) = (&object["metadata"], &object["status"]);
@@ -59,19 +59,19 @@ fn running(object: &Json) -> Progress {
     if is_observed && is_updated && number(&status["readyReplicas"]) >= wanted {
         Progress::Ready
     } else if number(&status["readyReplicas"]) > 0 {
-        Progress::Waiting("It is being changed to what is asked for now.")
+        Progress::Waiting("It is being updated.")
     } else {
         Progress::Waiting("It is being started.")
     }
 }
 
-/// What a condition of an object says; nothing if it does not have it.
+/// Value of a condition; `None` if the object lacks it.
 fn has(object: &Json, type_: &str) -> Option<bool> {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.find(|condition| condition["type"] == type_).map(|condition| condition["status"] == "True")
 }
 
-/// Whether a gateway has taken a route.
+/// True if a gateway has accepted a route.
 fn is_accepted(route: &Json) -> bool {
     let parents = route["status"]["parents"].as_array().into_iter().flatten();
     let mut conditions = parents.flat_map(|parent| parent["conditions"].as_array().into_iter().flatten());
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_there_only_when_the_version_that_was_asked_for_last_answers() {
+    fn a_server_is_ready_when_its_current_generation_is() {
         let set = |generation: i64, status: Json| {
             of(
                 &json!({"kind": "StatefulSet", "metadata": {"generation": generation}, "spec": {"replicas": 1}, "status": status}),
@@ -96,14 +96,14 @@ mod tests {
         };
         let up = json!({"observedGeneration": 2, "readyReplicas": 1, "updatedReplicas": 1});
         assert_eq!(set(2, up.clone()), Progress::Ready);
-        assert!(matches!(set(3, up), Progress::Waiting(_)), "an older version answers");
+        assert!(matches!(set(3, up), Progress::Waiting(_)), "an older generation is ready");
         let old = json!({"observedGeneration": 3, "readyReplicas": 1, "updatedReplicas": 0});
-        assert_eq!(set(3, old), Progress::Waiting("It is being changed to what is asked for now."));
+        assert_eq!(set(3, old), Progress::Waiting("It is being updated."));
         assert_eq!(set(1, json!({})), Progress::Waiting("It is being started."));
     }
 
     #[test]
-    fn a_route_waits_for_its_gateway_and_a_volume_for_nobody() {
+    fn a_route_waits_for_its_gateway_and_a_volume_does_not_wait() {
         let accepted = json!([{"conditions": [{"type": "Accepted", "status": "True"}]}]);
         assert_eq!(of(&json!({"kind": "HTTPRoute", "status": {"parents": accepted}})), Progress::Ready);
         assert!(matches!(of(&json!({"kind": "HTTPRoute"})), Progress::Waiting(_)));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_has_to_end_well() {
+    fn a_job_must_succeed() {
         let job = |type_: &str| {
             of(&json!({"kind": "Job", "status": {"conditions": [{"type": type_, "status": "True"}]}}))
         };
@@ -128,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn of_other_kinds_the_condition_counts_that_the_entry_names_or_the_usual_one() {
-        let saying = |status: &str| json!({"kind": "Certificate", "status": {"conditions": [{"type": "Ready", "status": status}]}});
-        assert_eq!(of(&saying("True")), Progress::Ready);
-        assert!(matches!(of(&saying("False")), Progress::Waiting(_)));
+    fn other_kinds_use_the_condition_of_the_entry_or_ready() {
+        let with_ready = |status: &str| json!({"kind": "Certificate", "status": {"conditions": [{"type": "Ready", "status": status}]}});
+        assert_eq!(of(&with_ready("True")), Progress::Ready);
+        assert!(matches!(of(&with_ready("False")), Progress::Waiting(_)));
         assert_eq!(of(&json!({"kind": "Component"})), Progress::Ready, "it has no conditions");
         let issued = [("Certificate".to_owned(), "Issued".to_owned())].into();
-        assert!(matches!(progress(&saying("True"), &issued), Progress::Waiting(_)));
+        assert!(matches!(progress(&with_ready("True"), &issued), Progress::Waiting(_)));
     }
 }

@@ -1,29 +1,29 @@
-//! What becomes of what was made, when nobody wants it any more. It is told by the kinds of the objects that are there and
-//! by what was noted when they were made; the template may say something else by now.
+//! Release of created objects. It depends on their kinds and on the record of their creation; the template may have changed
+//! since.
 
 use orchestra_api::claim::DeprovisionPolicy;
 
-/// What becomes of an object.
+/// Disposition of an object at release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It goes.
-    Removed,
-    /// It stays, for whoever claims the same thing again.
-    Kept,
-    /// It stays as it is, and nobody looks after it any more.
-    LetGo,
+pub enum Disposition {
+    /// Delete it.
+    Delete,
+    /// Keep it for a later claim of the same instance.
+    Keep,
+    /// Leave it unmanaged.
+    Orphan,
 }
 
-/// Kinds that hold data and passwords.
-const HOLDING: [&str; 2] = ["PersistentVolumeClaim", "Secret"];
+/// Kinds with data and passwords.
+const DATA_KINDS: [&str; 2] = ["PersistentVolumeClaim", "Secret"];
 
-/// What becomes of an object of a kind under a policy; `keep` names more kinds that stay with the data.
-pub fn fate(kind: &str, policy: DeprovisionPolicy, keep: &[String]) -> Fate {
-    let is_holding = HOLDING.contains(&kind) || keep.iter().any(|kept| kept == kind);
+/// Disposition of an object of a kind under a policy; `keep` has more kinds to keep with the data.
+pub fn disposition(kind: &str, policy: DeprovisionPolicy, keep: &[String]) -> Disposition {
+    let is_data = DATA_KINDS.contains(&kind) || keep.iter().any(|kept| kept == kind);
     match policy {
-        DeprovisionPolicy::Orphan => Fate::LetGo,
-        DeprovisionPolicy::Retain if is_holding => Fate::Kept,
-        DeprovisionPolicy::Retain | DeprovisionPolicy::Delete => Fate::Removed,
+        DeprovisionPolicy::Orphan => Disposition::Orphan,
+        DeprovisionPolicy::Retain if is_data => Disposition::Keep,
+        DeprovisionPolicy::Retain | DeprovisionPolicy::Delete => Disposition::Delete,
     }
 }
 
@@ -32,15 +32,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn retaining_stops_what_runs_and_keeps_data_and_passwords() {
-        let of = |kind| fate(kind, DeprovisionPolicy::Retain, &["ConfigMap".to_owned()]);
-        assert_eq!([of("StatefulSet"), of("Service"), of("Ingress"), of("Job")], [Fate::Removed; 4]);
-        assert_eq!([of("PersistentVolumeClaim"), of("Secret"), of("ConfigMap")], [Fate::Kept; 3]);
+    fn retain_deletes_servers_and_keeps_data_and_passwords() {
+        let of = |kind| disposition(kind, DeprovisionPolicy::Retain, &["ConfigMap".to_owned()]);
+        assert_eq!([of("StatefulSet"), of("Service"), of("Ingress"), of("Job")], [Disposition::Delete; 4]);
+        assert_eq!([of("PersistentVolumeClaim"), of("Secret"), of("ConfigMap")], [Disposition::Keep; 3]);
     }
 
     #[test]
-    fn deleting_removes_everything_and_orphans_are_let_go() {
-        assert_eq!(fate("PersistentVolumeClaim", DeprovisionPolicy::Delete, &[]), Fate::Removed);
-        assert_eq!(fate("StatefulSet", DeprovisionPolicy::Orphan, &[]), Fate::LetGo);
+    fn delete_removes_everything_and_orphan_nothing() {
+        assert_eq!(disposition("PersistentVolumeClaim", DeprovisionPolicy::Delete, &[]), Disposition::Delete);
+        assert_eq!(disposition("StatefulSet", DeprovisionPolicy::Orphan, &[]), Disposition::Orphan);
     }
 }

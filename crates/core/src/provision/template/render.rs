@@ -1,4 +1,4 @@
-//! One run of an entry for one instance: from what authors, the platform and earlier runs said to objects and outputs.
+//! Rendering of an entry for one instance: from parameters, settings and saved state to objects and outputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,64 +8,64 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Extension, Frame, Target, admit,
-    seal::{self, Known, Sealed},
+    AdmissionRules, Extension, Target, admit,
+    seal::{self, Sealed, SecretContext},
     setting,
 };
 use crate::{
-    provision::{Instance, neighbour, params::Params},
+    provision::{Instance, params::Params, service_ref},
     render::kubernetes::service_name,
     template::{self, Cause, Entry, Given, Service},
 };
 
-/// Where templates find what the engine generated.
+/// Key of generated values in the state.
 const GENERATED: &str = "generated";
-/// What a parameter is written as that has a secret in it.
+/// Key of a parameter that contains a secret.
 const SEGMENTS: &str = "$segments";
 
-/// What is kept of earlier runs.
+/// Saved state of earlier runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Past {
-    /// What random values follow from.
+pub struct SavedState {
+    /// Seed of random values.
     pub seed: Vec<u8>,
-    /// The state of the entry.
+    /// State of the entry.
     pub state: Map<String, Json>,
-    /// What the entry shares with other runs of its own.
+    /// Shared state of the entry.
     pub shared: Map<String, Json>,
-    /// What was noted.
+    /// Record of the last run.
     pub record: Record,
 }
 
-/// What is noted of a run.
+/// Record of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// The Workload that asked for it first; names may follow from it.
+    /// First Workload with the resource; names may depend on it.
     pub workload: String,
-    /// The entry it was made by.
+    /// URI of the entry.
     pub uri: String,
-    /// What was made, or is about to be.
+    /// Objects that were or will be created.
     pub made: BTreeSet<Item>,
-    /// Kinds that stay under the policy `Retain`.
+    /// Kinds that the policy `Retain` keeps.
     pub keep: Vec<String>,
-    /// What was drawn at random.
+    /// Generated random values.
     pub drawn: BTreeSet<String>,
 }
 
-/// An object that was made.
+/// Reference to a created object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
-    /// Group and version of its kind.
+    /// API version.
     pub api_version: String,
-    /// Its kind.
+    /// Kind.
     pub kind: String,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 
 impl Item {
-    /// What names an object.
+    /// Reference to an object.
     pub fn of(object: &Json) -> Self {
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         Self {
@@ -76,62 +76,62 @@ impl Item {
     }
 }
 
-/// What a run needs besides the past.
+/// Inputs of a run, besides the saved state.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The entry.
+    /// Entry.
     pub entry: &'a Entry,
-    /// What it says to this platform.
+    /// Its extension.
     pub extension: &'a Extension,
-    /// The instance.
+    /// Instance.
     pub instance: &'a Instance,
-    /// The name of the Secret that is kept for the instance.
+    /// Name of the Secret of the instance.
     pub kept: &'a str,
-    /// What the engine generated, by name.
+    /// Generated values, by name.
     pub generated: &'a BTreeMap<String, String>,
-    /// What the namespace has set for all its Workloads.
+    /// Environment of the namespace.
     pub environment: &'a Map<String, Json>,
-    /// The ports of the Workloads of the namespace.
+    /// Ports of the Workloads of the namespace.
     pub workloads: &'a BTreeMap<String, BTreeMap<String, Port>>,
 }
 
-/// What a run gives.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rendered {
-    /// The objects to make, in their order.
+    /// Objects to create, in order.
     pub objects: Vec<Json>,
-    /// The outputs.
+    /// Outputs.
     pub sealed: Sealed,
-    /// All values of the instance that are secret.
+    /// All secret values of the instance.
     pub secrets: seal::Secrets,
-    /// What is to be kept.
-    pub past: Past,
-    /// What is said of parameters that are not used.
+    /// State to save.
+    pub saved: SavedState,
+    /// Warning about unused parameters.
     pub warning: Option<String>,
 }
 
-/// Why a run gives nothing.
+/// Failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Something else has to be there first; in a sentence for users.
+    /// A dependency is missing; a sentence for users.
     Pending(String),
-    /// It cannot be had as it is asked for; in a sentence for users.
+    /// The request is invalid; a sentence for users.
     Refused(String),
-    /// The template or the platform's document is wrong; for those who wrote it.
-    Wrong(String),
+    /// The template or the orchestrator config is invalid; a message for its author.
+    InvalidTemplate(String),
 }
 
 /// Runs an entry.
-pub fn render(request: &Request<'_>, past: &Past) -> Result<Rendered, Refusal> {
+pub fn render(request: &Request<'_>, saved: &SavedState) -> Result<Rendered, Refusal> {
     let Request { entry, extension, instance, .. } = *request;
     let (params, warning) = params(request)?;
-    let workload = if past.record.workload.is_empty() {
+    let workload = if saved.record.workload.is_empty() {
         instance.dependents.first().map(|dependent| dependent.workload.clone()).unwrap_or_default()
     } else {
-        past.record.workload.clone()
+        saved.record.workload.clone()
     };
-    let mut state = past.state.clone();
-    let mut drawn = past.record.drawn.clone();
+    let mut state = saved.state.clone();
+    let mut drawn = saved.record.drawn.clone();
     if extension.generates.is_some() {
         state.insert(GENERATED.to_owned(), json!(request.generated));
         drawn.extend(request.generated.values().cloned());
@@ -146,42 +146,43 @@ pub fn render(request: &Request<'_>, past: &Past) -> Result<Rendered, Refusal> {
         params: Some(params),
         metadata: Some(instance.metadata.clone()),
         state,
-        shared: past.shared.clone(),
+        shared: saved.shared.clone(),
         source_workload: workload.clone(),
         workload_metadata: Some([("name".to_owned(), json!(workload))].into_iter().collect()),
         workload_services: services(request.workloads),
         namespace: instance.namespace.clone(),
         compose: None,
     };
-    let given = entry.provision(&inputs, &past.seed).map_err(|failure| failed(instance, &failure))?;
+    let given = entry.provision(&inputs, &saved.seed).map_err(|failure| failed(instance, &failure))?;
     let Given { mut state, shared, outputs, manifests, drawn: new, .. } = given;
     state.remove(GENERATED);
     drawn.extend(new);
-    let frame = frame(request).map_err(Refusal::Wrong)?;
-    let objects = admit(&manifests, &frame).map_err(Refusal::Wrong)?;
-    let secrets = seal::secrets(&objects).map_err(Refusal::Wrong)?;
-    let known = Known { secrets: &secrets, drawn: &drawn, public: &extension.public, kept: request.kept };
-    let sealed = seal::seal(&outputs, known).map_err(Refusal::Wrong)?;
-    let mut made = past.record.made.clone();
+    let rules = admission_rules(request).map_err(Refusal::InvalidTemplate)?;
+    let objects = admit(&manifests, &rules).map_err(Refusal::InvalidTemplate)?;
+    let secrets = seal::secrets(&objects).map_err(Refusal::InvalidTemplate)?;
+    let context =
+        SecretContext { secrets: &secrets, drawn: &drawn, public: &extension.public, kept: request.kept };
+    let sealed = seal::seal(&outputs, context).map_err(Refusal::InvalidTemplate)?;
+    let mut made = saved.record.made.clone();
     made.extend(objects.iter().map(Item::of));
     let record = Record { workload, uri: entry.uri.clone(), made, keep: extension.keep.clone(), drawn };
-    let past = Past { seed: past.seed.clone(), state, shared, record };
-    Ok(Rendered { objects, sealed, secrets, past, warning })
+    let saved = SavedState { seed: saved.seed.clone(), state, shared, record };
+    Ok(Rendered { objects, sealed, secrets, saved, warning })
 }
 
-/// The template's own words count; everything else is for those who wrote it.
+/// The text of `fail` is for users; any other error is for the author of the template.
 fn failed(instance: &Instance, failure: &template::Failure) -> Refusal {
     match (&failure.cause, &failure.text) {
-        // What a Workload lacks may come.
-        (Cause::Fail, Some(text)) if neighbour::is_about_workloads(&instance.type_) => {
+        // Another Workload may still appear.
+        (Cause::Fail, Some(text)) if service_ref::refers_to_workloads(&instance.type_) => {
             Refusal::Pending(text.clone())
         }
         (Cause::Fail, Some(text)) => Refusal::Refused(text.clone()),
-        _ => Refusal::Wrong(failure.message.clone()),
+        _ => Refusal::InvalidTemplate(failure.message.clone()),
     }
 }
 
-/// The id of the resource, as Score writes it.
+/// Id of the resource in Score's notation.
 fn identity(instance: &Instance, workload: &str) -> String {
     instance.shared_id.clone().unwrap_or_else(|| {
         let key = instance.dependents.first().map(|dependent| dependent.key.as_str());
@@ -189,14 +190,14 @@ fn identity(instance: &Instance, workload: &str) -> String {
     })
 }
 
-/// A name that no other instance has, in the form that templates expect.
+/// Unique id of the instance, in the format that templates expect.
 fn guid(instance: &str) -> String {
     let hash = orchestra_api::name::hash(&["guid", instance]);
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
     format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
 }
 
-/// The services of Workloads, with their ports by name and by number.
+/// Services of Workloads, with their ports by name and number.
 fn services(workloads: &BTreeMap<String, BTreeMap<String, Port>>) -> BTreeMap<String, Service> {
     let service = |(workload, ports): (&String, &BTreeMap<String, Port>)| {
         let by_name = ports.iter().map(|(name, port)| (name.clone(), declared(name, port)));
@@ -220,14 +221,14 @@ fn declared(name: &str, port: &Port) -> template::Port {
     }
 }
 
-fn frame(request: &Request<'_>) -> Result<Frame, String> {
+fn admission_rules(request: &Request<'_>) -> Result<AdmissionRules, String> {
     let Request { extension, instance, kept, .. } = *request;
     let given = &instance.entry.params;
     let mut kinds = extension.kinds.clone();
     let more = Params { given: given.clone(), warning: None };
-    kinds.extend(more.texts(setting::KINDS).map_err(|_| "`kinds` has to be a list of kinds".to_owned())?);
+    kinds.extend(more.texts(setting::KINDS).map_err(|_| "`kinds` must be a list of kinds".to_owned())?);
     let privileged = extension.privileged || given.get(setting::PRIVILEGED) == Some(&json!(true));
-    Ok(Frame {
+    Ok(AdmissionRules {
         namespace: instance.namespace.clone(),
         instance: instance.id.clone(),
         kept: kept.to_owned(),
@@ -236,43 +237,44 @@ fn frame(request: &Request<'_>) -> Result<Frame, String> {
     })
 }
 
-/// What templates see as parameters: settings of the backend, then of the platform's document, then what authors say.
+/// Parameters of templates: settings of the backend, then of the config, then of the author.
 fn params(request: &Request<'_>) -> Result<(Map<String, Json>, Option<String>), Refusal> {
     let Request { entry, extension, instance, .. } = *request;
     let secret = instance.params.iter().find(|(_, value)| has_secret(value));
     if let Some((key, _)) = secret {
         return Err(Refusal::Refused(format!(
-            "The parameter `{key}` of `{}` has a secret in it, which it does not take here.",
+            "The parameter `{key}` of `{}` contains a secret, which is not allowed here.",
             instance.type_
         )));
     }
     let settings = &extension.settings;
     let mut all: Map<String, Json> =
         settings.iter().filter_map(|key| Some((key.clone(), instance.values.get(key)?.clone()))).collect();
-    let of_document = instance.entry.params.iter().filter(|(key, _)| !setting::ALL.contains(&key.as_str()));
-    // Other tools do not enforce what an entry says of its params; one that says nothing takes anything.
+    let of_config = instance.entry.params.iter().filter(|(key, _)| !setting::ALL.contains(&key.as_str()));
+    // Other tools do not enforce the declared params; an entry that declares none accepts any.
     let is_checked = !entry.supported_params.is_empty() || !entry.extension.is_empty();
     let mut warning = None;
-    let mut asked = instance.params.clone();
+    let mut params = instance.params.clone();
     if is_checked {
-        for (key, _) in of_document.clone() {
+        for (key, _) in of_config.clone() {
             if !settings.contains(key) && !entry.supported_params.contains(key) {
                 let known = settings.iter().chain(&entry.supported_params).map(String::as_str);
-                return Err(Refusal::Wrong(format!(
-                    "the document gives `{key}` to `{}`, which knows {}",
+                return Err(Refusal::InvalidTemplate(format!(
+                    "the orchestrator config sets the unknown param `{key}` of `{}`; known params: {}",
                     entry.uri,
                     super::super::params::listed(known.chain(setting::ALL))
                 )));
             }
         }
         let known: Vec<&str> = entry.supported_params.iter().map(String::as_str).collect();
-        let read = Params::read(&instance.type_, &instance.entry, asked, &known).map_err(Refusal::Refused)?;
+        let read =
+            Params::read(&instance.type_, &instance.entry, params, &known).map_err(Refusal::Refused)?;
         warning = read.warning;
-        asked = read.given;
-        asked.retain(|key, _| entry.supported_params.contains(key));
+        params = read.given;
+        params.retain(|key, _| entry.supported_params.contains(key));
     }
-    all.extend(of_document.map(|(key, value)| (key.clone(), value.clone())));
-    all.extend(asked);
+    all.extend(of_config.map(|(key, value)| (key.clone(), value.clone())));
+    all.extend(params);
     if extension.environment {
         let values = all.entry("values").or_insert_with(|| json!({}));
         if let Some(values) = values.as_object_mut() {
@@ -280,13 +282,17 @@ fn params(request: &Request<'_>) -> Result<(Map<String, Json>, Option<String>), 
         }
     }
     if let Some(target) = extension.target {
-        aim(request, target, &mut all)?;
+        resolve_target(request, target, &mut all)?;
     }
     Ok((all, warning))
 }
 
-/// Finds the Workload and the port that are meant.
-fn aim(request: &Request<'_>, target: Target, params: &mut Map<String, Json>) -> Result<(), Refusal> {
+/// Resolves the target Workload and its port.
+fn resolve_target(
+    request: &Request<'_>,
+    target: Target,
+    params: &mut Map<String, Json>,
+) -> Result<(), Refusal> {
     let read = Params { given: params.clone(), warning: None };
     let wanted = read.text("port").map_err(Refusal::Refused)?;
     let instance = request.instance;
@@ -295,14 +301,14 @@ fn aim(request: &Request<'_>, target: Target, params: &mut Map<String, Json>) ->
             instance.dependents.first().map(|dependent| dependent.workload.clone()).unwrap_or_default()
         }
         Target::Other => {
-            read.text("workload").map_err(Refusal::Refused)?.unwrap_or_else(|| neighbour::named(instance))
+            read.text("workload").map_err(Refusal::Refused)?.unwrap_or_else(|| service_ref::named(instance))
         }
     };
     let Some(ports) = request.workloads.get(&workload) else {
         let others: Vec<String> = request.workloads.keys().cloned().collect();
-        return Err(Refusal::Pending(neighbour::absent(&workload, &others)));
+        return Err(Refusal::Pending(service_ref::absent(&workload, &others)));
     };
-    let (port, _) = neighbour::port(ports, wanted.as_deref()).map_err(|missing| match target {
+    let (port, _) = service_ref::port(ports, wanted.as_deref()).map_err(|missing| match target {
         Target::Own => {
             Refusal::Refused(format!("The route cannot lead to the workload `{workload}`: {missing}"))
         }

@@ -38,7 +38,7 @@ fn instance(workloads: &[&str], params: &Json) -> Instance {
     }
 }
 
-fn run(instance: &Instance, past: &Past) -> Result<Rendered, Refusal> {
+fn run(instance: &Instance, saved: &SavedState) -> Result<Rendered, Refusal> {
     let entry = load(FILE).unwrap().remove(0);
     let extension = Extension::read(&entry.extension).unwrap();
     let request = Request {
@@ -50,65 +50,65 @@ fn run(instance: &Instance, past: &Past) -> Result<Rendered, Refusal> {
         environment: &Map::new(),
         workloads: &BTreeMap::new(),
     };
-    render(&request, past)
+    render(&request, saved)
 }
 
-fn beginning() -> Past {
-    Past { seed: b"seed".to_vec(), ..Past::default() }
+fn initial() -> SavedState {
+    SavedState { seed: b"seed".to_vec(), ..SavedState::default() }
 }
 
 #[test]
-fn what_was_drawn_once_stays_and_names_stay_when_the_first_sharer_leaves() {
-    let first = run(&instance(&["a", "b"], &json!({"size": "1Gi"})), &beginning()).unwrap();
-    let later = run(&instance(&["b", "c"], &json!({"size": "1Gi"})), &first.past).unwrap();
+fn random_values_and_names_stay_when_the_first_workload_leaves() {
+    let first = run(&instance(&["a", "b"], &json!({"size": "1Gi"})), &initial()).unwrap();
+    let later = run(&instance(&["b", "c"], &json!({"size": "1Gi"})), &first.saved).unwrap();
     assert_eq!(later, first);
     assert_eq!(first.objects[0]["metadata"]["name"], "db-a");
-    // Another version of the program may draw in another order: what is kept counts.
-    let reseeded = Past { seed: b"other".to_vec(), ..first.past.clone() };
+    // Another version may generate values in another order: the saved state counts.
+    let reseeded = SavedState { seed: b"other".to_vec(), ..first.saved.clone() };
     let again = run(&instance(&["b"], &json!({"size": "1Gi"})), &reseeded).unwrap();
-    assert_eq!(again.past.state, first.past.state);
+    assert_eq!(again.saved.state, first.saved.state);
 }
 
 #[test]
-fn a_run_notes_what_it_makes_and_what_is_to_stay() {
-    let given = run(&instance(&["a"], &json!({})), &beginning()).unwrap();
-    let record = given.past.record;
+fn a_run_records_created_objects_and_kept_kinds() {
+    let given = run(&instance(&["a"], &json!({})), &initial()).unwrap();
+    let record = given.saved.record;
     assert_eq!(record.made.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), ["db-a"]);
     assert_eq!((record.uri.as_str(), record.keep), ("template://test/db", vec!["ConfigMap".to_owned()]));
     assert_eq!(record.drawn.len(), 1);
 }
 
 #[test]
-fn settings_are_the_platforms_and_params_the_authors() {
+fn settings_come_from_the_config_and_params_from_the_author() {
     let mut wanted = instance(&["a"], &json!({"size": "9Gi"}));
     wanted.entry.params = json!({"image": "own:1", "size": "1Gi", "template": "template://test/db"})
         .as_object()
         .cloned()
         .unwrap();
-    let given = run(&wanted, &beginning()).unwrap();
+    let given = run(&wanted, &initial()).unwrap();
     let outputs = serde_json::to_value(&given.sealed.outputs).unwrap();
     assert_eq!((&outputs["image"]["value"], &outputs["size"]["value"]), (&json!("own:1"), &json!("9Gi")));
 
-    let refused = run(&instance(&["a"], &json!({"image": "evil:1"})), &beginning()).unwrap_err();
+    let refused = run(&instance(&["a"], &json!({"image": "evil:1"})), &initial()).unwrap_err();
     assert!(matches!(&refused, Refusal::Refused(why) if why.contains("`image`")), "{refused:?}");
     wanted.entry.params.insert("imgae".to_owned(), json!("x"));
-    let refused = run(&wanted, &beginning()).unwrap_err();
-    assert!(matches!(&refused, Refusal::Wrong(why) if why.contains("`imgae`")), "{refused:?}");
+    let refused = run(&wanted, &initial()).unwrap_err();
+    assert!(matches!(&refused, Refusal::InvalidTemplate(why) if why.contains("`imgae`")), "{refused:?}");
 }
 
 #[test]
-fn params_that_are_not_known_are_told_and_not_used_where_the_entry_lets_them_pass() {
+fn unknown_params_are_ignored_with_a_warning_if_the_entry_allows_it() {
     let mut wanted = instance(&["a"], &json!({"image": "evil:1"}));
     wanted.entry.unknown_params = UnknownParams::Warn;
-    let given = run(&wanted, &beginning()).unwrap();
+    let given = run(&wanted, &initial()).unwrap();
     assert!(given.warning.unwrap().contains("`image`"));
     assert_eq!(serde_json::to_value(&given.sealed.outputs).unwrap()["image"]["value"], Json::Null);
 }
 
 #[test]
-fn a_param_with_a_secret_in_it_is_refused_without_a_word_of_it() {
+fn a_param_with_a_secret_is_refused_without_leaking_it() {
     let secret = json!({"size": {"$segments": [{"literal": "hush"}]}});
-    let refused = run(&instance(&["a"], &secret), &beginning()).unwrap_err();
+    let refused = run(&instance(&["a"], &secret), &initial()).unwrap_err();
     assert!(
         matches!(&refused, Refusal::Refused(why) if why.contains("`size`") && !why.contains("hush")),
         "{refused:?}"

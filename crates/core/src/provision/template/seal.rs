@@ -1,5 +1,5 @@
-//! Which outputs are secret. One that is exactly a reference to a Secret stays a reference; a text that has a reference or
-//! anything drawn at random in it is put together, for the Secret of the instance; everything else is for everyone.
+//! Separation of secret outputs. An output that is exactly one reference to a Secret stays a reference; a text with a
+//! reference or a random value is composed into the Secret of the instance; any other output is public.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,73 +9,74 @@ use serde_json::{Map, Value as Json};
 
 use crate::template::{Segment, decode_secret_refs};
 
-/// Outputs that are addresses and names: a few random letters in them make them unique, not secret.
-const NAMES: [&str; 13] = [
+/// Outputs that are addresses and names: a few random characters make them unique, not secret.
+const NAME_OUTPUTS: [&str; 13] = [
     "bucket", "database", "endpoint", "host", "hostname", "name", "region", "server", "source", "topic",
     "url", "vhost", "workload",
 ];
-/// From how many letters on something drawn is more than part of a name.
-const PASSWORD: usize = 12;
-/// From how many letters on something drawn is recognised in a text.
-const RECOGNISED: usize = 4;
-/// What composed outputs are kept under, in the Secret of the instance.
+/// Minimum length of a random value that is secret in a name.
+const MIN_PASSWORD_CHARS: usize = 12;
+/// Minimum length of a random value that is recognised in a text.
+const MIN_RANDOM_CHARS: usize = 4;
+/// Prefix of the keys of composed outputs in the Secret of the instance.
 const PREFIX: &str = "output.";
 
-/// Outputs, with what is secret apart.
+/// Outputs, with secret values separated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sealed {
-    /// What claims are told, by name.
+    /// Outputs for claims, by name.
     pub outputs: BTreeMap<String, Output>,
-    /// What the Secret of the instance has to hold for it, by key.
+    /// Composed values for the Secret of the instance, by key.
     pub composed: BTreeMap<String, String>,
 }
 
 /// Values of Secrets, by name of the Secret and key.
 pub type Secrets = BTreeMap<(String, String), Vec<u8>>;
 
-/// The values in the Secrets among objects that were admitted.
+/// Values of the Secrets among admitted objects.
 pub fn secrets(objects: &[Json]) -> Result<Secrets, String> {
     let mut found = Secrets::new();
     for object in objects.iter().filter(|object| object["kind"] == "Secret") {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         for (key, value) in object["data"].as_object().into_iter().flatten() {
             let value = value.as_str().and_then(|value| STANDARD.decode(value).ok());
-            let value = value.ok_or_else(|| format!("the Secret `{name}` has no base64 in `data.{key}`"))?;
+            let value =
+                value.ok_or_else(|| format!("the Secret `{name}` has invalid base64 in `data.{key}`"))?;
             found.insert((name.to_owned(), key.clone()), value);
         }
     }
     Ok(found)
 }
 
-/// What has to be known to tell what is secret.
+/// Secret values of an instance.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
-    /// The values of the instance's own Secrets; outputs may name no others.
+pub struct SecretContext<'a> {
+    /// Values of the instance's own Secrets; outputs may not refer to others.
     pub secrets: &'a Secrets,
-    /// Everything that was drawn at random for it.
+    /// Generated random values.
     pub drawn: &'a BTreeSet<String>,
-    /// Outputs that everyone may see although they were drawn.
+    /// Outputs that are public although they contain random values.
     pub public: &'a [String],
-    /// The name of the Secret that is kept for the instance.
+    /// Name of the Secret of the instance.
     pub kept: &'a str,
 }
 
-/// Tells secret outputs from others; or what is wrong with one, for those who wrote the template.
-pub fn seal(outputs: &Map<String, Json>, known: Known<'_>) -> Result<Sealed, String> {
+/// Separates secret outputs; an error is for the author of the template.
+pub fn seal(outputs: &Map<String, Json>, context: SecretContext<'_>) -> Result<Sealed, String> {
     let mut sealed = Sealed::default();
     for (output, value) in outputs {
         let secret = match value {
-            Json::String(text) => whole(text),
+            Json::String(text) => single_reference(text),
             _ => None,
         };
         let given = if let Some(secret) = secret {
-            known.value(output, &secret)?;
+            context.value(output, &secret)?;
             Output::SecretKeyRef(secret)
-        } else if known.is_secret(output, value) {
-            let text = known.composed(output, value)?;
+        } else if context.is_secret(output, value) {
+            let text = context.composed(output, value)?;
             let key = key(output);
             sealed.composed.insert(key.clone(), text);
-            Output::SecretKeyRef(SecretKeyRef { name: known.kept.to_owned(), key })
+            Output::SecretKeyRef(SecretKeyRef { name: context.kept.to_owned(), key })
         } else {
             Output::Value(value.clone())
         };
@@ -84,68 +85,68 @@ pub fn seal(outputs: &Map<String, Json>, known: Known<'_>) -> Result<Sealed, Str
     Ok(sealed)
 }
 
-/// A text that is one reference and nothing else.
-fn whole(text: &str) -> Option<SecretKeyRef> {
+/// Reference, if the text is nothing else.
+fn single_reference(text: &str) -> Option<SecretKeyRef> {
     match decode_secret_refs(text).as_slice() {
         [Segment::Ref { name, key }] => Some(SecretKeyRef { name: name.clone(), key: key.clone() }),
         _ => None,
     }
 }
 
-/// Whether a key of the Secret of an instance holds a composed output.
+/// True for the key of a composed output in the Secret of an instance.
 pub fn is_composed(key: &str) -> bool {
     key.starts_with(PREFIX)
 }
 
-/// The key for an output in the Secret of the instance. Outputs may have names that keys cannot.
+/// Key of an output in the Secret of the instance. A name that is no valid key is hashed.
 fn key(output: &str) -> String {
-    let is_inside = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if output.len() <= 200 && output.chars().all(is_inside) {
+    let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if output.len() <= 200 && output.chars().all(is_valid) {
         format!("{PREFIX}{output}")
     } else {
         format!("{PREFIX}{}", name::hash(&[output]))
     }
 }
 
-impl Known<'_> {
+impl SecretContext<'_> {
     fn value(&self, output: &str, secret: &SecretKeyRef) -> Result<&[u8], String> {
         let found = self.secrets.get(&(secret.name.clone(), secret.key.clone()));
         found.map(Vec::as_slice).ok_or_else(|| {
             format!(
-                "the output `{output}` names the key `{}` of the Secret `{}`, which is not among its manifests",
+                "the output `{output}` refers to the key `{}` of the Secret `{}`, which is not among its manifests",
                 secret.key, secret.name
             )
         })
     }
 
-    /// Whether a value has a reference or something drawn in it.
+    /// True if a value contains a reference or a random value.
     fn is_secret(&self, output: &str, value: &Json) -> bool {
         match value {
             Json::String(text) => {
                 let refers = decode_secret_refs(text).iter().any(|part| matches!(part, Segment::Ref { .. }));
-                refers || self.is_drawn(output, text)
+                refers || self.contains_random(output, text)
             }
             Json::Array(items) => items.iter().any(|item| self.is_secret(output, item)),
             Json::Object(fields) => fields.values().any(|value| self.is_secret(output, value)),
-            _ => self.is_drawn(output, &value.to_string()),
+            _ => self.contains_random(output, &value.to_string()),
         }
     }
 
-    fn is_drawn(&self, output: &str, text: &str) -> bool {
+    fn contains_random(&self, output: &str, text: &str) -> bool {
         if self.public.iter().any(|public| public == output) {
             return false;
         }
-        let least = if NAMES.contains(&output) { PASSWORD } else { RECOGNISED };
+        let least = if NAME_OUTPUTS.contains(&output) { MIN_PASSWORD_CHARS } else { MIN_RANDOM_CHARS };
         let lower = text.to_lowercase();
         self.drawn.iter().any(|drawn| {
-            let is_there = || {
+            let contains = || {
                 lower.contains(&drawn.to_lowercase()) || text.contains(&STANDARD.encode(drawn)[..drawn.len()])
             };
-            drawn.len() >= least && is_there()
+            drawn.len() >= least && contains()
         })
     }
 
-    /// A value as text, with its references resolved.
+    /// Text of a value, with its references resolved.
     fn composed(&self, output: &str, value: &Json) -> Result<String, String> {
         match value {
             Json::String(text) => self.resolved(output, text),
@@ -175,7 +176,11 @@ impl Known<'_> {
                 Segment::Ref { name, key } => {
                     let value = self.value(output, &SecretKeyRef { name, key })?;
                     let text = std::str::from_utf8(value);
-                    whole.push_str(text.map_err(|_| format!("the output `{output}` has bytes in a text"))?);
+                    whole.push_str(
+                        text.map_err(|_| {
+                            format!("the output `{output}` contains a secret that is not UTF-8")
+                        })?,
+                    );
                 }
             }
         }

@@ -10,8 +10,8 @@ fn own() -> Secrets {
 
 fn sealed(outputs: &Json, drawn: &[&str], public: &[String]) -> Result<Sealed, String> {
     let (secrets, drawn) = (own(), drawn.iter().map(|text| (*text).to_owned()).collect());
-    let known = Known { secrets: &secrets, drawn: &drawn, public, kept: "kept" };
-    seal(outputs.as_object().unwrap(), known)
+    let context = SecretContext { secrets: &secrets, drawn: &drawn, public, kept: "kept" };
+    seal(outputs.as_object().unwrap(), context)
 }
 
 fn kept(output: &str) -> Output {
@@ -19,7 +19,7 @@ fn kept(output: &str) -> Output {
 }
 
 #[test]
-fn a_reference_stays_one_and_text_around_it_is_put_together_for_the_instance() {
+fn a_reference_stays_one_and_a_text_with_one_is_composed() {
     let reference = encode_secret_ref("pg", "password");
     let outputs = json!({"password": reference, "uri": format!("pg://app:{reference}@host"), "port": 5432});
     let sealed = sealed(&outputs, &[], &[]).unwrap();
@@ -31,7 +31,7 @@ fn a_reference_stays_one_and_text_around_it_is_put_together_for_the_instance() {
 }
 
 #[test]
-fn what_was_drawn_is_secret_also_inside_of_text_lists_and_base64() {
+fn random_values_are_secret_inside_of_texts_lists_and_base64() {
     let encoded = STANDARD.encode(format!("{PASSWORD_VALUE}!"));
     let outputs = json!({
         "a": PASSWORD_VALUE, "b": format!("x{PASSWORD_VALUE}y"), "c": [{"d": PASSWORD_VALUE}], "e": encoded,
@@ -47,7 +47,7 @@ fn what_was_drawn_is_secret_also_inside_of_text_lists_and_base64() {
 }
 
 #[test]
-fn a_few_random_letters_in_a_name_make_it_no_secret() {
+fn a_few_random_characters_do_not_make_a_name_secret() {
     let outputs = json!({"host": "dnsabc123.localhost", "username": "user-abc123"});
     let given = sealed(&outputs, &["abc123"], &[]).unwrap();
     assert_eq!(given.outputs["host"], Output::Value(json!("dnsabc123.localhost")));
@@ -55,11 +55,11 @@ fn a_few_random_letters_in_a_name_make_it_no_secret() {
     let public = sealed(&outputs, &["abc123"], &["username".to_owned()]).unwrap();
     assert_eq!(public.outputs["username"], Output::Value(json!("user-abc123")));
     let long = sealed(&json!({"host": PASSWORD_VALUE}), &[PASSWORD_VALUE], &[]).unwrap();
-    assert_eq!(long.outputs["host"], kept("host"), "a password is one wherever it stands");
+    assert_eq!(long.outputs["host"], kept("host"), "a password is secret in any output");
 }
 
 #[test]
-fn outputs_may_name_only_secrets_of_their_own_instance() {
+fn outputs_may_refer_only_to_secrets_of_their_instance() {
     for text in [encode_secret_ref("others", "password"), format!("x{}", encode_secret_ref("pg", "other"))] {
         let refused = sealed(&json!({"out": text}), &[], &[]).unwrap_err();
         assert!(refused.contains("not among its manifests"), "{refused}");
@@ -67,7 +67,7 @@ fn outputs_may_name_only_secrets_of_their_own_instance() {
 }
 
 #[test]
-fn an_output_whose_name_no_key_can_have_is_kept_all_the_same() {
+fn an_output_with_an_invalid_key_name_is_stored_under_a_hash() {
     let sealed = sealed(&json!({"a b/c": PASSWORD_VALUE}), &[PASSWORD_VALUE], &[]).unwrap();
     let key = sealed.composed.keys().next().unwrap();
     assert!(is_composed(key) && !key.contains(' '), "{key}");

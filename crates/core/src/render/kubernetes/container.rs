@@ -1,4 +1,4 @@
-//! One container, field by field.
+//! Rendering of a container.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ use super::{
     volume::Volumes,
 };
 
-/// How often a container is asked whether others may start, in seconds.
+/// Period of startup probes, in seconds.
 pub(crate) const STARTUP_PERIOD: i64 = 2;
-/// How often it may say no: five minutes.
-pub(crate) const STARTUP_PATIENCE: i64 = 150;
+/// Failures of a startup probe before the container is killed: five minutes.
+pub(crate) const STARTUP_FAILURE_THRESHOLD: i64 = 150;
 
-/// A container as the cluster has it. `offers` says whether the ports of the Workload are noted on it.
+/// Container of a pod. `offers` is true for the container that lists the ports of the Workload.
 pub(super) fn container(
     subject: &Subject<'_>,
     values: &Values,
@@ -30,7 +30,7 @@ pub(super) fn container(
     (name, container, role): (&str, &Container, Role),
     offers: bool,
 ) -> Json {
-    let words = |words: &[String]| list(words.iter().map(|word| json!(content::literal(word))).collect());
+    let arguments = |all: &[String]| list(all.iter().map(|one| json!(content::literal(one))).collect());
     let mut mounts = content::mounts(name, container);
     mounts.extend(volumes.mounts(subject.plan, container));
     let readiness = container.readiness_probe.as_ref();
@@ -40,8 +40,8 @@ pub(super) fn container(
     json!({
         "name": name,
         "image": container.image,
-        "command": words(container.command.as_deref().unwrap_or_default()),
-        "args": words(container.args.as_deref().unwrap_or_default()),
+        "command": arguments(container.command.as_deref().unwrap_or_default()),
+        "args": arguments(container.args.as_deref().unwrap_or_default()),
         "env": content::variables(subject, name, container),
         "ports": if offers { ports(subject) } else { Json::Null },
         "resources": resources(values, container),
@@ -55,7 +55,7 @@ pub(super) fn container(
     })
 }
 
-/// What is taken from a container.
+/// Security context of a container.
 fn security(values: &Values) -> Json {
     match values.pod_security {
         PodSecurity::Restricted | PodSecurity::Hardened => {
@@ -65,7 +65,7 @@ fn security(values: &Values) -> Json {
     }
 }
 
-/// The ports on which the Workload listens, each once.
+/// Ports on which the Workload listens, without duplicates.
 fn ports(subject: &Subject<'_>) -> Json {
     let ports: BTreeSet<_> =
         subject.plan.ports.values().map(|port| (port.target_port, protocol(port.protocol))).collect();
@@ -73,7 +73,7 @@ fn ports(subject: &Subject<'_>) -> Json {
     list(ports.into_iter().map(port).collect())
 }
 
-/// A protocol in the words of the cluster.
+/// Name of a protocol.
 pub(super) fn protocol(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Tcp => "TCP",
@@ -81,7 +81,7 @@ pub(super) fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
-/// A check. A command comes before a request, since a cluster does only one of them.
+/// Probe. A command takes precedence over a request, since a probe can have only one.
 fn probe(probe: &Probe) -> Option<Json> {
     if !probe.exec.is_empty() {
         return Some(json!({"exec": {"command": probe.exec}}));
@@ -89,7 +89,7 @@ fn probe(probe: &Probe) -> Option<Json> {
     probe.http_get.as_ref().map(|get| json!({"httpGet": request(get)}))
 }
 
-/// A request to the container itself: the host is only a header, never where the request goes.
+/// HTTP request to the container itself: the host is only a header, never the target.
 fn request(get: &HttpGet) -> Json {
     let host = get.host.iter().map(|host| ("Host", host.as_str()));
     let headers = get.headers.iter().map(|header| (header.name.as_str(), header.value.as_str()));
@@ -105,15 +105,15 @@ fn request(get: &HttpGet) -> Json {
     })
 }
 
-/// The check after which others may start.
+/// Startup probe, after which dependent containers start.
 fn startup(checked: Option<&Probe>) -> Json {
     let mut startup = checked.and_then(probe).unwrap_or_default();
     startup["periodSeconds"] = json!(STARTUP_PERIOD);
-    startup["failureThreshold"] = json!(STARTUP_PATIENCE);
+    startup["failureThreshold"] = json!(STARTUP_FAILURE_THRESHOLD);
     startup
 }
 
-/// What a container gets: what the author wrote, then what the backend gives to everyone.
+/// Resources of a container: those of the author, then the defaults of the backend.
 fn resources(values: &Values, container: &Container) -> Json {
     let (cpu_least, cpu_most) = pair(
         (container.requests.cpu.as_deref(), container.limits.cpu.as_deref()),
@@ -141,27 +141,27 @@ fn resources(values: &Values, container: &Container) -> Json {
     json!({"requests": requests, "limits": limits})
 }
 
-/// The least and the most of one measure. What is given to everyone does not count where it contradicts the author.
+/// Request and limit of one resource. A default that contradicts the author is ignored.
 fn pair<'a, E>(
     (least, most): (Option<&'a str>, Option<&'a str>),
-    (usual_least, usual_most): (Option<&'a str>, Option<&'a str>),
+    (default_least, default_most): (Option<&'a str>, Option<&'a str>),
     read: fn(&str) -> Result<Quantity, E>,
 ) -> (Option<&'a str>, Option<&'a str>) {
     let fits = |least: Option<&str>, most: Option<&str>| {
         let amounts = least.and_then(|text| read(text).ok()).zip(most.and_then(|text| read(text).ok()));
         amounts.is_none_or(|(least, most)| least <= most)
     };
-    let least_or_usual = least.or(usual_least.filter(|usual| fits(Some(usual), most)));
-    let most_or_usual = most.or(usual_most.filter(|usual| fits(least_or_usual, Some(usual))));
-    (least_or_usual, most_or_usual)
+    let least_or_default = least.or(default_least.filter(|default| fits(Some(default), most)));
+    let most_or_default = most.or(default_most.filter(|default| fits(least_or_default, Some(default))));
+    (least_or_default, most_or_default)
 }
 
-/// What of a container a cluster does not take.
+/// Parts of a container that a cluster does not support.
 pub(super) fn lacks(name: &str, container: &Container) -> Vec<String> {
     let mut lacks = Vec::new();
     if container.image == "." {
         lacks.push(format!(
-            "`containers.{name}.image` is `.`, and a cluster runs images: build one and give it with `--image IMAGE`."
+            "`containers.{name}.image` is `.`, but a cluster needs an image: build one and pass it with `--image IMAGE`."
         ));
     }
     let Amounts { cpu, memory } = &container.limits;

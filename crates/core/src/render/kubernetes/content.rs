@@ -1,8 +1,8 @@
-//! Variables and files, and where the cluster keeps what is in them.
+//! Rendering of variables and files.
 //!
-//! What is plain stands in the object itself, or in one `ConfigMap`. What is exactly one secret is taken from where it
-//! is. What is put together from texts and secrets is kept in one Secret of our own. All files of a Workload come
-//! through one volume, and each is mounted alone, so that it hides nothing of the image.
+//! Plain values are in the object itself, or in one `ConfigMap`. A value that is exactly one secret refers to its Secret. A
+//! value composed of text and secrets is in one Secret of the Workload. All files of a Workload are in one volume, and each
+//! is mounted alone, so it hides nothing of the image.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,12 @@ use super::{
     names::{self, Annotations},
 };
 
-/// The name of the volume with the files.
+/// Name of the volume with the files.
 const FILES: &str = "files";
-/// The most that a `ConfigMap` or a Secret holds.
-const MOST: usize = 1 << 20;
+/// Maximum size of a `ConfigMap` or a Secret.
+const MAX_BYTES: usize = 1 << 20;
 
-/// A text, by what is in it.
+/// Text, by its parts.
 enum Text<'a> {
     Plain(String),
     Secret(&'a SecretKeyRef),
@@ -49,13 +49,13 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What is in a file, and where it is kept.
-enum Kept<'a> {
+/// Content of a file.
+enum Content<'a> {
     Text(Text<'a>),
     Bytes(&'a str),
 }
 
-impl<'a> Kept<'a> {
+impl<'a> Content<'a> {
     fn of(file: &'a File) -> Self {
         match &file.content {
             FileContent::Text(segments) => Self::Text(Text::of(segments)),
@@ -64,33 +64,33 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// The key of a variable in the Secret of our own.
+/// Key of a variable in the Secret of the Workload.
 fn variable_key(container: &str, variable: &str) -> String {
     name::derived(&[container], &["variable", container, variable])
 }
 
-/// The key of a file, wherever it is kept.
+/// Key of a file.
 fn file_key(container: &str, path: &str) -> String {
     name::derived(&[container], &["file", container, path])
 }
 
-/// All variables of a plan that are put together, and all files, with their keys.
-fn texts(plan: &WorkloadPlanSpec) -> impl Iterator<Item = (String, Kept<'_>)> {
+/// Composed variables and all files of a plan, with their keys.
+fn texts(plan: &WorkloadPlanSpec) -> impl Iterator<Item = (String, Content<'_>)> {
     plan.containers.iter().flat_map(|(name, container)| {
         let variables = container.variables.iter();
         let variables = variables.filter_map(move |(variable, segments)| match Text::of(segments) {
-            text @ Text::Composed(_) => Some((variable_key(name, variable), Kept::Text(text))),
+            text @ Text::Composed(_) => Some((variable_key(name, variable), Content::Text(text))),
             Text::Plain(_) | Text::Secret(_) => None,
         });
         let files = container.files.iter();
-        variables.chain(files.map(move |(path, file)| (file_key(name, path), Kept::of(file))))
+        variables.chain(files.map(move |(path, file)| (file_key(name, path), Content::of(file))))
     })
 }
 
-/// The secrets that are put together with other text.
+/// Secrets that are composed with other text.
 pub(super) fn composed(plan: &WorkloadPlanSpec) -> BTreeSet<SecretKeyRef> {
-    let segments = texts(plan).filter_map(|(_, kept)| match kept {
-        Kept::Text(Text::Composed(segments)) => Some(segments),
+    let segments = texts(plan).filter_map(|(_, content)| match content {
+        Content::Text(Text::Composed(segments)) => Some(segments),
         _ => None,
     });
     let outputs = segments.flatten().filter_map(|segment| match segment {
@@ -100,12 +100,12 @@ pub(super) fn composed(plan: &WorkloadPlanSpec) -> BTreeSet<SecretKeyRef> {
     outputs.collect()
 }
 
-/// The Secret with what is put together.
+/// Secret with composed values.
 pub(super) fn secret(subject: &Subject<'_>, read: &dyn Fn(&SecretKeyRef) -> Vec<u8>) -> Option<Json> {
     let data: Map<String, Json> = texts(subject.plan)
-        .filter_map(|(key, kept)| match kept {
-            Kept::Text(Text::Composed(segments)) => {
-                Some((key, json!(STANDARD.encode(put_together(segments, read)))))
+        .filter_map(|(key, content)| match content {
+            Content::Text(Text::Composed(segments)) => {
+                Some((key, json!(STANDARD.encode(compose(segments, read)))))
             }
             _ => None,
         })
@@ -119,7 +119,7 @@ pub(super) fn secret(subject: &Subject<'_>, read: &dyn Fn(&SecretKeyRef) -> Vec<
     })
 }
 
-fn put_together(segments: &[Segment], read: &dyn Fn(&SecretKeyRef) -> Vec<u8>) -> Vec<u8> {
+fn compose(segments: &[Segment], read: &dyn Fn(&SecretKeyRef) -> Vec<u8>) -> Vec<u8> {
     let parts = segments.iter().map(|segment| match segment {
         Segment::Literal(text) => text.clone().into_bytes(),
         Segment::ClaimOutput(output) => read(&output.secret_key_ref),
@@ -127,14 +127,14 @@ fn put_together(segments: &[Segment], read: &dyn Fn(&SecretKeyRef) -> Vec<u8>) -
     parts.collect::<Vec<_>>().concat()
 }
 
-/// The `ConfigMap` with plain files.
+/// `ConfigMap` with plain files.
 pub(super) fn config_map(subject: &Subject<'_>) -> Option<Json> {
     let (mut data, mut binary) = (Map::new(), Map::new());
-    for (key, kept) in texts(subject.plan) {
-        match kept {
-            Kept::Text(Text::Plain(text)) => drop(data.insert(key, json!(text))),
-            Kept::Bytes(base64) => drop(binary.insert(key, json!(base64))),
-            Kept::Text(_) => {}
+    for (key, content) in texts(subject.plan) {
+        match content {
+            Content::Text(Text::Plain(text)) => drop(data.insert(key, json!(text))),
+            Content::Bytes(base64) => drop(binary.insert(key, json!(base64))),
+            Content::Text(_) => {}
         }
     }
     let is_needed = !data.is_empty() || !binary.is_empty();
@@ -148,11 +148,11 @@ pub(super) fn config_map(subject: &Subject<'_>) -> Option<Json> {
     })
 }
 
-/// The variables of a container.
+/// Variables of a container.
 pub(super) fn variables(subject: &Subject<'_>, name: &str, container: &Container) -> Json {
     let from = |secret: &str, key: &str| json!({"secretKeyRef": {"name": secret, "key": key}});
     let variables = container.variables.iter().map(|(variable, segments)| match Text::of(segments) {
-        // The cluster leaves out what is empty.
+        // The API server drops empty values.
         Text::Plain(text) if text.is_empty() => json!({"name": variable}),
         Text::Plain(text) => json!({"name": variable, "value": literal(&text)}),
         Text::Secret(secret) => json!({"name": variable, "valueFrom": from(&secret.name, &secret.key)}),
@@ -164,8 +164,8 @@ pub(super) fn variables(subject: &Subject<'_>, name: &str, container: &Container
     list(variables.collect())
 }
 
-/// A text that the cluster expands to itself. There `$(NAME)` is the value of a variable and `$$` one dollar; what
-/// follows another dollar is kept only if it is ASCII.
+/// Text that the cluster expands to itself: `$(NAME)` is the value of a variable and `$$` one dollar there, and a character
+/// after any other dollar is kept only if it is ASCII.
 pub(super) fn literal(text: &str) -> String {
     let mut protected = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -179,28 +179,28 @@ pub(super) fn literal(text: &str) -> String {
     protected
 }
 
-/// The mounts of the files of a container, each alone.
+/// Mounts of the files of a container.
 pub(super) fn mounts(name: &str, container: &Container) -> Vec<Json> {
     let mount = |path: &String| json!({"name": FILES, "mountPath": super::volume::absolute(path), "subPath": file_key(name, path), "readOnly": true});
     container.files.keys().map(mount).collect()
 }
 
-/// The volume with all files.
+/// Volume with all files.
 pub(super) fn volume(subject: &Subject<'_>) -> Option<Json> {
     let mut plain = Vec::new();
     let mut secret: BTreeMap<String, Vec<Json>> = BTreeMap::new();
     for (name, container) in &subject.plan.containers {
         for (path, file) in &container.files {
-            let place = file_key(name, path);
+            let own_key = file_key(name, path);
             let mode = file.mode.as_ref().and_then(|mode| i32::from_str_radix(mode, 8).ok());
-            let item = |key: &str| json!({"key": key, "path": place, "mode": mode});
-            match Kept::of(file) {
-                Kept::Text(Text::Plain(_)) | Kept::Bytes(_) => plain.push(item(&place)),
-                Kept::Text(Text::Secret(from)) => {
+            let item = |key: &str| json!({"key": key, "path": own_key, "mode": mode});
+            match Content::of(file) {
+                Content::Text(Text::Plain(_)) | Content::Bytes(_) => plain.push(item(&own_key)),
+                Content::Text(Text::Secret(from)) => {
                     secret.entry(from.name.clone()).or_default().push(item(&from.key));
                 }
-                Kept::Text(Text::Composed(_)) => {
-                    secret.entry(names::composed(subject.name)).or_default().push(item(&place));
+                Content::Text(Text::Composed(_)) => {
+                    secret.entry(names::composed(subject.name)).or_default().push(item(&own_key));
                 }
             }
         }
@@ -213,31 +213,31 @@ pub(super) fn volume(subject: &Subject<'_>) -> Option<Json> {
     (!sources.is_empty()).then(|| json!({"name": FILES, "projected": {"sources": sources}}))
 }
 
-/// What of it a cluster does not take.
+/// Parts that a cluster does not support.
 pub(super) fn lacks(plan: &WorkloadPlanSpec) -> Vec<String> {
     let mut lacks = Vec::new();
     for (name, container) in &plan.containers {
-        let is_taken = |c: char| c.is_ascii_graphic() || c == ' ';
-        for variable in container.variables.keys().filter(|variable| !variable.chars().all(is_taken)) {
+        let is_valid = |c: char| c.is_ascii_graphic() || c == ' ';
+        for variable in container.variables.keys().filter(|variable| !variable.chars().all(is_valid)) {
             lacks.push(format!(
-                "`containers.{name}.variables` has {variable:?}, and names of variables are ASCII here: rename it."
+                "`containers.{name}.variables` has {variable:?}, but names of variables must be ASCII: rename it."
             ));
         }
     }
     let (mut plain, mut secret) = (0, 0);
-    for (_, kept) in texts(plan) {
-        match kept {
-            Kept::Text(Text::Plain(text)) => plain += text.len(),
-            Kept::Bytes(base64) => plain += base64.len() / 4 * 3,
-            Kept::Text(Text::Composed(segments)) => {
-                secret += put_together(segments, &|_| Vec::new()).len();
+    for (_, content) in texts(plan) {
+        match content {
+            Content::Text(Text::Plain(text)) => plain += text.len(),
+            Content::Bytes(base64) => plain += base64.len() / 4 * 3,
+            Content::Text(Text::Composed(segments)) => {
+                secret += compose(segments, &|_| Vec::new()).len();
             }
-            Kept::Text(Text::Secret(_)) => {}
+            Content::Text(Text::Secret(_)) => {}
         }
     }
-    if plain.max(secret) > MOST {
+    if plain.max(secret) > MAX_BYTES {
         lacks.push(
-            "`files` of all containers hold more than 1 MiB together, which is the most here: put large files into the image or into a volume."
+            "`files` of all containers exceed the limit of 1 MiB in total: put large files into the image or into a volume."
                 .to_owned(),
         );
     }

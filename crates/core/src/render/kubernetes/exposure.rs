@@ -1,7 +1,7 @@
-//! Where a Workload can be reached, decided from what the cluster says about its routes and its service.
+//! Addresses of a Workload, derived from the status of its routes and services.
 //!
-//! What is published answers: an Ingress or a route counts once its controller has taken it, a load balancer once it
-//! has an address. As long as nothing is reachable from outside, the address inside the cluster is published.
+//! Published addresses respond: an Ingress or a route counts once its controller has accepted it, a load balancer once it
+//! has an address. Until one of them is reachable, the address inside the cluster is published.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -19,47 +19,47 @@ use super::{
 };
 use crate::endpoint;
 
-/// What the cluster says.
+/// Observed routes and services of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The Ingress or `HTTPRoute` of the Workload itself, and those that bear the instance of one of its claims.
+    /// Ingresses and `HTTPRoute`s of the Workload, and those labelled with the instance of one of its claims.
     pub routes: Vec<RouteFact>,
-    /// The Services of the Workload.
+    /// Services of the Workload.
     pub services: Vec<ServiceFact>,
-    /// An address under which ports of a node are reached.
+    /// Address of a node.
     pub node_address: Option<String>,
 }
 
-/// What an Ingress or an `HTTPRoute` says.
+/// Summary of an Ingress or `HTTPRoute`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteFact {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The instance behind a claim that it was made for.
+    /// Instance of the claim it was created for.
     pub instance: Option<String>,
-    /// The hosts and paths it serves; no host means any.
+    /// Hosts and paths; no host means any.
     pub places: Vec<(Option<String>, String)>,
-    /// The hosts that are encrypted; `None` if the route does not say.
+    /// Hosts with TLS; `None` if unknown.
     pub encrypted: Option<Vec<String>>,
-    /// Whether a controller has taken it.
+    /// True if a controller has accepted it.
     pub is_served: bool,
-    /// The address of that controller, if it is told.
+    /// Address of that controller, if known.
     pub address: Option<String>,
 }
 
-/// What a Service says.
+/// Summary of a Service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceFact {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Addresses of the load balancer in front of it.
+    /// Addresses of its load balancer.
     pub balancers: Vec<String>,
-    /// The ports of nodes, by the number of the port.
+    /// Node ports, by port number.
     pub node_ports: BTreeMap<u16, u16>,
 }
 
 impl RouteFact {
-    /// What an Ingress says.
+    /// Summary of an Ingress.
     pub fn of_ingress(ingress: &Ingress) -> Self {
         let spec = ingress.spec.as_ref();
         let mut places = Vec::new();
@@ -89,7 +89,7 @@ impl RouteFact {
         }
     }
 
-    /// What an `HTTPRoute` of the Gateway API says.
+    /// Summary of an `HTTPRoute` of the Gateway API.
     pub fn of_http_route(route: &Json) -> Self {
         let list = |at: &Json| at.as_array().cloned().unwrap_or_default();
         let text = |at: &Json| at.as_str().map(ToOwned::to_owned);
@@ -121,7 +121,7 @@ impl RouteFact {
 }
 
 impl ServiceFact {
-    /// What a Service says.
+    /// Summary of a Service.
     pub fn of(service: &Service) -> Self {
         let balancer = service.status.as_ref().and_then(|status| status.load_balancer.as_ref());
         let addresses = balancer.and_then(|balancer| balancer.ingress.as_ref()).into_iter().flatten();
@@ -142,7 +142,7 @@ fn instance(labels: Option<&BTreeMap<String, String>>) -> Option<String> {
     labels.and_then(|labels| labels.get(label::INSTANCE)).cloned()
 }
 
-/// The addresses of a Workload, the best first.
+/// Addresses of a Workload, the best first.
 pub fn addresses(subject: &Subject<'_>, facts: &Facts) -> Vec<Exposure> {
     let values = Values::of(subject.plan);
     let mut found = Vec::new();
@@ -198,7 +198,7 @@ fn of_claim(subject: &Subject<'_>, values: &Values, facts: &Facts, key: &str) ->
     routes.flat_map(|route| urls(route, values)).map(|(_, url)| url).collect()
 }
 
-/// The addresses that a route serves, with their hosts.
+/// URLs of a route, with their hosts.
 fn urls<'f>(route: &'f RouteFact, values: &Values) -> Vec<(Option<&'f String>, String)> {
     let is_plain = |host: &String| !host.contains('*');
     let mut found: Vec<(Option<&String>, String)> = Vec::new();
@@ -208,8 +208,8 @@ fn urls<'f>(route: &'f RouteFact, values: &Values) -> Vec<(Option<&'f String>, S
         };
         let is_encrypted =
             route.encrypted.as_ref().map_or(values.is_encrypted(), |hosts| hosts.contains(name));
-        let (scheme, usual) = if is_encrypted { ("https", 443) } else { ("http", 80) };
-        let url = url(scheme, name, values.port.unwrap_or(usual), path);
+        let (scheme, default) = if is_encrypted { ("https", 443) } else { ("http", 80) };
+        let url = url(scheme, name, values.port.unwrap_or(default), path);
         if found.iter().all(|(_, known)| *known != url) {
             found.push((host.as_ref(), url));
         }
@@ -217,7 +217,7 @@ fn urls<'f>(route: &'f RouteFact, values: &Values) -> Vec<(Option<&'f String>, S
     found
 }
 
-/// The address inside the cluster, of the port that people expect.
+/// Address of the endpoint inside the cluster.
 fn inside(subject: &Subject<'_>) -> Option<Exposure> {
     let exposed = subject.plan.exposures.iter();
     let expected = endpoint::choose(&subject.plan.ports, std::iter::empty());
@@ -230,15 +230,14 @@ fn inside(subject: &Subject<'_>) -> Option<Exposure> {
     Some(published(url(scheme(name, port), &host, port.port, "/"), priority, Scope::Internal))
 }
 
-/// A route of the Workload's own to one of its ports.
+/// Route of the runtime to a port.
 pub(super) struct Route<'a> {
     pub(super) port: &'a str,
     pub(super) name: String,
     pub(super) host: String,
 }
 
-/// The routes that the runtime itself makes: for the ports that are published, under the domain of the platform. The
-/// first of them bears the name of the Workload.
+/// Routes of the runtime to exposed ports, under the domain of the backend. The first one has the name of the Workload.
 pub(super) fn routes<'a>(subject: &Subject<'a>, values: &Values) -> Vec<Route<'a>> {
     let Some(domain) = &values.domain else { return Vec::new() };
     let ports = published_ports(subject);
@@ -247,14 +246,14 @@ pub(super) fn routes<'a>(subject: &Subject<'a>, values: &Values) -> Vec<Route<'a
             0 => subject.name.to_owned(),
             _ => name::derived(&[subject.name, port], &["route", subject.name, port]),
         };
-        // Each namespace has a domain of its own, so that none can take the hosts of another.
+        // Each namespace has its own subdomain, so none can take the hosts of another.
         let host = format!("{name}.{}.{domain}", subject.namespace);
         Route { port, name, host }
     };
     ports.into_iter().enumerate().map(route).collect()
 }
 
-/// The ports that the runtime itself publishes. Those behind a claim are published by its provisioner.
+/// Ports that the runtime exposes. The provisioner of a route claim exposes its own.
 pub(super) fn published_ports<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
     let ports = subject.plan.exposures.iter().filter_map(|exposure| match &exposure.target {
         ExposureTarget::Port(name) => Some(name.as_str()),
@@ -263,7 +262,7 @@ pub(super) fn published_ports<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
     ports.collect()
 }
 
-/// What is spoken on a port.
+/// URL scheme of a port.
 fn scheme(name: &str, port: &Port) -> &'static str {
     if name == "https" || [443, 8443].contains(&port.port) { "https" } else { "http" }
 }
@@ -273,7 +272,7 @@ fn url(scheme: &str, host: &str, port: u16, path: &str) -> String {
         Ok(IpAddr::V6(address)) => format!("[{address}]"),
         _ => host.to_owned(),
     };
-    // What follows is a pattern of some controller, not a path.
+    // Some controllers allow patterns after the path.
     let path = path.split(['(', '*', '^', '$', '|', '[']).next().unwrap_or_default().trim_end_matches('/');
     match (scheme, port) {
         ("http", 80) | ("https", 443) => format!("{scheme}://{host}{path}"),

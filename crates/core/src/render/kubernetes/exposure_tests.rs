@@ -2,7 +2,7 @@ use super::*;
 use orchestra_api::plan::WorkloadPlanSpec;
 use serde_json::json;
 
-/// A plan with the ports `http` and `admin`, of which the first is published.
+/// Plan with the ports `http` and `admin`, of which the first is exposed.
 fn plan(values: &Json) -> WorkloadPlanSpec {
     serde_json::from_value(json!({
         "workloadRef": {"name": "shop", "uid": "u1"}, "observedWorkloadGeneration": 1, "revision": "r1",
@@ -52,13 +52,13 @@ fn with_routes(routes: Vec<RouteFact>) -> Facts {
 }
 
 #[test]
-fn without_anything_public_the_address_inside_the_cluster_is_published() {
+fn without_a_public_address_the_one_inside_the_cluster_is_published() {
     let inside = ("http://shop.team.svc.cluster.local:8080".to_owned(), 1, Scope::Internal);
     assert_eq!(urls_of(&plan(&json!({})), &Facts::default()), [inside]);
 }
 
 #[test]
-fn an_ingress_is_published_once_its_controller_has_taken_it() {
+fn an_ingress_is_published_once_its_controller_has_accepted_it() {
     let plan = plan(&json!({"domain": "example.org"}));
     let facts = |address| with_routes(vec![ingress("shop", None, &["shop.team.example.org"], address)]);
     assert_eq!(urls_of(&plan, &facts(None))[0].2, Scope::Internal);
@@ -69,7 +69,7 @@ fn an_ingress_is_published_once_its_controller_has_taken_it() {
 }
 
 #[test]
-fn the_port_of_the_ingress_controller_and_its_encryption_are_in_the_address() {
+fn the_address_has_the_port_and_tls_of_the_ingress() {
     let plan = plan(&json!({"domain": "example.org", "port": 8000}));
     let mut route = ingress("shop", None, &["shop.team.example.org"], Some("10.0.0.1"));
     assert_eq!(urls_of(&plan, &with_routes(vec![route.clone()]))[0].0, "http://shop.team.example.org:8000");
@@ -78,7 +78,7 @@ fn the_port_of_the_ingress_controller_and_its_encryption_are_in_the_address() {
 }
 
 #[test]
-fn an_ingress_of_another_host_or_another_claim_is_not_ours() {
+fn an_ingress_of_another_host_or_claim_is_ignored() {
     let plan = plan(&json!({"domain": "example.org"}));
     let at = Some("10.0.0.1");
     for route in [
@@ -125,7 +125,7 @@ fn a_load_balancer_is_published_with_its_address() {
 }
 
 #[test]
-fn a_port_of_nodes_is_published_with_the_address_of_a_node() {
+fn a_node_port_is_published_with_the_address_of_a_node() {
     let plan = plan(&json!({"expose": "nodePort"}));
     let service = ServiceFact {
         name: names::public_service("shop"),
@@ -139,7 +139,7 @@ fn a_port_of_nodes_is_published_with_the_address_of_a_node() {
 }
 
 #[test]
-fn https_is_told_by_the_name_or_the_number_of_a_port() {
+fn the_scheme_follows_from_the_name_or_number_of_a_port() {
     for (name, port, url) in [
         ("https", 7000, "https://shop.team.svc.cluster.local:7000"),
         ("web", 443, "https://shop.team.svc.cluster.local"),
@@ -161,7 +161,7 @@ fn without_ports_there_is_no_address() {
 }
 
 #[test]
-fn facts_are_read_from_the_objects_of_the_cluster() {
+fn objects_are_summarised() {
     let ingress: Ingress = serde_json::from_value(json!({
         "metadata": {"name": "shop", "labels": {"score.dev/instance": "i1"}},
         "spec": {

@@ -1,13 +1,13 @@
-//! A plan as objects of a Kubernetes cluster.
+//! Rendering of a plan as Kubernetes objects.
 //!
-//! Every object is what the runtime wants to own of it and nothing else: what the cluster fills in, and what others
-//! write, is left to them. Equal plans give equal objects, down to the order of lists, in the form in which the cluster
-//! gives them back; so that comparing shows whether there is anything to do.
+//! Objects contain only the fields that the runtime owns: defaults of the API server and fields of other managers are left
+//! out. Equal plans give equal objects, down to the order of lists, in the form that the API server returns, so a comparison
+//! shows whether there is anything to apply.
 //!
-//! `workload` says which object runs the containers, `container` and `content` what is in them, `order` how they
-//! start, `volume` what they mount, `routing` how they are reached, and [`exposure`] where, once the cluster has
-//! answered. `values` are the settings of the backend, `names` what everything is called. `docs/kubernetes.md` tells
-//! it to platform engineers.
+//! `workload` chooses the kind of the main object, `container` and `content` render containers, variables and files, `order`
+//! their start order, `volume` their mounts, `routing` services and routes, and [`exposure`] derives the addresses from
+//! their status. `values` are the settings of the backend, `names` the names and labels. `docs/kubernetes.md` is the
+//! documentation for platform engineers.
 
 mod container;
 mod content;
@@ -28,26 +28,25 @@ use orchestra_api::{
 };
 use serde_json::Value as Json;
 
-pub(crate) use container::{STARTUP_PATIENCE, STARTUP_PERIOD};
+pub(crate) use container::{STARTUP_FAILURE_THRESHOLD, STARTUP_PERIOD};
 pub use names::{REVISION, WORKLOAD_UID, is_immutable, service as service_name};
 use values::Values;
-pub(crate) use values::heed_namespace;
 
-/// The class of plans that are run in a cluster.
-pub const CLASS: &str = "kubernetes";
+/// Runtime class of plans that run in a cluster.
+pub const CLASS: &str = crate::runtimes::kubernetes::NAME;
 
-/// What is rendered: a plan, and where it belongs.
+/// Plan to render.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The namespace of the plan.
+    /// Namespace of the plan.
     pub namespace: &'a str,
-    /// The name of the plan, which is that of the Workload.
+    /// Name of the plan, which is that of the Workload.
     pub name: &'a str,
     /// The plan.
     pub plan: &'a WorkloadPlanSpec,
 }
 
-/// What a plan needs that cannot be rendered, each in a sentence with the field.
+/// Unsupported parts of a plan, each as a sentence with the field.
 pub fn lacks(plan: &WorkloadPlanSpec) -> Vec<String> {
     let mut lacks: Vec<String> = Values::read(plan).err().into_iter().collect();
     lacks.extend(plan.containers.iter().flat_map(|(name, given)| container::lacks(name, given)));
@@ -57,12 +56,12 @@ pub fn lacks(plan: &WorkloadPlanSpec) -> Vec<String> {
     lacks
 }
 
-/// The secret values that have to be known before a plan is rendered: those that are put together with other text.
+/// Secrets whose values are needed for rendering, since they are composed with other text.
 pub fn composed(plan: &WorkloadPlanSpec) -> BTreeSet<SecretKeyRef> {
     content::composed(plan)
 }
 
-/// Everything that is made for a plan, as the inventory names it: `kind` is `Deployment.apps` or `Service`.
+/// Inventory of a plan: `kind` is `Deployment.apps` or `Service`.
 pub fn inventory(subject: &Subject<'_>) -> Vec<InventoryItem> {
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let item = |object: &Json| {
@@ -78,7 +77,7 @@ pub fn inventory(subject: &Subject<'_>) -> Vec<InventoryItem> {
     all
 }
 
-/// The objects, in the order in which they are applied. `secret` answers with the values of [`composed`].
+/// Objects in the order of their application. `secret` returns the values of [`composed`].
 pub fn render(subject: &Subject<'_>, secret: &dyn Fn(&SecretKeyRef) -> Vec<u8>) -> Vec<Json> {
     let values = Values::of(subject.plan);
     let mut objects: Vec<Json> = content::secret(subject, secret).into_iter().collect();
@@ -86,22 +85,22 @@ pub fn render(subject: &Subject<'_>, secret: &dyn Fn(&SecretKeyRef) -> Vec<u8>) 
     objects.extend(routing::service(subject));
     objects.push(workload::workload(subject, &values));
     objects.extend(routing::public(subject, &values));
-    objects.into_iter().map(said).collect()
+    objects.into_iter().map(without_nulls).collect()
 }
 
-/// A value without the fields that say nothing.
-fn said(value: Json) -> Json {
+/// Value without null fields.
+fn without_nulls(value: Json) -> Json {
     match value {
         Json::Object(map) => {
-            let said_fields = map.into_iter().filter(|(_, value)| !value.is_null());
-            Json::Object(said_fields.map(|(key, value)| (key, said(value))).collect())
+            let fields = map.into_iter().filter(|(_, value)| !value.is_null());
+            Json::Object(fields.map(|(key, value)| (key, without_nulls(value))).collect())
         }
-        Json::Array(items) => items.into_iter().map(said).collect(),
+        Json::Array(items) => items.into_iter().map(without_nulls).collect(),
         other => other,
     }
 }
 
-/// A list, or nothing if nothing is in it.
+/// List, or null if it is empty.
 fn list(items: Vec<Json>) -> Json {
     if items.is_empty() { Json::Null } else { Json::Array(items) }
 }

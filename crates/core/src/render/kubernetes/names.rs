@@ -1,35 +1,34 @@
-//! The names, labels and annotations of what is made for a plan.
+//! Names, labels and annotations of objects.
 //!
-//! Everything bears the name of the Workload, as people look for it, unless the cluster cannot take that name there.
+//! Objects have the name of the Workload, unless it is invalid for their kind.
 
 use orchestra_api::{label, name};
 use serde_json::{Map, Value as Json, json};
 
 use super::Subject;
 
-/// The name of the Workload, as the recommended labels have it.
+/// Recommended label with the name of the application.
 const APP_NAME: &str = "app.kubernetes.io/name";
-/// The annotation with the uid of the Workload that an object is made for.
+/// Annotation with the uid of the Workload.
 pub const WORKLOAD_UID: &str = "score.dev/workload-uid";
-/// The annotation with the revision of the plan.
+/// Annotation with the revision of the plan.
 pub const REVISION: &str = "score.dev/revision";
-/// The longest name of a stateful set: what it makes bears its name and a hash in a label.
-const STATEFUL: usize = 52;
-/// Letters that the hash of a derived name takes, with its dash.
-const HASH: usize = 11;
-/// What the cluster's own controllers write, and Workloads cannot.
-const OF_CLUSTER: [&str; 5] = [
+/// Maximum length of the name of a stateful set, whose pods have a label with its name and a hash.
+const MAX_STATEFUL_NAME: usize = 52;
+/// Length of the hash of a derived name, with its dash.
+const HASH_LENGTH: usize = 11;
+/// Keys of the cluster's controllers, which Workloads cannot set.
+const RESERVED_KEYS: [&str; 5] = [
     "pod-template-hash",
     "controller-revision-hash",
     "job-name",
     "controller-uid",
     "statefulset.kubernetes.io/pod-name",
 ];
-/// Prefixes of the same.
-const OF_CLUSTER_ALL: [&str; 2] = ["batch.kubernetes.io/", "deployment.kubernetes.io/"];
+/// Reserved prefixes of keys.
+const RESERVED_PREFIXES: [&str; 2] = ["batch.kubernetes.io/", "deployment.kubernetes.io/"];
 
-/// The name under which other Workloads of the namespace reach the ports of one. Some clusters take no name that
-/// begins with a digit there.
+/// Name of the service inside the cluster. Some clusters reject a leading digit.
 pub fn service(workload: &str) -> String {
     if workload.starts_with(|c: char| c.is_ascii_digit()) {
         return name::derived(&["svc", workload], &["service", workload]);
@@ -37,38 +36,37 @@ pub fn service(workload: &str) -> String {
     workload.to_owned()
 }
 
-/// The name under which published ports are reached from outside, where no Ingress and no gateway leads to them: what
-/// is not published stays inside.
+/// Name of the service that exposes ports outside of the cluster without an Ingress or gateway. Other ports stay inside.
 pub(super) fn public_service(workload: &str) -> String {
     name::derived(&["public", workload], &["public", workload])
 }
 
-/// The name of what runs the containers of a Workload that writes to a volume.
+/// Name of the stateful set.
 pub(super) fn stateful(workload: &str) -> String {
-    match workload.get(..STATEFUL - HASH) {
-        Some(start) if workload.len() > STATEFUL => name::derived(&[start], &["stateful", workload]),
+    match workload.get(..MAX_STATEFUL_NAME - HASH_LENGTH) {
+        Some(start) if workload.len() > MAX_STATEFUL_NAME => name::derived(&[start], &["stateful", workload]),
         _ => workload.to_owned(),
     }
 }
 
-/// The name of what holds plain files.
+/// Name of the `ConfigMap` with plain files.
 pub(super) fn files(workload: &str) -> String {
     name::derived(&[workload, "files"], &["files", workload])
 }
 
-/// The name of what holds texts that are put together with secrets.
+/// Name of the Secret with composed texts.
 pub(super) fn composed(workload: &str) -> String {
     name::derived(&[workload, "secrets"], &["secrets", workload])
 }
 
-/// The labels by which the running parts of a Workload are found. They never change.
+/// Labels that select the pods of a Workload. They never change.
 pub(super) fn selector(subject: &Subject<'_>) -> Json {
     json!({label::APP: subject.name, label::WORKLOAD: subject.name})
 }
 
-/// All labels: those of the Workload, and ours, which win.
+/// All labels: those of the Workload, and those of the platform, which win.
 pub(super) fn labels(subject: &Subject<'_>) -> Json {
-    let mut labels = kept(&subject.plan.labels);
+    let mut labels = allowed(&subject.plan.labels);
     for (key, value) in [
         (label::APP, subject.name),
         (APP_NAME, subject.name),
@@ -80,7 +78,7 @@ pub(super) fn labels(subject: &Subject<'_>) -> Json {
     Json::Object(labels)
 }
 
-/// The metadata of an object.
+/// Metadata of an object.
 pub(super) fn metadata(subject: &Subject<'_>, name: &str, annotations: Annotations) -> Json {
     json!({
         "name": name,
@@ -90,23 +88,23 @@ pub(super) fn metadata(subject: &Subject<'_>, name: &str, annotations: Annotatio
     })
 }
 
-/// Which annotations an object bears.
+/// Annotations of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Annotations {
-    /// Whose it is.
+    /// Uid of the Workload.
     Bare,
-    /// Whose it is, and those of the Workload.
+    /// Uid, and annotations of the Workload.
     Authors,
-    /// Whose it is, and which revision.
+    /// Uid and revision.
     Revision,
-    /// All of these.
+    /// All.
     All,
 }
 
 impl Annotations {
     pub(super) fn of(self, subject: &Subject<'_>) -> Json {
         let mut annotations = match self {
-            Self::Authors | Self::All => kept(&subject.plan.annotations),
+            Self::Authors | Self::All => allowed(&subject.plan.annotations),
             Self::Bare | Self::Revision => Map::new(),
         };
         annotations.insert(WORKLOAD_UID.to_owned(), json!(subject.plan.workload_ref.uid));
@@ -117,16 +115,16 @@ impl Annotations {
     }
 }
 
-/// What an author may write on objects of the cluster.
-fn kept<'a>(written: impl IntoIterator<Item = (&'a String, &'a String)>) -> Map<String, Json> {
-    let is_kept = |key: &str| {
-        !OF_CLUSTER.contains(&key) && !OF_CLUSTER_ALL.iter().any(|prefix| key.starts_with(prefix))
+/// Labels or annotations that an author may set.
+fn allowed<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> Map<String, Json> {
+    let is_allowed = |key: &str| {
+        !RESERVED_KEYS.contains(&key) && !RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
     };
-    let kept = written.into_iter().filter(|(key, _)| is_kept(key));
-    kept.map(|(key, value)| (key.clone(), json!(value))).collect()
+    let allowed = entries.into_iter().filter(|(key, _)| is_allowed(key));
+    allowed.map(|(key, value)| (key.clone(), json!(value))).collect()
 }
 
-/// Whether an object of this kind can only be replaced as a whole. `kind` is as the inventory has it.
+/// True if an object of this kind of an inventory can only be replaced as a whole.
 pub fn is_immutable(kind: &str) -> bool {
     kind == "Job.batch"
 }

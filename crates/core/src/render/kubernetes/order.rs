@@ -1,38 +1,38 @@
-//! The order of start, in what a cluster has for it.
+//! Start order of containers, with init containers and sidecars.
 //!
-//! Containers that others wait for are started one after the other, before all others: one that must be complete runs
-//! to its end there; one that must be started or healthy keeps running beside the others, and the next one starts when
-//! it runs, or when its check succeeds. A container cannot be both.
+//! Containers that others wait for start one after the other, before all others: one that must complete is an init
+//! container; one that must be started or healthy is a sidecar, and the next one starts when it runs, or when its startup
+//! probe succeeds. A container cannot be both.
 
 use orchestra_api::plan::WorkloadPlanSpec;
 use orchestra_score::{
-    before::{Declaration, start_order},
     model::Ready,
+    start_order::{Declaration, start_order},
 };
 
-/// What a container does in the order of start.
+/// Role of a container in the start order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It starts when all others have done what is waited for.
+    /// It starts after all others.
     Main,
-    /// It runs to its end before the next one starts.
+    /// It completes before the next one starts.
     Once,
     /// The next one starts when it runs.
     Started,
-    /// The next one starts when its check succeeds.
+    /// The next one starts when its probe succeeds.
     Healthy,
 }
 
-/// The containers in the order in which they start.
+/// Containers in start order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Order {
-    /// Those that others wait for.
+    /// Containers that others wait for.
     pub(super) first: Vec<(String, Role)>,
-    /// All others, by name. The first stands for the Workload.
+    /// All others, by name. The first one lists the ports.
     pub(super) main: Vec<String>,
 }
 
-/// The order of start, or why there is none here.
+/// Start order, or why it is not supported.
 pub(super) fn order(plan: &WorkloadPlanSpec) -> Result<Order, Vec<String>> {
     let declarations = plan.containers.iter().map(|(name, container)| {
         let has_probe = container.liveness_probe.is_some() || container.readiness_probe.is_some();
@@ -47,7 +47,7 @@ pub(super) fn order(plan: &WorkloadPlanSpec) -> Result<Order, Vec<String>> {
         let Some(container) = plan.containers.get(&name) else { continue };
         let Some(role) = role(container.before.values().copied()) else {
             lacks.push(format!(
-                "`containers.{name}.before` must name one state for all: it cannot have ended for some containers and go on for others."
+                "`containers.{name}.before` must have one state for all: the container cannot complete for some and keep running for others."
             ));
             continue;
         };
@@ -58,7 +58,7 @@ pub(super) fn order(plan: &WorkloadPlanSpec) -> Result<Order, Vec<String>> {
         };
         if let Some(probe) = probe {
             lacks.push(format!(
-                "`containers.{name}.{probe}` cannot be checked, since others wait until the container has ended: remove it."
+                "`containers.{name}.{probe}` has no effect, since others wait until the container has completed: remove it."
             ));
         }
         match role {
@@ -70,7 +70,7 @@ pub(super) fn order(plan: &WorkloadPlanSpec) -> Result<Order, Vec<String>> {
     if lacks.is_empty() { Ok(order) } else { Err(lacks) }
 }
 
-/// What a container does, by what others wait for in it; nothing if they disagree.
+/// Role of a container, by the states that others wait for; `None` if they conflict.
 fn role(awaited: impl Iterator<Item = Ready>) -> Option<Role> {
     awaited.map(of).try_fold(Role::Main, |role, next| match (role, next) {
         (Role::Main, next) => Some(next),

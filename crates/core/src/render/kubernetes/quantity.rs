@@ -1,16 +1,16 @@
-//! Amounts as the cluster itself writes them.
+//! Canonical form of quantities.
 //!
-//! What is applied is compared with what the cluster holds, and it holds `1` where `1000m` was written. So amounts are
-//! written in its canonical form: whole numbers with the largest unit that loses nothing.
+//! Rendered objects are compared with live ones, where `1000m` becomes `1`. So quantities are rendered in the canonical form
+//! of the API server: whole numbers with the largest exact unit.
 
-/// Units with powers of ten, and their exponents.
-const TENS: [(&str, i32); 11] = [
+/// Decimal units and their exponents.
+const DECIMAL: [(&str, i32); 11] = [
     ("n", -9),
     ("u", -6),
     ("m", -3),
     ("", 0),
     ("k", 3),
-    // As Score writes it.
+    // Notation of Score.
     ("K", 3),
     ("M", 6),
     ("G", 9),
@@ -18,12 +18,12 @@ const TENS: [(&str, i32); 11] = [
     ("P", 15),
     ("E", 18),
 ];
-/// Units with powers of 1024.
+/// Binary units.
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-/// The smallest part of one that the cluster knows: 10^-9.
-const FINEST: i32 = -9;
+/// Exponent of the smallest unit.
+const MIN_EXPONENT: i32 = -9;
 
-/// The canonical form of an amount; nothing if the text is none.
+/// Canonical form of a quantity; `None` if the text is not one.
 pub(super) fn canonical(text: &str) -> Option<String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -33,9 +33,9 @@ pub(super) fn canonical(text: &str) -> Option<String> {
     let binary = BINARY.iter().position(|known| *known == unit && !unit.is_empty());
     match binary {
         Some(power) => mantissa = mantissa.checked_mul(1 << (10 * power))?,
-        None => exponent += TENS.iter().find(|(known, _)| *known == unit)?.1,
+        None => exponent += DECIMAL.iter().find(|(known, _)| *known == unit)?.1,
     }
-    while exponent < FINEST {
+    while exponent < MIN_EXPONENT {
         mantissa = mantissa.div_ceil(10);
         exponent += 1;
     }
@@ -50,7 +50,7 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         u32::try_from(exponent).ok().and_then(|tens| mantissa.checked_mul(10_u128.checked_pow(tens)?));
     match whole.filter(|whole| binary.is_some() && *whole >= 1024) {
         Some(whole) => Some(in_binary(whole)),
-        None => in_tens(mantissa, exponent),
+        None => in_decimal(mantissa, exponent),
     }
 }
 
@@ -63,13 +63,13 @@ fn in_binary(mut whole: u128) -> String {
     format!("{whole}{}", BINARY[power])
 }
 
-fn in_tens(mut mantissa: u128, mut exponent: i32) -> Option<String> {
-    let (largest, smallest) = (18, FINEST);
+fn in_decimal(mut mantissa: u128, mut exponent: i32) -> Option<String> {
+    let (largest, smallest) = (18, MIN_EXPONENT);
     while exponent.rem_euclid(3) != 0 || exponent > largest {
         mantissa = mantissa.checked_mul(10)?;
         exponent -= 1;
     }
-    let unit = TENS.iter().find(|(_, known)| *known == exponent.max(smallest))?.0;
+    let unit = DECIMAL.iter().find(|(_, known)| *known == exponent.max(smallest))?.0;
     Some(format!("{mantissa}{unit}"))
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_written_as_the_cluster_writes_them() {
+    fn quantities_have_the_form_of_the_api_server() {
         for (written, canonical_form) in [
             ("1000m", "1"),
             ("0.5", "500m"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_canonical_amount_stays_as_it_is() {
+    fn a_canonical_quantity_is_unchanged() {
         for amount in ["1", "500m", "1Gi", "1536Mi", "100k", "1024102400u"] {
             assert_eq!(canonical(amount).as_deref(), Some(amount));
         }

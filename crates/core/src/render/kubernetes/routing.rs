@@ -1,7 +1,7 @@
-//! How a Workload is reached: services, and routes to the ports that are published.
+//! Rendering of services, and of routes to exposed ports.
 //!
-//! All ports are offered inside the cluster. Outside of it only the published ones are: through an Ingress or a route
-//! of a gateway under the platform's domain, or through a service of its own at a load balancer or at the nodes.
+//! All ports are reachable inside the cluster. Outside only exposed ones are: through an Ingress or `HTTPRoute` under the
+//! domain of the backend, or through a separate service with a load balancer or node ports.
 
 use orchestra_api::plan::Port;
 use serde_json::{Value as Json, json};
@@ -13,16 +13,16 @@ use super::{
     values::{Expose, Values},
 };
 
-/// The group of the Gateway API.
+/// Group of the Gateway API.
 const GATEWAY: &str = "gateway.networking.k8s.io";
 
-/// The service inside the cluster, if there are ports.
+/// Service inside the cluster, if there are ports.
 pub(super) fn service(subject: &Subject<'_>) -> Option<Json> {
     let ports: Vec<_> = subject.plan.ports.iter().map(|(name, port)| (name.as_str(), port)).collect();
     (!ports.is_empty()).then(|| of_type("ClusterIP", &names::service(subject.name), subject, &ports))
 }
 
-/// Everything that publishes ports outside of the cluster.
+/// Objects that expose ports outside of the cluster.
 pub(super) fn public(subject: &Subject<'_>, values: &Values) -> Vec<Json> {
     let named = |name: &str| subject.plan.ports.get_key_value(name).map(|(name, port)| (name.as_str(), port));
     let ports: Vec<_> = published_ports(subject).into_iter().filter_map(named).collect();
@@ -80,7 +80,7 @@ fn ingress(subject: &Subject<'_>, values: &Values, route: &Route<'_>, port: &Por
     })
 }
 
-/// A route of a gateway, with everything written that the cluster would fill in: these lists are compared as a whole.
+/// `HTTPRoute` with all defaults of the API server, since its lists are compared as a whole.
 fn http_route(subject: &Subject<'_>, values: &Values, route: &Route<'_>, port: &Port) -> Json {
     let gateway = values.gateway.as_ref();
     let parent = json!({

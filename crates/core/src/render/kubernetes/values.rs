@@ -1,7 +1,7 @@
-//! What a backend of the runtime `kubernetes` says about all that runs there.
+//! Settings of a backend of the runtime `kubernetes`.
 //!
-//! The platform's document is checked when it is read, key by key; here the settings are read again from the plan,
-//! which may be older than the program.
+//! The orchestrator config is checked when it is read; here the settings are parsed again from the plan, which may be older
+//! than the program.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,9 @@ use orchestra_api::plan::{Amounts, WorkloadPlanSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-/// The settings of a backend. `docs/kubernetes.md` explains each.
+use crate::runtimes::Contradiction;
+
+/// Settings of a backend. `docs/kubernetes.md` explains each.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Values {
@@ -33,11 +35,11 @@ pub(crate) struct Values {
     pub(crate) run_as_non_root: Option<bool>,
     pub(crate) run_as_user: Option<i64>,
     pub(crate) fs_group: Option<i64>,
-    /// Heard when the plan was made.
+    /// Applied when the plan was made.
     pub(crate) allow_volume_sources: bool,
 }
 
-/// What a container gets where nobody says more.
+/// Default resources of containers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Resources {
@@ -45,7 +47,7 @@ pub(crate) struct Resources {
     pub(crate) limits: Amounts,
 }
 
-/// How ports become reachable from outside.
+/// Way to expose ports outside of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Expose {
@@ -56,7 +58,7 @@ pub(crate) enum Expose {
     None,
 }
 
-/// The gateway that routes are attached to.
+/// Gateway of routes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gateway {
@@ -65,27 +67,27 @@ pub(crate) struct Gateway {
     pub(crate) namespace: Option<String>,
 }
 
-/// How much is taken from what runs.
+/// Restrictions of pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum PodSecurity {
-    /// As `Hardened`, and never as root: it passes the strictest check that clusters have.
+    /// As `Hardened`, and never as root: it passes the strictest pod security level.
     Restricted,
-    /// No capabilities, no new privileges, the runtime's own filter of system calls; as the user of the image.
+    /// No capabilities, no privilege escalation, the default seccomp profile; the user of the image.
     #[default]
     Hardened,
-    /// The runtime's own filter of system calls.
+    /// The default seccomp profile.
     Baseline,
     /// Nothing.
     None,
 }
 
-/// The label of a namespace that says which level of security the cluster insists on there.
-const ENFORCED: &str = "pod-security.kubernetes.io/enforce";
+/// Label with the enforced pod security level of a namespace.
+const ENFORCED_LEVEL: &str = "pod-security.kubernetes.io/enforce";
 
-/// Takes as much from what runs as its namespace asks for, unless the platform says how much: else it would be refused.
-pub(crate) fn heed_namespace(values: &mut Map<String, Json>, labels: &BTreeMap<String, String>) {
-    let is_strict = labels.get(ENFORCED).is_some_and(|level| level == "restricted");
+/// Adapts the restrictions of pods to the level of the namespace, unless the backend sets them: pods would be denied.
+pub(crate) fn adapt_to_namespace(values: &mut Map<String, Json>, labels: &BTreeMap<String, String>) {
+    let is_strict = labels.get(ENFORCED_LEVEL).is_some_and(|level| level == "restricted");
     let is_open = ["podSecurity", "runAsNonRoot"].iter().all(|key| !values.contains_key(*key))
         && values.get("runAsUser") != Some(&Json::from(0));
     if is_strict && is_open {
@@ -94,28 +96,28 @@ pub(crate) fn heed_namespace(values: &mut Map<String, Json>, labels: &BTreeMap<S
 }
 
 impl Values {
-    /// The settings in a plan, or what is wrong with them.
+    /// Settings of a plan, or an error.
     pub(crate) fn read(plan: &WorkloadPlanSpec) -> Result<Self, String> {
         let refused = |why: &dyn Display| {
             format!(
-                "The settings of the backend `{}` cannot be used ({why}); ask the platform team to correct its `values`.",
+                "The values of the backend `{}` are invalid ({why}); correct its `values` in the orchestrator config.",
                 plan.backend_id
             )
         };
         let values: Self =
             serde_json::from_value(Json::Object(plan.values.clone())).map_err(|error| refused(&error))?;
         match values.contradictions().into_iter().next() {
-            Some((_, message, _)) => Err(refused(&message)),
+            Some(Contradiction { message, .. }) => Err(refused(&message)),
             None => Ok(values),
         }
     }
 
-    /// The settings in a plan that lacks nothing.
+    /// Settings of a plan that is supported.
     pub(crate) fn of(plan: &WorkloadPlanSpec) -> Self {
         Self::read(plan).unwrap_or_default()
     }
 
-    /// How ports become reachable from outside.
+    /// Way to expose ports outside of the cluster.
     pub(crate) fn expose(&self) -> Expose {
         self.expose.unwrap_or(match (&self.gateway, &self.domain) {
             (Some(_), Some(_)) => Expose::Gateway,
@@ -124,66 +126,66 @@ impl Values {
         })
     }
 
-    /// Whether addresses under the domain are encrypted.
+    /// True if addresses under the domain use TLS.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.tls || self.tls_secret.is_some()
     }
 
-    /// Whether everything must run as another user than root.
+    /// True if no container may run as root.
     pub(crate) fn is_non_root(&self) -> bool {
         self.run_as_non_root.unwrap_or(self.pod_security == PodSecurity::Restricted)
     }
 
-    /// What does not go together: the key, what is wrong, and what to write.
-    fn contradictions(&self) -> Vec<(&'static str, String, &'static str)> {
+    /// Contradictions of settings.
+    fn contradictions(&self) -> Vec<Contradiction> {
         let mut found = Vec::new();
         let expose = self.expose();
         if matches!(expose, Expose::Ingress | Expose::Gateway) && self.domain.is_none() {
-            found.push((
-                "domain",
-                "there is no `domain` under which addresses could be made".to_owned(),
-                "add `domain: apps.example.org`, or write `expose: none`",
-            ));
+            found.push(Contradiction {
+                key: "domain",
+                message: "exposing ports needs a `domain`".to_owned(),
+                hint: "add `domain: apps.example.org`, or write `expose: none`",
+            });
         }
         if expose == Expose::Gateway && self.gateway.is_none() {
-            found.push((
-                "gateway",
-                "there is no `gateway` that routes could be attached to".to_owned(),
-                "add `gateway: {name: …, namespace: …}`",
-            ));
+            found.push(Contradiction {
+                key: "gateway",
+                message: "`expose: gateway` needs a `gateway`".to_owned(),
+                hint: "add `gateway: {name: …, namespace: …}`",
+            });
         }
         if let Some(domain) = self.domain.as_ref().filter(|domain| !is_domain(domain)) {
-            found.push((
-                "domain",
-                format!("{domain:?} is no domain"),
-                "write lower-case letters, digits, dashes and dots, such as `apps.example.org`",
-            ));
+            found.push(Contradiction {
+                key: "domain",
+                message: format!("{domain:?} is not a valid domain"),
+                hint: "write lower-case letters, digits, dashes and dots, such as `apps.example.org`",
+            });
         }
         if self.is_non_root() && self.run_as_user == Some(0) {
-            found.push((
-                "runAsUser",
-                "user 0 is root, and nothing here may run as root".to_owned(),
-                "write another number, or `runAsNonRoot: false`",
-            ));
+            found.push(Contradiction {
+                key: "runAsUser",
+                message: "user 0 is root, which `runAsNonRoot` forbids".to_owned(),
+                hint: "write another number, or `runAsNonRoot: false`",
+            });
         }
         found
     }
 }
 
-/// What does not go together in settings that have the right form.
-pub(crate) fn contradictions(values: &Map<String, Json>) -> Vec<(&'static str, String, &'static str)> {
+/// Contradictions of settings of the right shape.
+pub(crate) fn contradictions(values: &Map<String, Json>) -> Vec<Contradiction> {
     serde_json::from_value(Json::Object(values.clone()))
         .map(|values: Values| values.contradictions())
         .unwrap_or_default()
 }
 
 fn is_domain(text: &str) -> bool {
-    let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = |label: &str| {
         label.len() <= 63
-            && label.starts_with(is_inside)
-            && label.ends_with(is_inside)
-            && label.chars().all(|c| is_inside(c) || c == '-')
+            && label.starts_with(is_alphanumeric)
+            && label.ends_with(is_alphanumeric)
+            && label.chars().all(|c| is_alphanumeric(c) || c == '-')
     };
     text.len() <= 253 && text.split('.').all(is_label)
 }

@@ -1,7 +1,7 @@
-//! Volumes: what their providers call them, as the cluster mounts them.
+//! Rendering of volumes.
 //!
-//! A provider names a volume by a word, which is the name of a `PersistentVolumeClaim`, or of a Secret if that is what
-//! was claimed; or it gives the source in the cluster's own terms, of kinds that reach nothing of the node.
+//! The output `source` of a claim is the name of a `PersistentVolumeClaim`, or of a Secret for a claim of that type; or it is
+//! a volume source as JSON, of kinds without access to the node.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,13 @@ use serde_json::{Value as Json, json};
 
 use super::quantity;
 
-/// Sources that reach nothing of the node and nothing outside of the namespace.
-const TAKEN: [&str; 5] = ["configMap", "emptyDir", "ephemeral", "persistentVolumeClaim", "secret"];
-/// The type of claims that are secrets.
+/// Volume sources without access to the node or to other namespaces.
+const SUPPORTED_SOURCES: [&str; 5] =
+    ["configMap", "emptyDir", "ephemeral", "persistentVolumeClaim", "secret"];
+/// Type of claims that are secrets.
 const SECRET: &str = "secret";
 
-/// The volumes of a plan, each once, by their sources.
+/// Volumes of a plan, without duplicates, by their sources.
 #[derive(Debug, Default)]
 pub(super) struct Volumes {
     by_source: BTreeMap<String, (String, Json)>,
@@ -38,7 +39,7 @@ impl Volumes {
         volumes
     }
 
-    /// As the cluster lists them.
+    /// Volumes of a pod.
     pub(super) fn list(&self) -> Vec<Json> {
         let volume = |(name, source): &(String, Json)| {
             let mut volume = source.clone();
@@ -48,7 +49,7 @@ impl Volumes {
         self.by_source.values().map(volume).collect()
     }
 
-    /// The mounts of a container.
+    /// Mounts of a container.
     pub(super) fn mounts(&self, plan: &WorkloadPlanSpec, container: &Container) -> Vec<Json> {
         let mount = |(path, volume): (&String, &Volume)| {
             let source = source(plan, volume).ok()?;
@@ -56,7 +57,7 @@ impl Volumes {
             Some(json!({
                 "name": name,
                 "mountPath": absolute(path),
-                "subPath": volume.path.as_deref().map(inner).filter(|path| !path.is_empty()),
+                "subPath": volume.path.as_deref().map(relative).filter(|path| !path.is_empty()),
                 "readOnly": volume.read_only.then_some(true),
             }))
         };
@@ -64,25 +65,25 @@ impl Volumes {
     }
 }
 
-/// Whether a plan writes to a volume that outlives what runs, so that never two may run at once.
-pub(super) fn is_written(plan: &WorkloadPlanSpec) -> bool {
+/// True if a service writes to a persistent volume, so two pods must never run at once.
+pub(super) fn is_stateful(plan: &WorkloadPlanSpec) -> bool {
     let volumes = plan.containers.values().flat_map(|container| container.volumes.values());
-    let lasts =
+    let is_persistent =
         |volume: &Volume| source(plan, volume).is_ok_and(|s| s.get("persistentVolumeClaim").is_some());
-    plan.kind == Kind::Service && volumes.into_iter().any(|volume| !volume.read_only && lasts(volume))
+    plan.kind == Kind::Service && volumes.into_iter().any(|volume| !volume.read_only && is_persistent(volume))
 }
 
-/// A path in a container, from its root and without a slash at the end.
+/// Absolute path in a container, without a trailing slash.
 pub(super) fn absolute(path: &str) -> String {
     format!("/{}", path.trim_matches('/'))
 }
 
-/// A path in a volume.
-fn inner(path: &str) -> &str {
+/// Relative path in a volume.
+fn relative(path: &str) -> &str {
     path.trim_matches('/')
 }
 
-/// What of the volumes and paths a cluster does not take.
+/// Unsupported volumes and paths.
 pub(super) fn lacks(plan: &WorkloadPlanSpec) -> Vec<String> {
     let mut lacks = Vec::new();
     for (name, container) in &plan.containers {
@@ -98,14 +99,15 @@ pub(super) fn lacks(plan: &WorkloadPlanSpec) -> Vec<String> {
         let mut seen = BTreeMap::new();
         let files = container.files.keys().map(|path| (path, "files"));
         for (path, field) in files.chain(container.volumes.keys().map(|path| (path, "volumes"))) {
-            let place = absolute(path);
-            if place == "/" || place.contains(':') || place.split('/').any(|part| part == "..") {
+            let mount_path = absolute(path);
+            if mount_path == "/" || mount_path.contains(':') || mount_path.split('/').any(|part| part == "..")
+            {
                 lacks.push(format!(
                     "`containers.{name}.{field}.{path}` cannot be mounted: write a path below `/`, without `:` and `..`."
                 ));
-            } else if seen.insert(place, field).is_some() {
+            } else if seen.insert(mount_path, field).is_some() {
                 lacks.push(format!(
-                    "`containers.{name}.{field}.{path}` stands where something else is mounted already: choose another path."
+                    "`containers.{name}.{field}.{path}` conflicts with another mount at the same path: choose another path."
                 ));
             }
         }
@@ -113,7 +115,7 @@ pub(super) fn lacks(plan: &WorkloadPlanSpec) -> Vec<String> {
     lacks
 }
 
-/// The source of a volume in the terms of the cluster, or what is wrong with it.
+/// Source of a volume, or an error.
 fn source(plan: &WorkloadPlanSpec, volume: &Volume) -> Result<Json, String> {
     let mut text = String::new();
     for segment in &volume.source {
@@ -121,8 +123,7 @@ fn source(plan: &WorkloadPlanSpec, volume: &Volume) -> Result<Json, String> {
             Segment::Literal(part) => text.push_str(part),
             Segment::ClaimOutput(_) => {
                 return Err(
-                    "names its volume by a secret, and a name is not secret: refer to the resource itself."
-                        .to_owned(),
+                    "has a secret as the name of its volume: refer to the resource itself.".to_owned()
                 );
             }
         }
@@ -131,15 +132,15 @@ fn source(plan: &WorkloadPlanSpec, volume: &Volume) -> Result<Json, String> {
     if text.is_empty() {
         let key = volume.claim.as_deref().unwrap_or_default();
         return Err(format!(
-            "mounts the resource `{key}`, which gives no volume (it has no output `source`): use a resource of type `volume`."
+            "mounts the resource `{key}`, which is not a volume (it has no output `source`): use a resource of type `volume`."
         ));
     }
     if text.starts_with('{') {
-        return given(text);
+        return parsed(text);
     }
     let claim = plan.claims.iter().find(|claim| Some(&claim.key) == volume.claim.as_ref());
     if !is_name(text) {
-        return Err(format!("names the volume {text:?}, which is no name here."));
+        return Err(format!("has the volume {text:?}, which is not a valid name."));
     }
     Ok(match claim {
         Some(claim) if claim.type_ == SECRET => json!({"secret": {"secretName": text}}),
@@ -147,35 +148,34 @@ fn source(plan: &WorkloadPlanSpec, volume: &Volume) -> Result<Json, String> {
     })
 }
 
-/// A source in the terms of the cluster, with nothing in it that the cluster does not know, and amounts as it writes them.
-fn given(text: &str) -> Result<Json, String> {
-    let not_known = |why: &str| format!("has a source that is not known here ({why}).");
-    let source: Json = serde_json::from_str(text).map_err(|_| not_known("it is no JSON"))?;
+/// Volume source from JSON, without unknown fields and with canonical quantities.
+fn parsed(text: &str) -> Result<Json, String> {
+    let invalid = |why: &str| format!("has an invalid source ({why}).");
+    let source: Json = serde_json::from_str(text).map_err(|_| invalid("not JSON"))?;
     let keys: Vec<&String> = source.as_object().into_iter().flat_map(|map| map.keys()).collect();
-    let [kind] = keys[..] else { return Err(not_known("it has not exactly one kind")) };
+    let [kind] = keys[..] else { return Err(invalid("not exactly one kind")) };
     let kind = kind.clone();
-    if !TAKEN.contains(&kind.as_str()) {
+    if !SUPPORTED_SOURCES.contains(&kind.as_str()) {
         return Err(format!(
-            "has a source of the kind `{kind}`, and only {} are taken here.",
-            crate::config::words::all(&TAKEN)
+            "has a source of the kind `{kind}`; supported kinds: {}.",
+            crate::config::name_rules::all(&SUPPORTED_SOURCES)
         ));
     }
-    let mut source = tidy(source).unwrap_or_default();
+    let mut source = canonical(source).unwrap_or_default();
     if source.get(&kind).is_none() {
         source = json!({&kind: {}});
     }
     let mut volume = source.clone();
     volume["name"] = json!("volume");
-    let typed: Typed =
-        serde_json::from_value(volume.clone()).map_err(|error| not_known(&error.to_string()))?;
+    let typed: Typed = serde_json::from_value(volume.clone()).map_err(|error| invalid(&error.to_string()))?;
     if serde_json::to_value(typed).ok() != Some(volume) {
-        return Err(not_known(&format!("`{kind}` has a field that does not exist")));
+        return Err(invalid(&format!("`{kind}` has an unknown field")));
     }
     Ok(source)
 }
 
-/// A value as the cluster keeps it: without what says nothing, and with canonical amounts.
-fn tidy(value: Json) -> Option<Json> {
+/// Value in the form of the API server: without empty fields, and with canonical quantities.
+fn canonical(value: Json) -> Option<Json> {
     match value {
         Json::Object(map) => {
             let kept = map.into_iter().filter(|(key, value)| !(key == "readOnly" && *value == json!(false)));
@@ -185,14 +185,14 @@ fn tidy(value: Json) -> Option<Json> {
                     Json::String(text) if key == "sizeLimit" || key == "storage" => {
                         Json::String(quantity::canonical(&text).unwrap_or(text))
                     }
-                    value => tidy(value)?,
+                    value => canonical(value)?,
                 };
                 Some((key, value))
             });
             Some(Json::Object(kept.collect()))
         }
         Json::Array(items) if items.is_empty() => None,
-        Json::Array(items) => Some(items.into_iter().filter_map(tidy).collect()),
+        Json::Array(items) => Some(items.into_iter().filter_map(canonical).collect()),
         Json::String(text) if text.is_empty() => None,
         Json::Null => None,
         other => Some(other),
@@ -200,9 +200,9 @@ fn tidy(value: Json) -> Option<Json> {
 }
 
 fn is_name(text: &str) -> bool {
-    let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= 253
-        && text.starts_with(is_inside)
-        && text.ends_with(is_inside)
-        && text.chars().all(|c| is_inside(c) || "-.".contains(c))
+        && text.starts_with(is_alphanumeric)
+        && text.ends_with(is_alphanumeric)
+        && text.chars().all(|c| is_alphanumeric(c) || "-.".contains(c))
 }

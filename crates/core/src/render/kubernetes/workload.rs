@@ -1,10 +1,9 @@
-//! What runs the containers of a plan.
+//! Rendering of the Deployment, `StatefulSet` or Job of a plan.
 //!
-//! A plan of kind Job becomes a Job. A plan that writes to a lasting volume becomes a `StatefulSet` of one, since only
-//! that promises never to run two at once, also when a machine is lost or something is evicted; a Deployment starts the
-//! next one while the last is still stopping. It is one that does not wait for order, so that a broken revision does
-//! not keep the corrected one from starting. Everything else becomes a Deployment, which says nothing about how many
-//! run unless the platform does: an autoscaler may.
+//! A plan of kind Job becomes a Job. A plan that writes to a persistent volume becomes a `StatefulSet` with one replica,
+//! since only that never runs two pods at once, even after the loss of a node or an eviction; a Deployment starts the next
+//! pod while the last is still stopping. Its pod management is parallel, so a broken revision does not block the corrected
+//! one. Any other plan becomes a Deployment, which sets replicas only if the backend does: an autoscaler may.
 
 use orchestra_api::plan::{Container, Kind, Strategy};
 use serde_json::{Value as Json, json};
@@ -17,15 +16,15 @@ use super::{
     volume::{self, Volumes},
 };
 
-/// How often a job is tried again before it has failed.
-const RETRIES: u32 = 2;
+/// Retries of a job before it fails.
+const MAX_RETRIES: u32 = 2;
 
-/// The object that runs the containers.
+/// Object that runs the containers.
 pub(super) fn workload(subject: &Subject<'_>, values: &Values) -> Json {
     if subject.plan.kind == Kind::Job {
         return job(subject, values);
     }
-    if volume::is_written(subject.plan) {
+    if volume::is_stateful(subject.plan) {
         return stateful_set(subject, values);
     }
     deployment(subject, values)
@@ -34,7 +33,7 @@ pub(super) fn workload(subject: &Subject<'_>, values: &Values) -> Json {
 fn deployment(subject: &Subject<'_>, values: &Values) -> Json {
     let lifecycle = &subject.plan.lifecycle;
     let strategy = match lifecycle.strategy {
-        // Written out, so that all of it goes when it is no longer wanted.
+        // Explicit, so all of it is removed with the strategy.
         Strategy::Rolling => {
             json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}})
         }
@@ -75,7 +74,7 @@ fn job(subject: &Subject<'_>, values: &Values) -> Json {
         "kind": "Job",
         "metadata": names::metadata(subject, subject.name, Annotations::All),
         "spec": {
-            "backoffLimit": RETRIES,
+            "backoffLimit": MAX_RETRIES,
             "completions": 1,
             "parallelism": 1,
             "suspend": subject.plan.lifecycle.suspend.then_some(true),
@@ -84,9 +83,9 @@ fn job(subject: &Subject<'_>, values: &Values) -> Json {
     })
 }
 
-/// What one copy of the Workload is. It bears the revision: a rotated secret changes nothing else here, and is rolled out.
+/// Pod template. It has the revision: a rotated secret changes nothing else here, and must be rolled out.
 fn template(subject: &Subject<'_>, values: &Values) -> Json {
-    // A plan without an order is refused before.
+    // A plan without a start order is unsupported, and never rendered.
     let Order { first, main } = order(subject.plan).unwrap_or_default();
     let volumes = Volumes::of(subject.plan);
     let one = |name: &str, role: Role, offers: bool| {
@@ -106,7 +105,7 @@ fn template(subject: &Subject<'_>, values: &Values) -> Json {
             "volumes": list(mounted),
             "securityContext": security(values),
             "serviceAccountName": account,
-            // Whoever names an account wants its token.
+            // A named account is used for its token.
             "automountServiceAccountToken": account.is_none().then_some(false),
             "enableServiceLinks": false,
             "imagePullSecrets": list(values.image_pull_secrets.iter().map(|name| json!({"name": name})).collect()),
@@ -117,18 +116,17 @@ fn template(subject: &Subject<'_>, values: &Values) -> Json {
     })
 }
 
-/// What holds for all containers.
+/// Security context of the pod.
 fn security(values: &Values) -> Json {
-    let filter = values.pod_security != PodSecurity::None;
+    let has_seccomp = values.pod_security != PodSecurity::None;
     let context = json!({
-        "seccompProfile": filter.then(|| json!({"type": "RuntimeDefault"})),
+        "seccompProfile": has_seccomp.then(|| json!({"type": "RuntimeDefault"})),
         "runAsNonRoot": values.is_non_root().then_some(true),
         "runAsUser": values.run_as_user,
         "fsGroup": values.fs_group,
-        // A volume is not gone through again at every start.
+        // Not at every start.
         "fsGroupChangePolicy": values.fs_group.map(|_| "OnRootMismatch"),
     });
-    let says_something =
-        context.as_object().is_some_and(|context| context.values().any(|value| !value.is_null()));
-    if says_something { context } else { Json::Null }
+    let is_set = context.as_object().is_some_and(|context| context.values().any(|value| !value.is_null()));
+    if is_set { context } else { Json::Null }
 }

@@ -1,4 +1,4 @@
-//! Databases and caches of servers of this machine. The password of each is generated once, and kept as long as its data.
+//! Databases and caches of local servers. The password of each is generated once, and kept as long as its data.
 
 use orchestra_api::condition::Reason;
 use orchestra_core::provision::{Bound, Dependent, Instance, Provision};
@@ -6,25 +6,25 @@ use serde_json::json;
 
 use super::{
     bound,
-    means::{Id, Servers},
-    params::{Params, broken},
+    deps::{Id, Servers},
+    params::{Params, unavailable},
     secret::of_keys,
 };
 use crate::{
-    DriverError, Neighbourhood, SecretText,
-    neighbourhood::{Contents, Kept},
-    process::servers::{Server, Standing},
+    DriverError, ProvisionContext, SecretText,
+    process::servers::{Server, ServerStatus},
+    provision_context::{InstanceSecret, SecretData},
     random,
 };
 
-/// The type of database servers.
+/// Resource type of databases.
 pub(super) const POSTGRES: &str = "postgres";
-/// The type of cache servers.
+/// Resource type of caches.
 pub(super) const REDIS: &str = "redis";
-/// What both know.
+/// Parameters of both types.
 pub(super) const PARAMS: &[&str] = &["version"];
 
-/// How much of its name and of its identity are in the name of a database, which has 63 letters at most.
+/// Characters of the name and of the identity in the name of a database, which has 63 at most.
 const SHOWN: usize = 48;
 const IDENTITY: usize = 8;
 
@@ -35,7 +35,7 @@ pub(super) async fn ensure(
     id: &Id,
     instance: &Instance,
     params: &Params,
-    around: &dyn Neighbourhood,
+    ctx: &dyn ProvisionContext,
     servers: &dyn Servers,
 ) -> Result<Provision, DriverError> {
     let version = params.text("version")?;
@@ -45,27 +45,27 @@ pub(super) async fn ensure(
     } else {
         Server::Redis { version }
     };
-    // First of all the password: what is made with it must be found again.
-    let kept = around.keep(&with_password).await?;
+    // The password is stored first: the database that is created with it must be found again.
+    let kept = ctx.update_secret(&with_password).await?;
     let password = password(&kept.contents)?;
     Ok(match servers.ensure(id, &server, &password).await {
-        Standing::Starting(message) | Standing::Down(message) => Provision::Binding(message),
-        // It is looked for again by itself, and told if it is found.
-        Standing::Lacking(message) => Provision::Failed(Reason::BindingFailed, message),
-        Standing::Up { port } => {
+        ServerStatus::Starting(message) | ServerStatus::Down(message) => Provision::Binding(message),
+        // The server is looked for in the background, and the instance notified when it is installed.
+        ServerStatus::Unavailable(message) => Provision::Failed(Reason::BindingFailed, message),
+        ServerStatus::Up { port } => {
             let address = |password: &str| match &server {
                 Server::Postgres { database, user, .. } => {
                     format!("postgresql://{user}:{password}@{HOST}:{port}/{database}")
                 }
                 Server::Redis { .. } => format!("redis://default:{password}@{HOST}:{port}"),
             };
-            let kept = around.keep(&|is| with_addresses(is, address)).await?;
+            let kept = ctx.update_secret(&|is| with_addresses(is, address)).await?;
             Provision::Bound(described(&server, port, &kept, instance))
         }
     })
 }
 
-fn described(server: &Server, port: u16, kept: &Kept, instance: &Instance) -> Bound {
+fn described(server: &Server, port: u16, kept: &InstanceSecret, instance: &Instance) -> Bound {
     let values = match server {
         Server::Postgres { database, user, .. } => bound([
             ("host", json!(HOST)),
@@ -78,7 +78,7 @@ fn described(server: &Server, port: u16, kept: &Kept, instance: &Instance) -> Bo
             bound([("host", json!(HOST)), ("port", json!(port)), ("username", json!("default"))])
         }
     };
-    // The password is not told here, but whoever may read it gets it by this.
+    // The message has no password, but a command that reads it with the rights of the user.
     let namespace = match instance.namespace.as_str() {
         "default" => String::new(),
         other => format!(" -n {other}"),
@@ -95,10 +95,10 @@ fn described(server: &Server, port: u16, kept: &Kept, instance: &Instance) -> Bo
     Bound { message: format!("Ready to use: `{connect}`."), ..all }
 }
 
-/// The keys under which the whole address is, with its password.
+/// Keys of the connection string, which contains the password.
 const ADDRESSES: [&str; 2] = ["connection_string", "uri"];
 
-fn with_password(is: &Contents) -> Result<Contents, DriverError> {
+fn with_password(is: &SecretData) -> Result<SecretData, DriverError> {
     let mut contents = is.clone();
     if !contents.contains_key(PASSWORD) {
         contents.insert(PASSWORD.to_owned(), SecretText::new(random::generate()?));
@@ -106,22 +106,23 @@ fn with_password(is: &Contents) -> Result<Contents, DriverError> {
     Ok(contents)
 }
 
-fn with_addresses(is: &Contents, address: impl Fn(&str) -> String) -> Result<Contents, DriverError> {
+fn with_addresses(is: &SecretData, address: impl Fn(&str) -> String) -> Result<SecretData, DriverError> {
     let mut contents = with_password(is)?;
     let password = password(&contents)?;
-    let password = std::str::from_utf8(password.expose()).map_err(|_| broken("its password is no text"))?;
+    let password =
+        std::str::from_utf8(password.expose()).map_err(|_| unavailable("its password is not valid UTF-8"))?;
     for key in ADDRESSES {
         contents.insert(key.to_owned(), SecretText::new(address(password).into_bytes()));
     }
     Ok(contents)
 }
 
-fn password(contents: &Contents) -> Result<SecretText, DriverError> {
-    contents.get(PASSWORD).cloned().ok_or_else(|| broken("its password is gone"))
+fn password(contents: &SecretData) -> Result<SecretText, DriverError> {
+    contents.get(PASSWORD).cloned().ok_or_else(|| unavailable("its password was deleted"))
 }
 
-/// The name of a database and of its owner: people recognise it, it needs no quotes, and since instances of all namespaces
-/// may be in one server, no other has it.
+/// Name of a database and of its owner: readable, without need for quotes, and unique among the instances of all namespaces in
+/// one server.
 fn identifier(instance: &Instance) -> String {
     let by_workload = || {
         let dependent = instance.dependents.first();
@@ -130,7 +131,7 @@ fn identifier(instance: &Instance) -> String {
     let name = instance.shared_id.clone().or_else(by_workload).unwrap_or_default();
     let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '_' };
     let name: String = name.chars().map(plain).take(SHOWN).collect();
-    // Names that begin with a digit need quotes, and those with `pg_` are not for users.
+    // Names that begin with a digit need quotes, and `pg_` is reserved.
     let is_free = name.starts_with(|c: char| c.is_ascii_lowercase()) && !name.starts_with("pg_");
     let identity: String = instance.id.chars().take(IDENTITY).collect();
     format!("{}{name}_{identity}", if is_free { "" } else { "db_" })

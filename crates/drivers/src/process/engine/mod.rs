@@ -1,27 +1,27 @@
-//! The engine `process`: what Workloads depend on, from this machine itself.
+//! The engine `process`: the resources of Workloads, provided by this machine.
 //!
-//! | type | what it is here |
+//! | type | what is provided |
 //! |---|---|
 //! | `volume` | a folder |
 //! | `secret` | generated values; of class `tls`, a certificate |
 //! | `environment` | variables of the author's shell and of `.env` |
 //! | `dns`, `route` | a name under `localhost`, a rule of the local reverse proxy |
 //! | `service`, `service-port` | the address of another Workload |
-//! | `postgres`, `redis` | a database or a cache of a server of this machine |
+//! | `postgres`, `redis` | a database or a cache of a local server |
 //!
-//! Everything is asked for again and again, and nothing is remembered here that counts: what there is, is on disk, in the
-//! Secret of the instance, or with the servers and the proxy. So a platform that was killed goes on where it was.
+//! Calls are idempotent, and no state is kept in memory only: it is on disk, in the Secret of the instance, in the servers and
+//! in the proxy. So a platform that was killed goes on where it was.
 
 mod database;
+mod deps;
 mod environment;
-mod means;
-mod neighbours;
 mod params;
+mod route;
 mod secret;
+mod service;
 #[cfg(test)]
 mod tests;
 mod volume;
-mod web;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,14 +42,15 @@ use orchestra_core::{
 use serde_json::Value as Json;
 
 use super::{
-    Launcher, proxy, servers,
-    things::{self, Thing},
+    Launcher, OriginStore,
+    local_bindings::{self, LocalBinding},
+    proxy, servers,
 };
-use crate::{DriverError, Neighbourhood, Provisioner, Released, news::News};
+use crate::{DriverError, ProvisionContext, Provisioner, Released, notify::Notifier};
 use database::{POSTGRES, REDIS};
-use means::{Id, Proxy, Servers};
-use params::{Params, broken, listed, refused};
-use web::Laid;
+use deps::{Id, Proxy, Servers};
+use params::{Params, listed, refused, unavailable};
+use route::RouteOutcome;
 
 const TYPES: [&str; 9] =
     ["dns", "environment", POSTGRES, REDIS, "route", "secret", "service", "service-port", "volume"];
@@ -57,20 +58,21 @@ const TYPES: [&str; 9] =
 /// The engine `process`.
 pub struct Engine {
     data: PathBuf,
+    origins: OriginStore,
     servers: Arc<dyn Servers>,
     proxy: Arc<dyn Proxy>,
-    news: News,
-    known: Mutex<Known>,
+    notifier: Notifier,
+    state: Arc<Mutex<EngineState>>,
 }
 
-/// What was asked for since the platform began.
+/// State since the platform started.
 #[derive(Default)]
-struct Known {
-    /// The instances that give the environment of a Workload, by namespace and Workload.
-    authors: BTreeMap<(String, String), BTreeSet<String>>,
-    /// For whom routes are.
+struct EngineState {
+    /// Instances of type `environment` of a Workload, by namespace and Workload.
+    environment_instances: BTreeMap<(String, String), BTreeSet<String>>,
+    /// Workloads of the routes.
     routes: BTreeMap<Id, Dependent>,
-    /// Routes whose place another one holds.
+    /// Routes whose host and path another one has.
     refused: BTreeSet<Id>,
 }
 
@@ -81,72 +83,63 @@ impl fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// The engine of this machine, with its data in a folder that exists. `launcher` starts servers, which run on when
-    /// the platform ends.
-    pub async fn open(data: PathBuf, launcher: Launcher) -> io::Result<Self> {
+    /// The engine of this machine, with its data in a folder that exists. `launcher` starts servers, which keep running when the
+    /// platform ends.
+    pub async fn open(data: PathBuf, launcher: Launcher, origins: OriginStore) -> io::Result<Self> {
         let data = std::path::absolute(data)?;
         let servers = servers::Servers::open(&data, launcher);
         let proxy = proxy::Proxy::open(&data).await?;
-        Ok(Self::with(data, Arc::new(servers), Arc::new(proxy)))
+        Ok(Self::with(data, origins, Arc::new(servers), Arc::new(proxy)))
     }
 
-    fn with(data: PathBuf, servers: Arc<dyn Servers>, proxy: Arc<dyn Proxy>) -> Self {
-        volume::sweep(&data);
-        Self { data, servers, proxy, news: News::default(), known: Mutex::default() }
+    fn with(data: PathBuf, origins: OriginStore, servers: Arc<dyn Servers>, proxy: Arc<dyn Proxy>) -> Self {
+        volume::purge(&data);
+        Self { data, origins, servers, proxy, notifier: Notifier::default(), state: Arc::default() }
     }
 
-    /// To be told when the environment of a Workload's author was noted ([`super::folders::note`]).
-    pub fn noted(&self, namespace: &str, workload: &str) {
-        let place = (namespace.to_owned(), workload.to_owned());
-        let concerned = self.known().authors.get(&place).cloned().unwrap_or_default();
-        for instance in concerned {
-            self.news.tell(&(namespace.to_owned(), instance));
-        }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, EngineState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn provide(
         &self,
         instance: &Instance,
-        around: &dyn Neighbourhood,
+        ctx: &dyn ProvisionContext,
     ) -> Result<Provision, DriverError> {
         let id = (instance.namespace.clone(), instance.id.clone());
         let known: &[&str] = match instance.type_.as_str() {
             "volume" => volume::PARAMS,
             "secret" => secret::params(&instance.class),
-            "route" => web::ROUTE,
-            "service" | "service-port" => neighbours::PARAMS,
+            "route" => route::PARAMS,
+            "service" | "service-port" => service::PARAMS,
             POSTGRES | REDIS => database::PARAMS,
             _ => &[],
         };
         let params = Params::read(instance, known)?;
-        let (answer, thing) = match instance.type_.as_str() {
+        let (answer, binding) = match instance.type_.as_str() {
             "volume" => volume::ensure(&self.data, &id, &params)?,
-            "secret" => secret::ensure(&instance.class, &params, around).await?,
+            "secret" => secret::ensure(&instance.class, &params, ctx).await?,
             "environment" => {
-                self.listen_to_authors(instance);
-                (environment::ensure(&self.data, instance, around).await?, None)
+                self.watch_origins(instance);
+                (environment::ensure(&self.origins, instance, ctx).await?, None)
             }
-            "dns" => (web::dns(instance, &*self.proxy), None),
-            "route" => self.route(&id, instance, &params, around)?,
-            "service" => (neighbours::service(instance, &params, around)?, None),
-            "service-port" => (neighbours::service_port(&params, around)?, None),
+            "dns" => (route::dns(instance, &*self.proxy), None),
+            "route" => self.route(&id, instance, &params, ctx)?,
+            "service" => (service::service(instance, &params, ctx)?, None),
+            "service-port" => (service::service_port(&params, ctx)?, None),
             POSTGRES | REDIS => {
                 let servers = &*self.servers;
-                (database::ensure(&id, instance, &params, around, servers).await?, None)
+                (database::ensure(&id, instance, &params, ctx, servers).await?, None)
             }
             other => {
                 return Err(refused(format!(
-                    "This machine itself provides no `{other}`, but {}: ask the platform team for another engine.",
+                    "This machine provides no `{other}`, only {}: configure another engine for it.",
                     listed(TYPES)
                 )));
             }
         };
-        if let Some(thing) = thing {
-            things::set(&self.data, &id, &instance.claims, &thing).map_err(broken)?;
+        if let Some(binding) = binding {
+            local_bindings::set(&self.data, &id, &instance.claims, &binding).map_err(unavailable)?;
         }
         Ok(match (answer, params.warning()) {
             (Provision::Bound(bound), Some(warning)) => {
@@ -157,11 +150,11 @@ impl Engine {
         })
     }
 
-    fn listen_to_authors(&self, instance: &Instance) {
-        let mut known = self.known();
+    fn watch_origins(&self, instance: &Instance) {
+        let mut state = self.state();
         for dependent in &instance.dependents {
             let place = (instance.namespace.clone(), dependent.workload.clone());
-            known.authors.entry(place).or_default().insert(instance.id.clone());
+            state.environment_instances.entry(place).or_default().insert(instance.id.clone());
         }
     }
 
@@ -170,26 +163,26 @@ impl Engine {
         id: &Id,
         instance: &Instance,
         params: &Params,
-        around: &dyn Neighbourhood,
-    ) -> Result<(Provision, Option<Thing>), DriverError> {
-        let answer = web::route(id, instance, params, around, &*self.proxy);
-        if !matches!(answer, Ok(Laid::Open(..))) {
-            // It leads nowhere now, and holds nothing.
+        ctx: &dyn ProvisionContext,
+    ) -> Result<(Provision, Option<LocalBinding>), DriverError> {
+        let answer = route::route(id, instance, params, ctx, &*self.proxy);
+        if !matches!(answer, Ok(RouteOutcome::Installed(..))) {
+            // It is no longer routed.
             self.close(id);
-            things::clear(&self.data, id).map_err(broken)?;
+            local_bindings::clear(&self.data, id).map_err(unavailable)?;
         }
         match answer? {
-            Laid::Open(answer, thing) => {
+            RouteOutcome::Installed(answer, binding) => {
                 let dependent = instance.dependents.first().cloned();
-                let mut known = self.known();
-                known.refused.remove(id);
-                known.routes.extend(dependent.map(|dependent| (id.clone(), dependent)));
-                Ok((answer, Some(thing)))
+                let mut state = self.state();
+                state.refused.remove(id);
+                state.routes.extend(dependent.map(|dependent| (id.clone(), dependent)));
+                Ok((answer, Some(binding)))
             }
-            Laid::Taken { holder, place } => {
-                let mut known = self.known();
-                known.refused.insert(id.clone());
-                let by = match known.routes.get(&holder) {
+            RouteOutcome::Conflict { holder, place } => {
+                let mut state = self.state();
+                state.refused.insert(id.clone());
+                let by = match state.routes.get(&holder) {
                     Some(Dependent { workload, key }) => {
                         format!(
                             "the route `{key}` of the workload `{workload}` in the namespace `{}`",
@@ -198,34 +191,34 @@ impl Engine {
                     }
                     None => format!("a route in the namespace `{}`", holder.0),
                 };
-                Err(refused(format!("{place} is held by {by}: choose another host or path.")))
+                Err(refused(format!("{place} is already in use by {by}: choose another host or path.")))
             }
         }
     }
 
-    /// Removes a route, and tells those that waited for its place.
+    /// Removes a route, and notifies those that wait for its host and path.
     fn close(&self, id: &Id) {
         self.proxy.remove(id);
-        let mut known = self.known();
-        known.refused.remove(id);
-        let waiting = if known.routes.remove(id).is_some() { known.refused.clone() } else { BTreeSet::new() };
-        drop(known);
+        let mut state = self.state();
+        state.refused.remove(id);
+        let waiting = if state.routes.remove(id).is_some() { state.refused.clone() } else { BTreeSet::new() };
+        drop(state);
         for waiting in &waiting {
-            self.news.tell(waiting);
+            self.notifier.notify(waiting);
         }
     }
 
-    async fn take_down(
+    async fn delete_instance(
         &self,
         release: &Release,
-        around: &dyn Neighbourhood,
+        ctx: &dyn ProvisionContext,
     ) -> Result<Released, DriverError> {
         let id = (release.namespace.clone(), release.id.clone());
         let with_data = release.policy == DeprovisionPolicy::Delete;
         if release.policy != DeprovisionPolicy::Orphan {
             match release.type_.as_str() {
                 POSTGRES | REDIS if !self.servers.release(&id, &release.type_, with_data).await => {
-                    return Ok(Released::Waiting("It is being stopped.".to_owned()));
+                    return Ok(Released::Waiting("Stopping its server.".to_owned()));
                 }
                 "route" => self.close(&id),
                 "volume" if with_data => volume::remove(&self.data, &id)?,
@@ -233,10 +226,10 @@ impl Engine {
             }
         }
         if with_data {
-            around.forget().await?;
+            ctx.delete_secret().await?;
         }
-        things::clear(&self.data, &id).map_err(broken)?;
-        for instances in self.known().authors.values_mut() {
+        local_bindings::clear(&self.data, &id).map_err(unavailable)?;
+        for instances in self.state().environment_instances.values_mut() {
             instances.remove(&release.id);
         }
         Ok(Released::Done)
@@ -244,36 +237,42 @@ impl Engine {
 }
 
 impl Provisioner for Engine {
-    fn engine(&self) -> &str {
+    fn name(&self) -> &str {
         PROCESS
     }
 
-    fn traits(&self) -> provision::Engine {
+    fn capabilities(&self) -> provision::Engine {
         provision::Engine { additive: false, reads_params: true }
     }
 
     fn ensure<'a>(
         &'a self,
         instance: &'a Instance,
-        around: &'a dyn Neighbourhood,
+        ctx: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
-        Box::pin(self.provide(instance, around))
+        Box::pin(self.provide(instance, ctx))
     }
 
     fn release<'a>(
         &'a self,
         release: &'a Release,
-        around: &'a dyn Neighbourhood,
+        ctx: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Released, DriverError>> {
-        Box::pin(self.take_down(release, around))
+        Box::pin(self.delete_instance(release, ctx))
     }
 
     fn changes(&self) -> BoxStream<'static, (String, String)> {
-        stream::select(self.news.listen(), self.servers.changes()).boxed()
+        let state = Arc::clone(&self.state);
+        let origins = self.origins.changes().flat_map(move |workload| {
+            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let instances = state.environment_instances.get(&workload).cloned().unwrap_or_default();
+            stream::iter(instances.into_iter().map(move |instance| (workload.0.clone(), instance)))
+        });
+        stream::select_all([self.notifier.subscribe(), self.servers.changes(), origins.boxed()]).boxed()
     }
 }
 
-/// What everyone may see of a thing that is there.
+/// Literal outputs.
 fn bound<'a>(outputs: impl IntoIterator<Item = (&'a str, Json)>) -> Bound {
     let outputs = outputs.into_iter().map(|(name, value)| (name.to_owned(), Output::Value(value)));
     Bound { outputs: outputs.collect(), ..Bound::default() }

@@ -1,5 +1,5 @@
-//! Volumes: folders of this machine. They go at once or not at all: a folder is first renamed away, so that whatever
-//! happens, under its own name there never is half a volume.
+//! Volumes: folders of this machine. They are deleted atomically: a folder is renamed first, so that no partial volume is ever
+//! found under its name.
 
 use std::{
     fs, io,
@@ -12,53 +12,54 @@ use serde_json::json;
 
 use super::{
     bound,
-    means::Id,
-    params::{Params, broken},
+    deps::Id,
+    params::{Params, unavailable},
 };
-use crate::{DriverError, process::things::Thing, random};
+use crate::{DriverError, process::local_bindings::LocalBinding, random};
 
-/// Where folders are that are being removed. No namespace has such a name.
+/// Folder of volumes that are being deleted. No namespace has such a name.
 const REMOVED: &str = ".removed";
 
-/// Sizes are of the whole machine, and everything here may read and write.
+/// Accepted and not enforced: the disk limits the size, and all programs may write.
 pub(super) const PARAMS: &[&str] = &["accessMode", "size"];
 
 pub(super) fn ensure(
     data: &Path,
     id: &Id,
     params: &Params,
-) -> Result<(Provision, Option<Thing>), DriverError> {
+) -> Result<(Provision, Option<LocalBinding>), DriverError> {
     let folder = place(data, id).join("data");
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(broken)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unavailable)?;
     let size = params.text("size")?;
-    let note = size.map(|size| format!(" It is not limited to {size}, but by the disk.")).unwrap_or_default();
+    let note =
+        size.map(|size| format!(" Its size is limited by the disk, not to {size}.")).unwrap_or_default();
     let message = format!("Ready to use: the folder `{}`.{note}", folder.display());
     let outputs = [("source", json!(folder.to_string_lossy()))];
-    Ok((Provision::Bound(Bound { message, ..bound(outputs) }), Some(Thing::Folder(folder))))
+    Ok((Provision::Bound(Bound { message, ..bound(outputs) }), Some(LocalBinding::Folder(folder))))
 }
 
-/// Removes a volume with all that is in it.
+/// Deletes a volume with its data.
 pub(super) fn remove(data: &Path, id: &Id) -> Result<(), DriverError> {
     let removed = root(data).join(REMOVED);
     let away = removed.join(String::from_utf8_lossy(&random::generate()?).as_ref());
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&removed).map_err(broken)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&removed).map_err(unavailable)?;
     match fs::rename(place(data, id), away) {
         Ok(()) => {
-            sweep(data);
+            purge(data);
             Ok(())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(broken(error)),
+        Err(error) => Err(unavailable(error)),
     }
 }
 
-/// Removes what was renamed away, also before a crash.
-pub(super) fn sweep(data: &Path) {
+/// Deletes renamed volumes, also those of before a crash.
+pub(super) fn purge(data: &Path) {
     let removed = root(data).join(REMOVED);
     tokio::task::spawn_blocking(move || {
         for entry in fs::read_dir(&removed).into_iter().flatten().flatten() {
             let gone = fs::remove_dir_all(entry.path()).or_else(|_| {
-                // Programs may have made folders that nobody may change.
+                // Programs may have created read-only folders.
                 open_up(&entry.path())?;
                 fs::remove_dir_all(entry.path())
             });
@@ -66,7 +67,7 @@ pub(super) fn sweep(data: &Path) {
                 io::ErrorKind::NotFound => Ok(()),
                 _ => Err(error),
             }) {
-                tracing::warn!(folder = %entry.path().display(), %error, "what is left of a volume cannot be removed");
+                tracing::warn!(folder = %entry.path().display(), %error, "a deleted volume cannot be removed from disk");
             }
         }
     });

@@ -1,6 +1,5 @@
-//! Carries one request to the program that serves it, and its answer back. Bodies stream in both directions; what is
-//! about the connection itself stays on its side; a connection that becomes something else (a websocket) is carried on
-//! as bytes.
+//! Forwarding of one request to its program, and of the response back. Bodies stream in both directions; hop-by-hop headers are
+//! removed; an upgraded connection (a websocket) is copied as bytes.
 
 use std::{convert::Infallible, net::IpAddr, sync::RwLock};
 
@@ -18,10 +17,10 @@ use tokio::io::copy_bidirectional;
 use super::rules::Rules;
 use crate::process::forward;
 
-/// What goes back: the program's own answer, or a sentence of ours.
+/// Response of the program, or an error of the proxy.
 pub(super) type Answer = Response<BoxBody<Bytes, hyper::Error>>;
 
-/// Headers that are about one connection, besides those that `Connection` names.
+/// Hop-by-hop headers, besides those that `Connection` names.
 const OF_CONNECTION: [HeaderName; 7] = [
     header::CONNECTION,
     header::PROXY_AUTHENTICATE,
@@ -36,7 +35,7 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Answers one request of somebody.
+/// Responds to one request.
 pub(super) async fn answer(
     rules: &RwLock<Rules>,
     from: IpAddr,
@@ -48,19 +47,19 @@ pub(super) async fn answer(
         let rules = rules.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         match rules.find(&host, &path) {
             Some(port) => port,
-            None => return Ok(say(StatusCode::NOT_FOUND, nothing_there(&rules, &host, &path))),
+            None => return Ok(respond(StatusCode::NOT_FOUND, nothing_there(&rules, &host, &path))),
         }
     };
     Ok(carry(port, from, &host, request).await.unwrap_or_else(|| {
         let place = format!("{host}{path}");
-        say(
+        respond(
             StatusCode::BAD_GATEWAY,
-            format!("What serves `{place}` does not answer: see whether its workload is ready.\n"),
+            format!("502 Bad Gateway: the workload behind `{place}` does not respond; check whether it is ready.\n"),
         )
     }))
 }
 
-/// The host that is asked for, as it was written.
+/// Requested host, as it was written.
 fn host(request: &Request<Incoming>) -> Option<&str> {
     let authority = request.uri().authority().map(hyper::http::uri::Authority::as_str);
     authority.or_else(|| request.headers().get(header::HOST)?.to_str().ok())
@@ -69,26 +68,26 @@ fn host(request: &Request<Incoming>) -> Option<&str> {
 fn nothing_there(rules: &Rules, host: &str, path: &str) -> String {
     let hosts: Vec<_> = rules.hosts().into_iter().map(|host| format!("`{host}`")).collect();
     if hosts.is_empty() {
-        format!("Nothing is served under `{host}{path}`: no workload has a route yet.\n")
+        format!("404 Not Found: no route for `{host}{path}`; no workload has a route yet.\n")
     } else {
-        format!("Nothing is served under `{host}{path}`: there are routes for {}.\n", hosts.join(", "))
+        format!("404 Not Found: no route for `{host}{path}`; there are routes for {}.\n", hosts.join(", "))
     }
 }
 
-fn say(status: StatusCode, text: String) -> Answer {
+fn respond(status: StatusCode, text: String) -> Answer {
     let mut answer = Response::new(Full::from(text).map_err(|never| match never {}).boxed());
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer
 }
 
-/// Carries a request to a port and its answer back; nothing, if nobody answers there.
+/// Forwards a request to a port and returns the response; `None` if the program does not respond.
 async fn carry(port: u16, from: IpAddr, host: &str, mut request: Request<Incoming>) -> Option<Answer> {
     let near = wants_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));
     let request = outgoing(from, host, request)?;
     let stream = forward::connect(port).await.ok()?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
-    // Ends with the answer, or with what the connection becomes.
+    // Ends with the response, or with the upgraded connection.
     tokio::spawn(connection.with_upgrades());
     let mut answer = sender.send_request(request).await.ok()?;
     let upgraded = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -99,7 +98,7 @@ async fn carry(port: u16, from: IpAddr, host: &str, mut request: Request<Incomin
     Some(answer.map(http_body_util::BodyExt::boxed))
 }
 
-/// The request as the program gets it.
+/// Request as the program gets it.
 fn outgoing(from: IpAddr, host: &str, mut request: Request<Incoming>) -> Option<Request<Incoming>> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let target: Uri = target.parse().ok()?;
@@ -122,18 +121,18 @@ fn outgoing(from: IpAddr, host: &str, mut request: Request<Incoming>) -> Option<
     Some(request)
 }
 
-/// Whether a connection is to become something else.
+/// True if a connection is to be upgraded.
 fn wants_upgrade(headers: &HeaderMap) -> bool {
     headers.contains_key(header::UPGRADE) && of_connection(headers).contains(&header::UPGRADE)
 }
 
-/// The headers that `Connection` names.
+/// Headers that `Connection` names.
 fn of_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok()).collect()
 }
 
-/// Removes what is about the connection itself, but for what makes it become something else.
+/// Removes hop-by-hop headers, except those of an upgrade.
 fn strip(headers: &mut HeaderMap, is_upgrade: bool) {
     let upgrade = headers.get(header::UPGRADE).filter(|_| is_upgrade).cloned();
     for name in of_connection(headers).into_iter().chain(OF_CONNECTION) {
@@ -145,9 +144,9 @@ fn strip(headers: &mut HeaderMap, is_upgrade: bool) {
     }
 }
 
-/// Carries bytes in both directions until one side ends.
+/// Copies bytes in both directions until one side closes.
 async fn join(near: OnUpgrade, far: OnUpgrade) {
-    // Whoever is left sees the end of the connection; there is nobody else to tell.
+    // The other side sees the connection close.
     if let (Ok(near), Ok(far)) = tokio::join!(near, far) {
         let _ = copy_bidirectional(&mut TokioIo::new(near), &mut TokioIo::new(far)).await;
     }

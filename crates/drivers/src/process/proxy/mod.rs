@@ -1,7 +1,7 @@
-//! One reverse proxy for all routes of this machine: it listens on the loopback addresses, and carries requests by host
-//! and path to the programs that serve them.
+//! Reverse proxy for all routes of this machine: it listens on the loopback addresses, and forwards requests by host and path to
+//! local programs.
 //!
-//! Its port is told to others, so it keeps the one it had. Its rules live in memory: whoever set them sets them again.
+//! Its port is published, so it is kept across restarts. Its rules live in memory; the engine sets them again.
 
 mod carry;
 mod rules;
@@ -29,12 +29,12 @@ pub use self::rules::Rule;
 use self::rules::Rules;
 use super::record;
 
-/// The port that is tried first.
-const FIRST: u16 = 8088;
-/// How long a machine that has too much open is given.
-const BREATH: Duration = Duration::from_millis(100);
+/// Port that is tried first; not one of the usual ports of programs.
+const FIRST_PORT: u16 = 8088;
+/// Delay after a failed accept, which means that the process is out of descriptors: connections have to close first.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// The proxy; it serves for as long as this is held.
+/// The proxy; serves until it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -43,11 +43,11 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Begins to serve: on the port it had, which is noted in the platform's folder, or on another that is free.
+    /// Starts to serve: on its last port, which is saved in the data folder, or on another that is free.
     pub async fn open(data: &Path) -> io::Result<Self> {
         let file = data.join("proxy.json");
         let kept = record::read(&file).ok().flatten();
-        let (port, listeners) = listen([kept, Some(FIRST), Some(0)]).await?;
+        let (port, listeners) = listen([kept, Some(FIRST_PORT), Some(0)]).await?;
         if kept != Some(port) {
             record::write(&file, &port)?;
         }
@@ -59,12 +59,12 @@ impl Proxy {
         Ok(Self { port, rules, _tasks: tasks })
     }
 
-    /// Where it listens.
+    /// Port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Replaces the rules of an instance; or names who holds the same host and path, and changes nothing.
+    /// Replaces the rules of an instance; or returns the instance that has the same host and path, and changes nothing.
     pub fn set(&self, id: &(String, String), rules: Vec<Rule>) -> Result<(), (String, String)> {
         self.rules.write().unwrap_or_else(PoisonError::into_inner).set(id, rules)
     }
@@ -75,7 +75,7 @@ impl Proxy {
     }
 }
 
-/// Listens on the first of these ports that is free; 0 stands for any.
+/// Listens on the first of these ports that is free; 0 is any.
 async fn listen(ports: [Option<u16>; 3]) -> io::Result<(u16, Vec<TcpListener>)> {
     let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
     for port in ports.into_iter().flatten() {
@@ -87,8 +87,8 @@ async fn listen(ports: [Option<u16>; 3]) -> io::Result<(u16, Vec<TcpListener>)> 
     Err(refused)
 }
 
-/// Listens on a port of both loopback addresses. A machine without the newer protocol is reached by the older one; if
-/// somebody else has the port there, browsers would find them instead.
+/// Listens on a port of both loopback addresses. Without IPv6, IPv4 is enough; but if another program has the port on IPv6,
+/// browsers would reach that program.
 async fn listen_on(port: u16) -> io::Result<(u16, Vec<TcpListener>)> {
     let older = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let port = older.local_addr()?.port();
@@ -105,18 +105,18 @@ async fn serve(listener: TcpListener, rules: Arc<RwLock<Rules>>) {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => {
-                    connections.spawn(converse(stream, from.ip(), Arc::clone(&rules)));
+                    connections.spawn(serve_connection(stream, from.ip(), Arc::clone(&rules)));
                 }
-                Err(_) => sleep(BREATH).await,
+                Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
             },
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
-async fn converse(stream: TcpStream, from: IpAddr, rules: Arc<RwLock<Rules>>) {
+async fn serve_connection(stream: TcpStream, from: IpAddr, rules: Arc<RwLock<Rules>>) {
     let service = service_fn(|request| carry::answer(&rules, from, request));
-    // Whoever asks sees the end of the connection; there is nobody else to tell.
+    // The client sees the connection close.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .serve_connection(TokioIo::new(stream), service)

@@ -1,26 +1,25 @@
-//! Which request goes where.
+//! Routing rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The namespace and identity of an instance.
+/// Namespace and identity of an instance.
 type Id = (String, String);
 
-/// What is served, and where it is.
+/// Routing rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The host that is asked for, without a port.
+    /// Host, without a port.
     pub host: String,
-    /// The path, or what paths begin with.
+    /// Path, or prefix of paths.
     pub path: String,
-    /// Whether it is the path itself and nothing below it.
+    /// True if the path has to match exactly.
     pub exact: bool,
-    /// The port of this machine that serves it.
+    /// Local port of the program.
     pub port: u16,
 }
 
 impl Rule {
-    /// The same rule in the only form in which it is compared: hosts do not mind their case, and a prefix ends where a
-    /// segment does.
+    /// Normalised rule: hosts are compared without case, and a prefix ends where a segment does.
     fn normal(mut self) -> Self {
         self.host = normal_host(&self.host);
         if !self.path.starts_with('/') {
@@ -45,12 +44,12 @@ impl Rule {
     }
 }
 
-/// All rules, by whom they are of.
+/// Rules by instance.
 #[derive(Debug, Default)]
 pub(super) struct Rules(BTreeMap<Id, Vec<Rule>>);
 
 impl Rules {
-    /// Replaces the rules of an instance; or names who holds one of the places, and changes nothing.
+    /// Replaces the rules of an instance; or returns the instance that has one of the hosts and paths, and changes nothing.
     pub(super) fn set(&mut self, id: &Id, rules: Vec<Rule>) -> Result<(), Id> {
         let rules: Vec<_> = rules.into_iter().map(Rule::normal).collect();
         let others = self.0.iter().filter(|(other, _)| *other != id);
@@ -67,14 +66,14 @@ impl Rules {
         self.0.remove(id);
     }
 
-    /// The port that serves a path of a host: that of the path itself, otherwise that of the longest beginning.
+    /// Port for a path of a host: that of the exact rule, otherwise that of the longest prefix.
     pub(super) fn find(&self, host: &str, path: &str) -> Option<u16> {
         let host = normal_host(host);
         let fitting = self.all().filter(|rule| rule.host == host && rule.matches(path));
         fitting.max_by_key(|rule| (rule.exact, rule.path.len())).map(|rule| rule.port)
     }
 
-    /// The hosts for which there is anything.
+    /// Hosts that have rules.
     pub(super) fn hosts(&self) -> BTreeSet<&str> {
         self.all().map(|rule| rule.host.as_str()).collect()
     }
@@ -84,10 +83,10 @@ impl Rules {
     }
 }
 
-/// A host without its port, in small letters.
+/// Host in lower case, without its port.
 fn normal_host(host: &str) -> String {
     let name = match host.rfind(']') {
-        // An address of the newer protocol has colons of its own.
+        // An IPv6 address has colons of its own.
         Some(end) => &host[..=end],
         None => host.split(':').next().unwrap_or_default(),
     };

@@ -1,4 +1,4 @@
-//! With real sockets: a browser's side, the proxy, and programs that serve.
+//! Proxy with real sockets: a client, the proxy, and programs.
 
 use std::net::SocketAddr;
 
@@ -17,15 +17,15 @@ fn rule(host: &str, path: &str, port: u16) -> Rule {
     Rule { host: host.to_owned(), path: path.to_owned(), exact: false, port }
 }
 
-/// A proxy and the folder it keeps its port in.
+/// Proxy, and the folder of its port.
 async fn proxy() -> (Proxy, tempfile::TempDir) {
     let data = tempfile::tempdir().unwrap();
-    // Any port: tests run beside each other.
+    // Any port, since tests run in parallel.
     record::write(&data.path().join("proxy.json"), &0_u16).unwrap();
     (Proxy::open(data.path()).await.unwrap(), data)
 }
 
-/// A program that takes one connection: reads the head of a request and hands both over.
+/// Program that accepts one connection, reads the head of a request and returns both.
 async fn program() -> (u16, impl Future<Output = (String, TcpStream)>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -45,7 +45,7 @@ async fn head(stream: &mut TcpStream) -> String {
     String::from_utf8(head).unwrap()
 }
 
-/// A program that answers every request with a word.
+/// Program that responds to every request with a word.
 async fn answering(word: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -60,14 +60,14 @@ async fn answering(word: &'static str) -> u16 {
     port
 }
 
-/// Asks for something, and answers with all that comes back until the connection ends.
+/// Sends a request, and returns everything up to the end of the connection.
 async fn ask(address: impl Into<SocketAddr>, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address.into()).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).await.unwrap();
-    said
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }
 
 fn v4(proxy: &Proxy) -> SocketAddr {
@@ -86,12 +86,15 @@ async fn host_and_path_decide_who_is_asked() {
         ("a.localhost", "/apis", "site"),
         ("b.localhost", "/api", "other"),
     ] {
-        let said = ask(v4(&proxy), host, path).await;
-        assert!(said.starts_with("HTTP/1.1 200 OK\r\n") && said.ends_with(word), "{host}{path}: {said}");
+        let answer = ask(v4(&proxy), host, path).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with(word),
+            "{host}{path}: {answer}"
+        );
     }
     if let Ok(newer) = TcpStream::connect((Ipv6Addr::LOCALHOST, proxy.port())).await {
-        let said = ask(newer.peer_addr().unwrap(), "b.localhost", "/").await;
-        assert!(said.ends_with("other"), "{said}");
+        let answer = ask(newer.peer_addr().unwrap(), "b.localhost", "/").await;
+        assert!(answer.ends_with("other"), "{answer}");
     }
     assert_eq!(proxy.set(&id("c"), vec![rule("b.localhost", "/", api)]), Err(id("b")));
     proxy.remove(&id("b"));
@@ -101,27 +104,27 @@ async fn host_and_path_decide_who_is_asked() {
 #[tokio::test]
 async fn what_is_not_there_or_does_not_answer_is_told_in_a_sentence() {
     let (proxy, _data) = proxy().await;
-    let said = ask(v4(&proxy), "x.localhost", "/y").await;
+    let answer = ask(v4(&proxy), "x.localhost", "/y").await;
     assert!(
-        said.ends_with("Nothing is served under `x.localhost/y`: no workload has a route yet.\n"),
-        "{said}"
+        answer.ends_with("404 Not Found: no route for `x.localhost/y`; no workload has a route yet.\n"),
+        "{answer}"
     );
     let (closed, taken) = program().await;
     drop(taken);
     proxy.set(&id("a"), vec![rule("a.localhost", "/", closed), rule("b.localhost", "/", closed)]).unwrap();
-    let said = ask(v4(&proxy), "x.localhost", "/y").await;
-    assert!(said.starts_with("HTTP/1.1 404 Not Found\r\ncontent-type: text/plain"), "{said}");
+    let answer = ask(v4(&proxy), "x.localhost", "/y").await;
+    assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\ncontent-type: text/plain"), "{answer}");
     assert!(
-        said.ends_with(
-            "Nothing is served under `x.localhost/y`: there are routes for `a.localhost`, `b.localhost`.\n"
+        answer.ends_with(
+            "404 Not Found: no route for `x.localhost/y`; there are routes for `a.localhost`, `b.localhost`.\n"
         ),
-        "{said}"
+        "{answer}"
     );
-    let said = ask(v4(&proxy), "a.localhost", "/y").await;
-    assert!(said.starts_with("HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/plain"), "{said}");
+    let answer = ask(v4(&proxy), "a.localhost", "/y").await;
+    assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/plain"), "{answer}");
     assert!(
-        said.ends_with("What serves `a.localhost/y` does not answer: see whether its workload is ready.\n"),
-        "{said}"
+        answer.ends_with("502 Bad Gateway: the workload behind `a.localhost/y` does not respond; check whether it is ready.\n"),
+        "{answer}"
     );
 }
 
@@ -146,15 +149,15 @@ async fn a_program_gets_the_request_as_it_was_and_learns_who_asked() {
         assert_eq!(lines.iter().filter(|has| **has == line).count(), 1, "{line}: {got}");
     }
     assert!(!got.contains("x-mine") && !got.contains("gopher"), "{got}");
-    // Its answer comes back as it is, refusals too.
+    // The response is passed on unchanged, errors too.
     program
         .write_all(b"HTTP/1.1 418 Odd\r\nset-cookie: a=1\r\nset-cookie: b=2\r\ncontent-length: 2\r\n\r\nno")
         .await
         .unwrap();
-    let mut said = String::new();
-    browser.read_to_string(&mut said).await.unwrap();
-    assert!(said.starts_with("HTTP/1.1 418 ") && said.ends_with("\r\n\r\nno"), "{said}");
-    assert!(said.contains("set-cookie: a=1\r\nset-cookie: b=2\r\n"), "{said}");
+    let mut answer = String::new();
+    browser.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 418 ") && answer.ends_with("\r\n\r\nno"), "{answer}");
+    assert!(answer.contains("set-cookie: a=1\r\nset-cookie: b=2\r\n"), "{answer}");
 }
 
 #[tokio::test]
@@ -168,8 +171,7 @@ async fn bodies_stream_both_ways_and_are_never_held_as_a_whole() {
     let length = PIECE * PIECES;
     let request = format!("POST /big HTTP/1.1\r\nHost: a.localhost\r\ncontent-length: {length}\r\n\r\n");
     browser.write_all(request.as_bytes()).await.unwrap();
-    // The program is asked before there is any body, and answers each piece before the next is sent: nobody waits for
-    // the end of anything.
+    // The program is asked before there is any body, and responds to each chunk before the next is sent: nothing is buffered.
     let (got, mut program) = taken.await;
     assert!(got.contains(&format!("content-length: {length}")), "{got}");
     program
@@ -219,7 +221,7 @@ async fn the_port_is_kept_unless_somebody_has_taken_it() {
     let (first, data) = proxy().await;
     let port = first.port();
     drop(first);
-    // What listened ends when its task does.
+    // The listener closes when its task is dropped.
     let again = loop {
         let again = Proxy::open(data.path()).await.unwrap();
         if again.port() == port {

@@ -1,49 +1,49 @@
-//! Databases and caches for claims: servers of this machine, supervised as Workloads are, and like them they survive the
-//! platform. Installed programs are used; nothing is downloaded.
+//! Databases and caches for claims: servers of this machine, supervised like the programs of Workloads, and like them they
+//! survive the platform. Installed servers are used; nothing is downloaded.
 //!
 //! ```text
-//! Servers ─┬─ Postgres ── Databases (one per version) ── Attendant ── runs ── shim ── postgres
-//!          └─ Redis (one per instance) ───────────────── Attendant ── runs ── shim ── redis-server
+//! Servers ─┬─ Postgres ── Databases (one per version) ─┐
+//!          └─ Caches (one per instance) ───────────────┴─ ServerSupervisor ── Program ── shim ── server
 //! ```
 //!
-//! They listen on the loopback address only. Passwords are the caller's: they reach a server through its socket or in a
-//! file of its own that only the user can read, never as an argument.
+//! They listen on the loopback address only. Passwords come from the caller, and reach a server through its socket or in a
+//! file that only the user can read, never as an argument.
 
-mod attendant;
-mod halt;
+mod not_installed;
 mod port;
 mod postgres;
 mod redis;
-mod runs;
+mod server_supervisor;
+mod shutdown;
 
-pub use halt::halt;
+pub use shutdown::shutdown;
 
 use std::{path::Path, time::Duration};
 
 use futures_util::stream::{BoxStream, StreamExt as _};
 
 use self::{
-    postgres::{Postgres, Wanted},
+    postgres::{Postgres, RequestedDatabase},
     redis::Caches,
 };
 use super::Launcher;
-use crate::{SecretText, news::News};
+use crate::{SecretText, notify::Notifier};
 
 /// The namespace and identity of an instance.
 type Id = (String, String);
 
-/// How long a question waits for an answer that is better than "it is being started": a server that runs needs less.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Longest wait for a server that is starting: one whose data exists is ready sooner, and the claim is bound at once.
+const ENSURE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Databases and caches for claims.
 #[derive(Debug)]
 pub struct Servers {
     postgres: Postgres,
     caches: Caches,
-    news: News,
+    notifier: Notifier,
 }
 
-/// What an instance is.
+/// Requested server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Server {
     /// A database, and a role that owns it.
@@ -62,53 +62,53 @@ pub enum Server {
     },
 }
 
-/// How an instance fares. Each text is a sentence for users.
+/// Status of an instance. Each text is a sentence for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It is on its way.
+pub enum ServerStatus {
+    /// It is starting.
     Starting(String),
-    /// It answers.
+    /// It is ready.
     Up {
-        /// Where, on the loopback address.
+        /// Port on the loopback address.
         port: u16,
     },
-    /// It was up, and is being started again.
+    /// It was ready, and is being restarted.
     Down(String),
-    /// It cannot be had here; with the remedy.
-    Lacking(String),
+    /// It cannot be run on this machine; with the remedy.
+    Unavailable(String),
 }
 
 impl Servers {
-    /// The servers of a platform, with their data in its folder. Those that run go on when this is dropped.
+    /// Servers of a platform, with their data in its folder. They keep running when this is dropped.
     pub fn open(data: &Path, launcher: Launcher) -> Self {
         let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-        let news = News::default();
+        let notifier = Notifier::default();
         Self {
-            postgres: Postgres::new(data.join("postgres"), launcher.clone(), news.clone()),
-            caches: Caches::new(data.join("instances"), launcher, news.clone()),
-            news,
+            postgres: Postgres::new(data.join("postgres"), launcher.clone(), notifier.clone()),
+            caches: Caches::new(data.join("instances"), launcher, notifier.clone()),
+            notifier,
         }
     }
 
-    /// Makes an instance be there, and says how far it is. Does not wait long: [`Self::changes`] tells when there is news.
-    pub async fn ensure(&self, id: &(String, String), what: &Server, password: &SecretText) -> Standing {
-        let mut news = self.news.listen();
+    /// Provides an instance, and returns its status. Does not wait long: [`Self::changes`] announces a new status.
+    pub async fn ensure(&self, id: &(String, String), what: &Server, password: &SecretText) -> ServerStatus {
+        let mut changes = self.notifier.subscribe();
         let wait = async {
             loop {
-                let standing = self.ask(id, what, password).await;
-                if !matches!(standing, Standing::Starting(_)) {
-                    return standing;
+                let status = self.status(id, what, password).await;
+                if !matches!(status, ServerStatus::Starting(_)) {
+                    return status;
                 }
-                while news.next().await.is_some_and(|about| about != *id) {}
+                while changes.next().await.is_some_and(|about| about != *id) {}
             }
         };
-        match tokio::time::timeout(PATIENCE, wait).await {
-            Ok(standing) => standing,
-            Err(_) => self.ask(id, what, password).await,
+        match tokio::time::timeout(ENSURE_TIMEOUT, wait).await {
+            Ok(status) => status,
+            Err(_) => self.status(id, what, password).await,
         }
     }
 
-    /// Takes an instance down, and with `data` removes what it holds. Whether it is done; if not, a change will be told.
+    /// Stops an instance, and with `data` deletes its data. Returns whether that is done; if not, a change is announced.
     pub async fn release(&self, id: &(String, String), type_: &str, data: bool) -> bool {
         match type_ {
             "postgres" => self.postgres.release(id, data),
@@ -117,15 +117,15 @@ impl Servers {
         }
     }
 
-    /// The instances about which there is something new.
+    /// Instances whose status has changed.
     pub fn changes(&self) -> BoxStream<'static, (String, String)> {
-        self.news.listen()
+        self.notifier.subscribe()
     }
 
-    async fn ask(&self, id: &Id, what: &Server, password: &SecretText) -> Standing {
+    async fn status(&self, id: &Id, what: &Server, password: &SecretText) -> ServerStatus {
         match what {
             Server::Postgres { database, user, version } => {
-                let wanted = Wanted { database, user, version: version.as_deref() };
+                let wanted = RequestedDatabase { database, user, version: version.as_deref() };
                 self.postgres.ensure(id, wanted, password).await
             }
             Server::Redis { version } => self.caches.ensure(id, version.as_deref(), password),

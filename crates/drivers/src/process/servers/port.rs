@@ -1,5 +1,5 @@
-//! The port of a server: chosen once and kept, since others are told it. It changes only if somebody else has taken it
-//! while the server was down.
+//! Port of a server: chosen once and saved, since it is published. It changes only if another program has taken it while the
+//! server was down.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -12,18 +12,18 @@ use tokio::net::TcpListener;
 
 use crate::process::record;
 
-/// Where ports are looked for: below those that the kernel gives to outgoing connections.
-const FIRST: u16 = 20_000;
-const COUNT: u16 = 10_000;
-/// How many are tried.
-const TRIES: u16 = 500;
+/// Range of ports: below the ephemeral range of the kernel.
+const FIRST_PORT: u16 = 20_000;
+const PORT_COUNT: u16 = 10_000;
+/// Ports that are tried; more in use would be no accident.
+const MAX_TRIES: u16 = 500;
 
-/// The port that was chosen for a folder.
+/// Saved port of a folder.
 pub(super) fn kept(folder: &Path) -> Option<u16> {
     record::read(&file(folder)).ok().flatten()
 }
 
-/// A free port for a server that is about to start: the one it had, if it can.
+/// Free port for a server that is about to start: the saved one, if possible.
 pub(super) async fn choose(folder: &Path) -> io::Result<u16> {
     if let Some(port) = kept(folder)
         && is_free(port).await
@@ -32,10 +32,10 @@ pub(super) async fn choose(folder: &Path) -> io::Result<u16> {
     }
     let mut hasher = DefaultHasher::new();
     folder.hash(&mut hasher);
-    // What is left of the division fits.
-    let start = u16::try_from(hasher.finish() % u64::from(COUNT)).unwrap_or_default();
-    for step in 0..TRIES {
-        let port = FIRST + (start + step) % COUNT;
+    // The remainder fits.
+    let start = u16::try_from(hasher.finish() % u64::from(PORT_COUNT)).unwrap_or_default();
+    for step in 0..MAX_TRIES {
+        let port = FIRST_PORT + (start + step) % PORT_COUNT;
         if is_free(port).await {
             record::write(&file(folder), &port)?;
             return Ok(port);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_port_is_kept_unless_somebody_has_taken_it() {
+    async fn a_port_is_stable_unless_another_program_uses_it() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(kept(folder.path()), None);
         let port = choose(folder.path()).await.unwrap();

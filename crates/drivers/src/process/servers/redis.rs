@@ -1,11 +1,11 @@
-//! redis: one server for each instance, in a folder of its own; or one of those that speak the same language.
+//! redis: one server for each instance, in a folder of its own; or a compatible server.
 //!
-//! | in the folder | what it is |
+//! | in the folder | content |
 //! |---|---|
-//! | `server.conf` | how it is set, with its password; for the user alone |
-//! | `data` | what it keeps |
-//! | `port.json` | where it listens |
-//! | `runs` | its last runs, with their logs |
+//! | `server.conf` | configuration with the password, readable by the user alone |
+//! | `data` | data of the server |
+//! | `port.json` | saved port |
+//! | `runs` | last runs, with their logs |
 
 use std::{
     collections::BTreeMap,
@@ -30,25 +30,25 @@ use tokio::{
 };
 
 use super::{
-    Id, Standing,
-    attendant::{Attendant, Program, Stage, Trouble, starting},
-    runs::Runs,
+    Id, ServerStatus,
+    not_installed::NotInstalled,
+    server_supervisor::{ServerProgram, ServerStage, ServerSupervisor, StartError, starting},
 };
-use crate::{SecretText, news::News, process::Launcher};
+use crate::{SecretText, notify::Notifier, process::Launcher};
 
 const NAME: &str = "redis";
-/// The programs, the best first.
+/// Programs, the best first.
 const PROGRAMS: [&str; 3] = ["redis-server", "valkey-server", "keydb-server"];
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(2);
+/// Longest time of a readiness check.
+const READY_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All caches.
 #[derive(Debug)]
 pub(super) struct Caches {
     folder: PathBuf,
     launcher: Launcher,
-    news: News,
-    all: Mutex<BTreeMap<Id, (Cache, Attendant)>>,
+    notifier: Notifier,
+    all: Mutex<BTreeMap<Id, (Cache, ServerSupervisor)>>,
 }
 
 /// One cache.
@@ -56,54 +56,54 @@ pub(super) struct Caches {
 struct Cache {
     folder: PathBuf,
     version: Option<String>,
-    /// None, if it is only to be stopped.
+    /// `None` for a cache that is only stopped.
     password: Option<SecretText>,
 }
 
 impl Caches {
-    pub(super) fn new(folder: PathBuf, launcher: Launcher, news: News) -> Self {
-        Self { folder, launcher, news, all: Mutex::default() }
+    pub(super) fn new(folder: PathBuf, launcher: Launcher, notifier: Notifier) -> Self {
+        Self { folder, launcher, notifier, all: Mutex::default() }
     }
 
-    pub(super) fn ensure(&self, id: &Id, version: Option<&str>, password: &SecretText) -> Standing {
+    pub(super) fn ensure(&self, id: &Id, version: Option<&str>, password: &SecretText) -> ServerStatus {
         let cache = Cache {
-            folder: self.home(id),
+            folder: self.folder_of(id),
             version: version.map(ToOwned::to_owned),
             password: Some(password.clone()),
         };
         let mut all = self.all();
-        let attendant = match all.get(id) {
-            Some((known, attendant)) if *known == cache => attendant,
-            // One with another password finds the server and starts it anew.
+        let supervisor = match all.get(id) {
+            Some((current, supervisor)) if *current == cache => supervisor,
+            // A supervisor with another password adopts the server and restarts it.
             _ => {
-                let attendant = self.attend(id, &cache, true);
-                &all.entry(id.clone()).insert_entry((cache, attendant)).into_mut().1
+                let supervisor = self.supervise(id, &cache, true);
+                &all.entry(id.clone()).insert_entry((cache, supervisor)).into_mut().1
             }
         };
-        attendant.want(true);
-        match attendant.stage() {
-            Stage::Starting(why) => Standing::Starting(why),
-            Stage::Up { port } => Standing::Up { port },
-            Stage::Down(why) => Standing::Down(why),
-            Stage::Lacking(why) => Standing::Lacking(why),
-            Stage::Stopped => Standing::Starting(starting(NAME)),
+        supervisor.set_wanted(true);
+        match supervisor.stage() {
+            ServerStage::Starting(why) => ServerStatus::Starting(why),
+            ServerStage::Up { port } => ServerStatus::Up { port },
+            ServerStage::Down(why) => ServerStatus::Down(why),
+            ServerStage::Unavailable(why) => ServerStatus::Unavailable(why),
+            ServerStage::Stopped => ServerStatus::Starting(starting(NAME)),
         }
     }
 
     pub(super) async fn release(&self, id: &Id, data: bool) -> bool {
-        let folder = self.home(id);
+        let folder = self.folder_of(id);
         {
             let mut all = self.all();
             if !all.contains_key(id) && !folder.exists() {
                 return true;
             }
-            let (_, attendant) = all.entry(id.clone()).or_insert_with(|| {
+            let (_, supervisor) = all.entry(id.clone()).or_insert_with(|| {
                 let cache = Cache { folder: folder.clone(), version: None, password: None };
-                let attendant = self.attend(id, &cache, false);
-                (cache, attendant)
+                let supervisor = self.supervise(id, &cache, false);
+                (cache, supervisor)
             });
-            attendant.want(false);
-            if attendant.stage() != Stage::Stopped {
+            supervisor.set_wanted(false);
+            if supervisor.stage() != ServerStage::Stopped {
                 return false;
             }
             all.remove(id);
@@ -117,31 +117,32 @@ impl Caches {
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
             Err(error) => {
                 tracing::warn!(%error, "the data of a cache could not be removed");
-                self.news.tell(id);
+                self.notifier.notify(id);
                 false
             }
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Id, (Cache, Attendant)>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Id, (Cache, ServerSupervisor)>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn home(&self, (namespace, instance): &Id) -> PathBuf {
+    fn folder_of(&self, (namespace, instance): &Id) -> PathBuf {
         self.folder.join(namespace).join(instance).join(NAME)
     }
 
-    fn attend(&self, id: &Id, cache: &Cache, wanted: bool) -> Attendant {
-        let runs = Runs { folder: cache.folder.join("runs"), launcher: self.launcher.clone() };
-        let (news, told) = (self.news.clone(), id.clone());
-        let program: Arc<dyn Program> = Arc::new(cache.clone());
-        Attendant::begin(program, cache.folder.clone(), runs, wanted, move || news.tell(&told))
+    fn supervise(&self, id: &Id, cache: &Cache, wanted: bool) -> ServerSupervisor {
+        let (notifier, instance) = (self.notifier.clone(), id.clone());
+        let program: Arc<dyn ServerProgram> = Arc::new(cache.clone());
+        ServerSupervisor::start(program, cache.folder.clone(), &self.launcher, wanted, move || {
+            notifier.notify(&instance);
+        })
     }
 }
 
 impl Cache {
-    async fn make_ready(&self, port: u16) -> Result<Vec<String>, Trouble> {
-        let program = find(self.version.as_deref()).await.map_err(Trouble::Lacking)?;
+    async fn make_ready(&self, port: u16) -> Result<Vec<String>, StartError> {
+        let program = find(self.version.as_deref()).await?;
         fs::create_dir_all(self.folder.join("data"))?;
         let mut file =
             File::options().write(true).create(true).truncate(true).mode(0o600).open(self.settings_file())?;
@@ -163,40 +164,40 @@ impl Cache {
         )
     }
 
-    /// Whether it lets us in and answers.
+    /// True if it accepts the password and responds.
     async fn ping(&self, port: u16) -> io::Result<bool> {
         let password = self.password.as_ref().map(SecretText::expose).unwrap_or_default();
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
         stream.write_all(&[request(&[b"AUTH", password]), request(&[b"PING"])].concat()).await?;
-        let mut said = [0; b"+OK\r\n+PONG\r\n".len()];
-        stream.read_exact(&mut said).await?;
-        Ok(said == *b"+OK\r\n+PONG\r\n")
+        let mut output = [0; b"+OK\r\n+PONG\r\n".len()];
+        stream.read_exact(&mut output).await?;
+        Ok(output == *b"+OK\r\n+PONG\r\n")
     }
 }
 
-impl Program for Cache {
+impl ServerProgram for Cache {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn prepare(&self, port: u16) -> BoxFuture<'_, Result<Vec<String>, Trouble>> {
+    fn prepare(&self, port: u16) -> BoxFuture<'_, Result<Vec<String>, StartError>> {
         Box::pin(self.make_ready(port))
     }
 
-    fn answers(&self, port: u16) -> BoxFuture<'_, bool> {
-        Box::pin(async move { matches!(timeout(ANSWER, self.ping(port)).await, Ok(Ok(true))) })
+    fn is_ready(&self, port: u16) -> BoxFuture<'_, bool> {
+        Box::pin(async move { matches!(timeout(READY_CHECK_TIMEOUT, self.ping(port)).await, Ok(Ok(true))) })
     }
 
-    fn fits(&self, port: u16) -> bool {
+    fn is_current(&self, port: u16) -> bool {
         fs::read_to_string(self.settings_file()).is_ok_and(|settings| settings == self.settings(port))
     }
 
-    fn hasten(&self, _run: &Path) -> io::Result<()> {
+    fn hasten_stop(&self, _run: &Path) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// A request in the language of redis.
+/// Request in the protocol of redis.
 fn request(words: &[&[u8]]) -> Vec<u8> {
     let mut request = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -207,14 +208,14 @@ fn request(words: &[&[u8]]) -> Vec<u8> {
     request
 }
 
-/// A value in the settings, whatever is in it.
+/// Quoted value of the configuration.
 fn quoted(value: &[u8]) -> String {
     let mut quoted = String::from("\"");
     for byte in value {
         if byte.is_ascii_alphanumeric() || b"-_./".contains(byte) {
             quoted.push(char::from(*byte));
         } else {
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             let _ = write!(quoted, "\\x{byte:02x}");
         }
     }
@@ -222,8 +223,8 @@ fn quoted(value: &[u8]) -> String {
     quoted
 }
 
-/// The program of a version, or any; otherwise what to do, in a sentence.
-async fn find(wanted: Option<&str>) -> Result<PathBuf, String> {
+/// Program of a version, or of any.
+async fn find(wanted: Option<&str>) -> Result<PathBuf, NotInstalled> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = env::split_paths(&path).collect();
     let programs: Vec<_> =
@@ -239,33 +240,31 @@ async fn find(wanted: Option<&str>) -> Result<PathBuf, String> {
     choose(found, wanted)
 }
 
-fn choose(found: Vec<(PathBuf, u32)>, wanted: Option<&str>) -> Result<PathBuf, String> {
+fn choose(found: Vec<(PathBuf, u32)>, wanted: Option<&str>) -> Result<PathBuf, NotInstalled> {
     if found.is_empty() {
-        return Err("redis is not installed on this machine: install it (Debian, Ubuntu: `apt install redis-server`; macOS: `brew install redis`), or let the platform team choose another engine for it.".to_owned());
+        return Err(NotInstalled::Absent { server: NAME, apt: "redis-server", brew: "redis" });
     }
-    let there: Vec<_> = found.iter().map(|(_, version)| version.to_string()).collect();
+    let installed: Vec<_> = found.iter().map(|(_, version)| version.to_string()).collect();
     let major = wanted.map(|wanted| wanted.split('.').next().unwrap_or_default());
-    let fits = |(_, version): &(PathBuf, u32)| major.is_none_or(|major| major == version.to_string());
-    found.into_iter().find(fits).map(|(program, _)| program).ok_or_else(|| {
-        format!(
-            "redis {} is not installed on this machine, which has {}: install it, or ask for a version that is there.",
-            wanted.unwrap_or_default(),
-            there.join(", "),
-        )
+    let matches = |(_, version): &(PathBuf, u32)| major.is_none_or(|major| major == version.to_string());
+    found.into_iter().find(matches).map(|(program, _)| program).ok_or_else(|| NotInstalled::Version {
+        server: NAME,
+        wanted: wanted.unwrap_or_default().to_owned(),
+        installed: installed.join(", "),
     })
 }
 
-/// Which major version a program is of, by its own word.
+/// Major version of a program, from its `--version`.
 async fn ask(program: &Path) -> Option<u32> {
     let mut command = Command::new(program);
     command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let said = command.output().await.ok()?;
-    version(&String::from_utf8_lossy(&said.stdout))
+    let output = command.output().await.ok()?;
+    version(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The major version in what a program says, like `Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc`.
-fn version(said: &str) -> Option<u32> {
-    let number = said.split_ascii_whitespace().find_map(|word| word.strip_prefix("v="))?;
+/// Major version in `Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc`.
+fn version(output: &str) -> Option<u32> {
+    let number = output.split_ascii_whitespace().find_map(|word| word.strip_prefix("v="))?;
     number.split('.').next()?.parse().ok()
 }
 
@@ -274,50 +273,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_password_ends_its_line() {
+    fn passwords_are_quoted() {
         assert_eq!(quoted(b"aZ09-_./"), "\"aZ09-_./\"");
         assert_eq!(quoted(b"a\"\n \xff"), r#""a\x22\x0a\x20\xff""#);
     }
 
     #[test]
-    fn requests_are_counted() {
+    fn requests_have_their_length_prefix() {
         assert_eq!(request(&[b"AUTH", b"a b"]), b"*2\r\n$4\r\nAUTH\r\n$3\r\na b\r\n");
     }
 
     #[test]
-    fn what_is_missing_is_told_with_the_remedy() {
+    fn a_missing_version_is_named_with_the_remedy() {
         assert!(
             choose(Vec::new(), None)
                 .unwrap_err()
+                .to_string()
                 .starts_with("redis is not installed on this machine: install it")
         );
         let found = || vec![(PathBuf::from("/a"), 8), (PathBuf::from("/b"), 7)];
         assert_eq!(choose(found(), None), Ok("/a".into()));
         assert_eq!(choose(found(), Some("7.2")), Ok("/b".into()));
         assert_eq!(
-            choose(found(), Some("6")).unwrap_err(),
-            "redis 6 is not installed on this machine, which has 8, 7: install it, or ask for a version that is there."
+            choose(found(), Some("6")).unwrap_err().to_string(),
+            "redis 6 is not installed on this machine, which has 8, 7: install it, or set the parameter `version` to an installed one."
         );
     }
 
     #[test]
-    fn versions_are_read_from_what_programs_say() {
+    fn versions_of_programs_are_parsed() {
         assert_eq!(version("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64"), Some(7));
         assert_eq!(version("Valkey server v=8.1.0 sha=0"), Some(8));
         assert_eq!(version("something else"), None);
     }
 
     #[test]
-    fn a_server_whose_password_has_changed_does_not_fit() {
+    fn a_server_with_another_password_is_not_current() {
         let folder = tempfile::tempdir().unwrap();
         let cache = |password: &str| Cache {
             folder: folder.path().to_owned(),
             version: None,
             password: Some(SecretText::new(password.into())),
         };
-        assert!(!cache("a").fits(1));
+        assert!(!cache("a").is_current(1));
         fs::write(cache("a").settings_file(), cache("a").settings(1)).unwrap();
-        assert!(cache("a").fits(1));
-        assert!(!cache("a").fits(2) && !cache("b").fits(1));
+        assert!(cache("a").is_current(1));
+        assert!(!cache("a").is_current(2) && !cache("b").is_current(1));
     }
 }

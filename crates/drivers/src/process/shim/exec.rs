@@ -1,8 +1,8 @@
-//! The process between shim and program: the hidden command `orchestra __exec FOLDER SHIM`.
+//! Hidden command `orchestra __exec FOLDER SHIM`: the process between shim and program.
 //!
-//! Between a fork and an exec only unsafe code can act; a process of its own can do it safely. It makes itself die
-//! with the shim, makes the program's view of the files, and becomes the program. It reads the order from standard
-//! input and, if it cannot become the program, says why on the same socket, which closes when it does.
+//! Between fork and exec only unsafe code can act; a process of its own can do it safely. It ties itself to the life of the shim,
+//! sets up the mount namespace, and executes the program. It reads the launch specification from standard input and writes its
+//! error to the same socket, which closes when the program is executed.
 
 use std::{
     env,
@@ -19,9 +19,9 @@ use rustix::{
     process::{Signal, getppid, set_parent_process_death_signal},
 };
 
-use crate::process::{MARKER, NotStarted, Order, mounts};
+use crate::process::{LaunchSpec, MARKER, NotStarted, mounts};
 
-/// The body of the command. Returns only if the program could not be started.
+/// Body of the command. Returns only if the program could not be executed.
 pub fn main(folder: &Path, shim: Option<&OsStr>) -> ExitCode {
     let shim = shim.and_then(OsStr::to_str).and_then(|number| number.parse().ok());
     let failed = ExitCode::from(super::FAILED);
@@ -31,64 +31,74 @@ pub fn main(folder: &Path, shim: Option<&OsStr>) -> ExitCode {
         Err(why) => why,
     };
     let text = serde_json::to_vec(&why).unwrap_or_default();
-    // Whoever asked may be gone.
+    // The shim may have exited.
     File::from(report).write_all(&text).ok();
     failed
 }
 
-/// What cannot be.
+/// Type without values.
 enum Never {}
 
 fn start(folder: &Path, shim: Option<i32>) -> Result<Never, NotStarted> {
     die_with(shim).map_err(refused)?;
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text).map_err(refused)?;
-    let order: Order = serde_json::from_slice(&text).map_err(refused)?;
+    let spec: LaunchSpec = serde_json::from_slice(&text).map_err(refused)?;
     drop(text);
     let null = File::open("/dev/null").map_err(refused)?;
     rustix::stdio::dup2_stdin(&null).map_err(refused)?;
-    for group in &order.groups {
-        // Whoever writes this joins.
+    for group in &spec.groups {
+        // Writing 0 moves this process into the group.
         fs::write(group, "0")
             .map_err(|error| NotStarted::Refused { why: format!("its limits could not be set: {error}") })?;
     }
-    mounts::place(&order.files, &order.mounts, folder)?;
-    env::set_current_dir(&order.directory)
-        .map_err(|_| NotStarted::NoDirectory { directory: order.directory.clone() })?;
-    // Once more: entering a namespace takes it back.
+    mounts::place(&spec.files, &spec.mounts, folder)?;
+    env::set_current_dir(&spec.directory).map_err(|error| no_directory(&spec.directory, &error))?;
+    // Entering a namespace clears the signal.
     die_with(shim).map_err(refused)?;
-    let error = Command::new(&order.program)
-        .args(&order.args)
+    let error = Command::new(&spec.program)
+        .args(&spec.args)
         .env_clear()
-        .envs(&order.environment)
-        .env(MARKER, &order.run)
+        .envs(&spec.environment)
+        .env(MARKER, &spec.run)
         .exec();
-    Err(reason(order.program, error))
+    Err(reason(spec.program, error))
 }
 
-/// Ends this process, and what it becomes, when the shim ends. The shim may have ended before that was asked for.
+/// Kills this process when the shim exits. The shim may have exited before.
 fn die_with(shim: Option<i32>) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid().map(|parent| parent.as_raw_nonzero().get()) == shim {
         Ok(())
     } else {
-        Err(io::Error::other("its supervisor has ended"))
+        Err(io::Error::other("its shim has exited"))
+    }
+}
+
+fn no_directory(directory: &Path, error: &io::Error) -> NotStarted {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            NotStarted::NoDirectory { directory: directory.to_owned() }
+        }
+        _ => {
+            let why = format!("the working directory `{}` cannot be entered: {error}", directory.display());
+            NotStarted::Refused { why }
+        }
     }
 }
 
 fn reason(program: String, error: io::Error) -> NotStarted {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        // The file is there: what is missing is the interpreter that it names.
+        // The file exists: its interpreter is missing.
         Some(Errno::NOENT) if program.contains('/') && Path::new(&program).exists() => {
             NotStarted::NotAProgram { program }
         }
         Some(Errno::NOENT | Errno::NOTDIR) => NotStarted::NotFound { program },
         Some(Errno::ACCESS | Errno::PERM) => NotStarted::NotExecutable { program },
         Some(Errno::NOEXEC) => NotStarted::NotAProgram { program },
-        Some(Errno::TOOBIG) => NotStarted::Refused {
-            why: "its variables and arguments are too long for this machine, so put long values into `files`"
-                .to_owned(),
-        },
+        Some(Errno::TOOBIG) => {
+            NotStarted::Refused { why: "argument list too long: put long values into `files`".to_owned() }
+        }
         _ => refused(error),
     }
 }

@@ -1,7 +1,7 @@
-//! Everything that descends from a shim.
+//! Descendants of a shim.
 //!
-//! A process can leave the group and the session of the program, but not its family: the kernel hands those whose
-//! parent has ended to the shim. So whoever descends from the shim belongs to the run.
+//! A process can leave the process group and the session of the program, but not the descendants of the shim, which is their
+//! subreaper. So all descendants of the shim belong to the run.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,14 +12,13 @@ use rustix::process::{Signal, getpid, pidfd_send_signal};
 
 use crate::process::identity::{self, Stat};
 
-/// Sends a signal to every descendant of this process that there is. New ones may come meanwhile: whoever wants none
-/// to be left asks again until there is none.
+/// Signals all descendants of this process. They may fork meanwhile: a caller that wants none to be left repeats it.
 pub(super) fn signal(signal: Signal) -> io::Result<()> {
     for pid in descendants()? {
-        let Some(held) = identity::hold(pid)? else { continue };
-        // Its number may have passed to another before it was held.
+        let Some(held) = identity::open(pid)? else { continue };
+        // The id may have been reused before the pidfd was opened.
         if descends(pid)? {
-            // One that has changed its user cannot be reached; then its end is waited for.
+            // A process that has changed its user cannot be signalled; its exit is waited for.
             pidfd_send_signal(&held, signal).ok();
         }
     }

@@ -1,13 +1,13 @@
-//! The shim: the hidden command `orchestra __shim FOLDER`, one small process per run.
+//! Shim: the hidden command `orchestra __shim FOLDER`, one small process per run.
 //!
-//! It owns what would be lost with the platform: the ends of the program's output, its log, its exit status. It has
-//! one thread and no runtime; it forgets the order once the program has it.
+//! It owns what would be lost with the platform: the pipes of the program's output, its log, its exit status. It has one thread
+//! and no async runtime, and drops the launch specification once the program has it.
 //!
-//! What it promises:
-//! - it runs only while it holds the lock of its folder, and only in a folder in which nothing ran before;
-//! - it notes who it is before the program starts, so that there is no moment at which something runs unknown;
-//! - the program dies with it (see [`exec`]), and descendants that leave the program are handed to it by the kernel;
-//! - it notes how it ended when nothing of the run is left, and ends then.
+//! Guarantees:
+//! - it runs only while it holds the lock of its folder, and only in a folder without an earlier run;
+//! - it writes its identity before the program starts, so that nothing runs that cannot be found;
+//! - the program dies with it (see [`exec`]), and it is the subreaper of all descendants;
+//! - it writes the exit status when no process of the run is left, and exits then.
 
 pub mod exec;
 
@@ -30,20 +30,20 @@ use rustix::{
 
 use self::{output::Log, supervise::Signals};
 
-use super::{Exit, Files, Order, Run, identity, lock::Lock};
+use super::{Exit, Files, LaunchSpec, Run, identity, lock::Lock};
 
-/// Somebody runs in this folder.
+/// Exit code: another shim runs in this folder.
 pub const HELD: u8 = 75;
-/// Something ran in this folder before.
+/// Exit code: another run was in this folder.
 pub const USED: u8 = 76;
-/// Nothing was started, for the reason on standard output.
+/// Exit code: nothing was started; the error is on standard output.
 pub const FAILED: u8 = 77;
 
-/// What a shim says on standard output when it has noted itself.
+/// Answer on standard output: the identity is written.
 pub(super) const NOTED: &str = "noted\n";
 
-/// The body of the command: takes the lock, reads the order from standard input, answers on standard output, and
-/// stays until the run has ended.
+/// Body of the command: takes the lock, reads the specification from standard input, answers on standard output, and stays until
+/// the run has exited.
 pub fn main(folder: &Path) -> ExitCode {
     let lock = match Lock::take(folder) {
         Ok(Some(lock)) => lock,
@@ -53,9 +53,9 @@ pub fn main(folder: &Path) -> ExitCode {
     if Files(folder).run().exists() || Files(folder).exit().exists() {
         return ExitCode::from(USED);
     }
-    match begin(folder).and_then(|begun| supervise::supervise(folder, begun)) {
+    match prepare(folder).and_then(|shim| supervise::supervise(folder, shim)) {
         Ok(exit) => {
-            // Nobody is left to be told of a failure: without the note the run counts as lost.
+            // Without the record the run counts as lost.
             let noted = Exit::write(&exit, folder);
             drop(lock);
             if noted.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
@@ -64,43 +64,43 @@ pub fn main(folder: &Path) -> ExitCode {
     }
 }
 
-/// A shim that is ready to start its program.
-struct Begun {
-    order: Order,
+/// Shim that is ready to start its program.
+struct PreparedShim {
+    spec: LaunchSpec,
     run: Run,
     signals: Signals,
     log: Log,
 }
 
-/// Leaves the session of the platform, reads the order and, when nothing can fail any more, says who runs here.
-fn begin(folder: &Path) -> io::Result<Begun> {
-    // Fails for the leader of a group, which only somebody is who starts a shim by hand.
+/// Leaves the session of the platform, reads the specification and, when nothing can fail any more, writes its identity.
+fn prepare(folder: &Path) -> io::Result<PreparedShim> {
+    // Fails for a group leader, which only a shim started by hand is.
     setsid().ok();
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text)?;
-    let order: Order = serde_json::from_slice(&text).map_err(|error| {
-        io::Error::new(io::ErrorKind::InvalidInput, format!("the order is not readable: {error}"))
+    let spec: LaunchSpec = serde_json::from_slice(&text).map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("the launch specification is not valid: {error}"))
     })?;
     set_child_subreaper(Some(getpid()))?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    let (signals, log) = (Signals::catch()?, Log::create(folder, order.logs)?);
-    let run = introduce(&order)?;
+    let (signals, log) = (Signals::catch()?, Log::create(folder, spec.logs)?);
+    let run = introduce(&spec)?;
     run.write(folder)?;
-    // The platform may be gone.
+    // The platform may have exited.
     say(NOTED);
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&null)?;
-    Ok(Begun { order, run, signals, log })
+    Ok(PreparedShim { spec, run, signals, log })
 }
 
-/// Who this shim is.
-fn introduce(order: &Order) -> io::Result<Run> {
+/// Identity of this shim.
+fn introduce(spec: &LaunchSpec) -> io::Result<Run> {
     let shim = getpid().as_raw_nonzero().get();
     let stat = identity::Stat::of(shim)?
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "`/proc` does not show this process"))?;
     Ok(Run {
-        run: order.run.clone(),
+        run: spec.run.clone(),
         shim,
         shim_started: stat.started,
         boot: identity::boot()?,

@@ -1,4 +1,4 @@
-//! What the program writes: cut into lines, and kept in files of bounded size.
+//! Output of the program: split into lines, and written to rotating files.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -11,17 +11,17 @@ use jiff::Timestamp;
 
 use crate::process::{
     Files, LogLimits, Stream,
-    line::{self, LONGEST},
+    log_format::{self, MAX_LINE_BYTES},
 };
 
-/// The log of a run, as its shim writes it.
+/// Log of a run.
 pub(super) struct Log {
     folder: PathBuf,
     limits: LogLimits,
     number: u64,
     file: File,
     size: u64,
-    /// Whether the last write stopped within a line.
+    /// True if the last write stopped within a line.
     torn: bool,
 }
 
@@ -32,7 +32,7 @@ impl Log {
         Ok(Self { folder, limits, number: 1, file, size: 0, torn: false })
     }
 
-    /// Writes whole lines. A disk that is full must not stop the program: what cannot be written is left out.
+    /// Writes complete lines. A full disk must not stop the program: lines that cannot be written are dropped.
     pub(super) fn write(&mut self, lines: &[u8]) {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let more = line.len() as u64;
@@ -49,8 +49,7 @@ impl Log {
         }
     }
 
-    /// Begins a new file and forgets the oldest. Numbers only grow, and no file is renamed, so that a reader always
-    /// knows where it is.
+    /// Starts a new file and removes the oldest. Numbers only grow and files are not renamed, so that a reader keeps its place.
     fn rotate(&mut self) {
         let Ok(file) = open(&self.folder, self.number + 1) else { return };
         self.number += 1;
@@ -67,10 +66,10 @@ fn open(folder: &Path, number: u64) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(Files(folder).log(number))
 }
 
-/// Cuts what comes from one stream into lines.
+/// Splitter of a stream into lines.
 pub(super) struct Cutter {
     stream: Stream,
-    /// The line that has not ended yet; shorter than [`LONGEST`].
+    /// Incomplete line; shorter than [`MAX_LINE_BYTES`].
     open: Vec<u8>,
 }
 
@@ -86,32 +85,32 @@ impl Cutter {
                 Some(text) => (text, true),
                 None => (piece, false),
             };
-            while self.open.len() + text.len() > LONGEST {
-                let (now, later) = text.split_at(LONGEST - self.open.len());
+            while self.open.len() + text.len() > MAX_LINE_BYTES {
+                let (now, later) = text.split_at(MAX_LINE_BYTES - self.open.len());
                 self.open.extend_from_slice(now);
                 text = later;
                 let whole = characters(&self.open);
-                line::append(out, time, self.stream, true, &self.open[..whole]);
+                log_format::append(out, time, self.stream, true, &self.open[..whole]);
                 self.open.drain(..whole);
             }
             self.open.extend_from_slice(text);
             if ends {
-                line::append(out, time, self.stream, false, &self.open);
+                log_format::append(out, time, self.stream, false, &self.open);
                 self.open.clear();
             }
         }
     }
 
-    /// Appends the line that never ended, if there is one.
+    /// Appends the last line, if it has no end.
     pub(super) fn finish(&mut self, time: Timestamp, out: &mut Vec<u8>) {
         if !self.open.is_empty() {
-            line::append(out, time, self.stream, false, &self.open);
+            log_format::append(out, time, self.stream, false, &self.open);
             self.open.clear();
         }
     }
 }
 
-/// How many bytes can be cut off without cutting a character in two.
+/// Length of the prefix that ends between two characters.
 fn characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
@@ -143,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_into_parts_between_characters() {
-        let text = "ä".repeat(LONGEST) + "x";
+        let text = "ä".repeat(MAX_LINE_BYTES) + "x";
         let lines = cut(&[b"_", text.as_bytes(), b"\n"]);
         assert_eq!(lines.iter().map(|line| line.part).collect::<Vec<_>>(), [true, true, false]);
         let joined: String = lines.into_iter().map(|line| line.text).collect();
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_line_of_the_longest_length_is_not_cut() {
-        let text = "x".repeat(LONGEST) + "\n";
+        let text = "x".repeat(MAX_LINE_BYTES) + "\n";
         assert_eq!(cut(&[text.as_bytes()]).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Starts the program and stays with it: output, signals, stop, end.
+//! Supervision of the program by its shim: start, output, signals, stop, exit status.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -21,27 +21,27 @@ use rustix::{
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::{
-    Begun, family,
+    PreparedShim, family,
     output::{Cutter, Log},
 };
-use crate::process::{End, Exit, MARKER, NotStarted, Order, Run, Stream};
+use crate::process::{End, Exit, LaunchSpec, MARKER, NotStarted, Run, Stream};
 
-/// How soon those who do not go are told again.
-const AGAIN: Duration = Duration::from_millis(20);
+/// Interval between two SIGKILLs to processes that are left: new ones may have been forked.
+const KILL_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// More than anybody waits, and less than clocks can say.
-const LONGEST_GRACE: Duration = Duration::from_hours(24 * 365);
+/// Longest grace period: an instant cannot be further in the future on every machine.
+const MAX_GRACE_PERIOD: Duration = Duration::from_hours(24 * 365);
 
-/// Starts the program of an order, and returns when nothing of it is left.
-pub(super) fn supervise(folder: &Path, begun: Begun) -> io::Result<Exit> {
-    let Begun { order, run, signals, mut log } = begun;
-    let grace = order.grace.min(LONGEST_GRACE);
-    let started = start(folder, &order);
-    // From here on only the program knows its secrets.
-    drop(order);
+/// Starts the program, and returns when no process of it is left.
+pub(super) fn supervise(folder: &Path, shim: PreparedShim) -> io::Result<Exit> {
+    let PreparedShim { spec, run, signals, mut log } = shim;
+    let grace = spec.grace.min(MAX_GRACE_PERIOD);
+    let started = start(folder, &spec);
+    // From here on only the program has its secrets.
+    drop(spec);
     let (end, stopped) = match started {
         Ok(program) => {
-            // Only to be shown: the run is known without it.
+            // For display: the run is found without it.
             Run { program: Some(program.pid.as_raw_nonzero().get()), ..run.clone() }.write(folder).ok();
             Watch { program, signals, grace, stopping: None, told_rest: false, ended: None }
                 .until_gone(&mut log)?
@@ -51,7 +51,7 @@ pub(super) fn supervise(folder: &Path, begun: Begun) -> io::Result<Exit> {
     Ok(Exit { run: run.run, end, stopped, at: Timestamp::now() })
 }
 
-/// Signals, as bytes that can be waited for.
+/// Signals as readable sockets.
 pub(super) struct Signals {
     stop: UnixStream,
     child: UnixStream,
@@ -65,7 +65,7 @@ impl Signals {
             signal_hook::low_level::pipe::register(signal, write)?;
             io::Result::Ok(read)
         };
-        // Caught and not looked at, instead of ignored: programs would inherit that.
+        // Caught and ignored, instead of SIG_IGN: programs would inherit that.
         for signal in [SIGHUP, SIGINT, SIGQUIT] {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
@@ -73,41 +73,41 @@ impl Signals {
     }
 }
 
-/// The program, as its shim has it.
+/// The program.
 struct Program {
     pid: Pid,
     outputs: [Output; 2],
-    /// Closes when the program begins; says why, if it cannot.
+    /// Closes when the program is executed; carries the error if it is not.
     report: Option<UnixStream>,
     reported: Vec<u8>,
 }
 
-/// One stream of the program's output.
+/// One output stream.
 struct Output {
     pipe: Option<OwnedFd>,
     cutter: Cutter,
 }
 
-/// Starts the process that becomes the program, in a group of its own, and hands the order on.
-fn start(folder: &Path, order: &Order) -> io::Result<Program> {
+/// Starts the process that executes the program, in a process group of its own, and passes the specification on.
+fn start(folder: &Path, spec: &LaunchSpec) -> io::Result<Program> {
     let (report, theirs) = UnixStream::pair()?;
     let (stdout, stdout_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, stderr_theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-    // The very file that this process runs, also when another was put in its place meanwhile.
+    // The file that this process runs, even if it was replaced on disk meanwhile.
     let child = Command::new("/proc/self/exe")
         .arg0("orchestra")
         .arg("__exec")
         .arg(folder)
         .arg(getpid().to_string())
         .env_clear()
-        .env(MARKER, &order.run)
+        .env(MARKER, &spec.run)
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::from(stdout_theirs))
         .stderr(Stdio::from(stderr_theirs))
         .process_group(0)
         .spawn()?;
-    // If it has ended already, its end says more than a pipe that is closed.
-    (&report).write_all(&serde_json::to_vec(order)?).ok();
+    // If it has exited, its error says more than a broken pipe.
+    (&report).write_all(&serde_json::to_vec(spec)?).ok();
     report.shutdown(Shutdown::Write).ok();
     report.set_nonblocking(true)?;
     for pipe in [&stdout, &stderr] {
@@ -123,28 +123,28 @@ fn start(folder: &Path, order: &Order) -> io::Result<Program> {
     })
 }
 
-/// A program that is watched until nothing of it is left.
+/// Program that is watched until no process of it is left.
 struct Watch {
     program: Program,
     signals: Signals,
     grace: Duration,
-    /// When a stop becomes forceful, once one was asked for.
+    /// End of the grace period, once a stop was requested.
     stopping: Option<Instant>,
-    /// Whether those outside the program's group were asked to end.
+    /// True if descendants outside the process group were signalled.
     told_rest: bool,
-    /// How the program itself ended.
+    /// Exit status of the program itself.
     ended: Option<WaitStatus>,
 }
 
 impl Watch {
-    /// How it ended, and whether it was asked to.
+    /// Exit status, and whether a stop was requested.
     fn until_gone(mut self, log: &mut Log) -> io::Result<(End, bool)> {
         loop {
             self.wait()?;
             self.program.read(log);
             if drain(&mut self.signals.stop) && self.stopping.is_none() {
                 self.stopping = Some(Instant::now() + self.grace);
-                // The group is the program's until its end is taken note of, which happens below.
+                // The group id is not reused until the program is reaped, which happens below.
                 if self.ended.is_none() {
                     kill_process_group(self.program.pid, Signal::TERM).ok();
                 }
@@ -162,15 +162,15 @@ impl Watch {
                 Some(signal) => End::Signal(signal),
                 None => End::Code(status.exit_status().unwrap_or_default()),
             },
-            (Err(_), None) => return Err(io::Error::other("the program was taken away")),
+            (Err(_), None) => return Err(io::Error::other("the program was reaped by another process")),
         };
         Ok((end, self.stopping.is_some()))
     }
 
-    /// Waits until there is something to do.
+    /// Waits for the next event.
     fn wait(&self) -> io::Result<()> {
         let timeout = if self.forced() {
-            Some(AGAIN)
+            Some(KILL_RETRY_INTERVAL)
         } else {
             self.stopping.map(|until| until.saturating_duration_since(Instant::now()))
         };
@@ -186,7 +186,7 @@ impl Watch {
         }
     }
 
-    /// Whether what is left is ended by force: a stop has lasted too long, or the program ended without one.
+    /// True if descendants are killed: the grace period is over, or the program exited by itself.
     fn forced(&self) -> bool {
         match self.stopping {
             Some(until) => until <= Instant::now(),
@@ -198,7 +198,7 @@ impl Watch {
         if self.forced() {
             family::signal(Signal::KILL)
         } else if self.ended.is_some() && !self.told_rest {
-            // The program is gone and can no longer end those that left its group.
+            // The program has exited and cannot stop descendants outside its group.
             self.told_rest = true;
             family::signal(Signal::TERM)
         } else {
@@ -206,7 +206,7 @@ impl Watch {
         }
     }
 
-    /// Takes note of all that has ended; whether nothing is left.
+    /// Reaps exited children. Returns whether none is left.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -226,7 +226,7 @@ impl Program {
         pipes.chain(self.report.as_ref().map(UnixStream::as_fd))
     }
 
-    /// Reads all that is there.
+    /// Reads all output up to now.
     fn read(&mut self, log: &mut Log) {
         for output in &mut self.outputs {
             output.read(log);
@@ -238,10 +238,9 @@ impl Program {
         }
     }
 
-    /// Reads what is left. Nobody of the run holds the other end of the pipes any more; if a stranger does, its end is
-    /// not waited for.
+    /// Reads the rest of the output. If a process outside of the run holds the pipe, its end is not waited for.
     fn finish(&mut self, log: &mut Log) {
-        /// So many reads take what the largest pipe holds.
+        /// Reads that drain the largest pipe.
         const READS: usize = 16;
         for _ in 0..READS {
             self.read(log);
@@ -255,7 +254,7 @@ impl Program {
 }
 
 impl Output {
-    /// At most as much as a pipe holds, so that a program that writes without end cannot keep the rest waiting.
+    /// Reads at most the size of a pipe, so that a program that writes without end cannot block the rest.
     fn read(&mut self, log: &mut Log) {
         const PIPE: usize = 64 * 1024;
         let mut buffer = [0; 8 * 1024];
@@ -279,7 +278,7 @@ impl Output {
     }
 }
 
-/// Takes all bytes that are there; whether there were any.
+/// Reads all bytes. Returns whether there were any.
 fn drain(socket: &mut UnixStream) -> bool {
     let mut buffer = [0; 64];
     let mut any = false;

@@ -33,25 +33,25 @@ fn kustomize_applies_the_same_files() {
 }
 
 #[test]
-fn everything_is_there_when_it_is_needed() {
+fn objects_follow_those_that_they_need() {
     let kinds: Vec<String> =
         plain().iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect();
     let mut order = kinds.clone();
     order.dedup();
     assert_eq!(order[..2], ["Namespace", "CustomResourceDefinition"]);
     assert_eq!(kinds.last().map(String::as_str), Some("Deployment"));
-    // A role is there before it is bound, so that nobody works with half of the rights for a moment.
+    // Roles precede their bindings, so that the orchestrator never has only a part of its permissions.
     let bound = plain().iter().position(|object| object["metadata"]["name"] == "score-orchestrator").unwrap();
     let roles = plain().iter().rposition(|object| object["kind"] == "ClusterRole").unwrap();
     assert!(roles < bound);
 }
 
 #[test]
-fn the_orchestrator_may_do_as_little_as_it_can() {
+fn the_orchestrator_has_minimal_privileges() {
     let deployment = deployment(&Settings::default());
     let pod = &deployment["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
-    for (found, wanted) in [
+    for (found, expected) in [
         (&pod["securityContext"]["runAsNonRoot"], json!(true)),
         (&pod["securityContext"]["seccompProfile"]["type"], json!("RuntimeDefault")),
         (&container["securityContext"]["allowPrivilegeEscalation"], json!(false)),
@@ -61,39 +61,35 @@ fn the_orchestrator_may_do_as_little_as_it_can() {
         (&deployment["spec"]["replicas"], json!(2)),
         (&container["image"], json!(format!("orchestra:{}", env!("CARGO_PKG_VERSION")))),
     ] {
-        assert_eq!(*found, wanted);
+        assert_eq!(*found, expected);
     }
     assert_eq!(of_kind(&plain(), "NetworkPolicy").len(), 1);
     assert_eq!(of_kind(&plain(), "PodDisruptionBudget")[0]["spec"]["minAvailable"], 1);
 }
 
 #[test]
-fn every_right_says_why_it_is_given_and_none_is_for_everything() {
+fn every_rule_has_a_reason_and_no_wildcard() {
     for (path, text) in FILES.iter().filter(|(path, _)| path.starts_with("rbac/")) {
         let lines: Vec<&str> = text.lines().collect();
         for (number, line) in lines.iter().enumerate() {
             if line.trim_start().starts_with("- apiGroups") {
                 let before = lines[number.saturating_sub(1)].trim_start();
-                assert!(before.starts_with('#'), "{path}:{}: say why", number + 1);
+                assert!(before.starts_with('#'), "{path}:{}: no reason", number + 1);
             }
         }
-        assert!(!text.contains('*'), "{path}: a right for everything");
+        assert!(!text.contains('*'), "{path}: wildcard");
     }
     for role in plain().iter().filter(|object| object["rules"].is_array()) {
         for rule in role["rules"].as_array().unwrap() {
             let has = |key: &str, word: &str| rule[key].as_array().unwrap().contains(&json!(word));
             let lists = has("verbs", "list") || has("verbs", "watch");
-            assert!(
-                !(has("resources", "secrets") && lists),
-                "{}: nobody lists secrets",
-                role["metadata"]["name"]
-            );
+            assert!(!(has("resources", "secrets") && lists), "{}: lists secrets", role["metadata"]["name"]);
         }
     }
 }
 
 #[test]
-fn users_have_workloads_and_nothing_below() {
+fn users_have_access_to_workloads_only() {
     let all = plain();
     let roles = of_kind(&all, "ClusterRole");
     let user = roles.iter().find(|role| role["metadata"]["name"] == "score-user").unwrap();
@@ -106,7 +102,7 @@ fn users_have_workloads_and_nothing_below() {
 }
 
 #[test]
-fn every_role_of_the_orchestrator_is_bound_to_it_and_exists() {
+fn every_binding_has_a_role_and_every_role_of_the_orchestrator_a_binding() {
     let all = plain();
     let named = |kinds: [&str; 2]| -> BTreeSet<(String, String)> {
         let text = |value: &Json| value.as_str().unwrap().to_owned();
@@ -126,12 +122,12 @@ fn every_role_of_the_orchestrator_is_bound_to_it_and_exists() {
     assert!(bound.is_subset(&existing), "{bound:?}");
     let for_others = ["score-user", "score-platform", "score-external-provisioner", "score-external-runtime"];
     for role in existing.difference(&bound) {
-        assert!(for_others.contains(&role.1.as_str()), "{role:?} is bound to nobody");
+        assert!(for_others.contains(&role.1.as_str()), "{role:?} has no binding");
     }
 }
 
 #[test]
-fn what_was_said_before_holds_unless_it_is_said_anew() {
+fn options_of_the_previous_install_are_kept_unless_overridden() {
     let text = |text: &str| Some(text.to_owned());
     let first = Settings {
         image: text("registry.example.org/orchestra:1"),
@@ -147,13 +143,13 @@ fn what_was_said_before_holds_unless_it_is_said_anew() {
     let both = newer.or(found);
     assert_eq!((both.image.as_deref(), both.replicas), (Some("registry.example.org/orchestra:2"), Some(3)));
 
-    // An image that nobody named is that of the program that installs.
+    // The default image follows the version of the program.
     assert_eq!(Settings::of(&deployment(&Settings::default())).image, None);
     assert_eq!(Settings::of(&Json::Null), Settings::default());
 }
 
 #[test]
-fn the_api_is_reached_on_the_port_it_has() {
+fn the_network_policy_allows_the_ports_of_the_api_server() {
     let ports = |settings: &Settings| {
         let all = objects(settings).unwrap();
         let policy = of_kind(&all, "NetworkPolicy")[0].clone();
@@ -165,13 +161,13 @@ fn the_api_is_reached_on_the_port_it_has() {
 }
 
 #[test]
-fn objects_that_are_printed_are_the_objects_that_are_applied() {
+fn printed_objects_are_the_applied_ones() {
     let mut names = BTreeSet::new();
     for object in plain() {
         let text = yaml::to_yaml(&object).unwrap();
         assert_eq!(documents("printed", &text).unwrap(), std::slice::from_ref(&object));
         let (kind, name) = (object["kind"].to_string(), object["metadata"]["name"].to_string());
         let namespace = object["metadata"]["namespace"].to_string();
-        assert!(names.insert((kind, namespace, name)), "stands twice: {text}");
+        assert!(names.insert((kind, namespace, name)), "duplicate: {text}");
     }
 }

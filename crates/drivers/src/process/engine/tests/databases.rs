@@ -1,39 +1,39 @@
-//! Databases and caches, as far as the engine is concerned.
+//! Databases and caches, with scripted servers.
 
 use orchestra_api::claim::DeprovisionPolicy;
 use orchestra_core::provision::Provision;
 use serde_json::json;
 
-use super::world::{World, instance, secrets, values};
+use super::fixture::{Fixture, instance, secrets, values};
 use crate::{
     Provisioner, Released,
-    process::servers::{Server, Standing},
+    process::servers::{Server, ServerStatus},
 };
 
-/// The name of the database of the Workload `shop` under the key `it`.
+/// Name of the database of the Workload `shop` under the key `it`.
 const NAME: &str = "shop_it_01234567";
 
-fn stands(world: &World, standing: Standing) {
-    *world.servers.standing.lock().unwrap() = Some(standing);
+fn stands(fixture: &Fixture, status: ServerStatus) {
+    *fixture.servers.status.lock().unwrap() = Some(status);
 }
 
 #[tokio::test]
 async fn a_database_is_bound_when_it_answers_and_tells_how_to_reach_it_but_not_its_password() {
-    let world = World::new();
-    stands(&world, Standing::Starting("The database is being made.".to_owned()));
-    assert_eq!(world.told("postgres", json!({"version": 15})).await, "The database is being made.");
-    let password = world.around.kept("password");
-    stands(&world, Standing::Up { port: 5433 });
-    let bound = world.bound("postgres", json!({"version": 15})).await;
+    let fixture = Fixture::new();
+    stands(&fixture, ServerStatus::Starting("The database is being made.".to_owned()));
+    assert_eq!(fixture.message("postgres", json!({"version": 15})).await, "The database is being made.");
+    let password = fixture.ctx.kept("password");
+    stands(&fixture, ServerStatus::Up { port: 5433 });
+    let bound = fixture.bound("postgres", json!({"version": 15})).await;
     assert_eq!(
         values(&bound),
         json!({"host": "127.0.0.1", "port": 5433, "name": NAME, "database": NAME, "username": NAME})
     );
     assert_eq!(secrets(&bound), ["connection_string", "password", "uri"]);
     assert_eq!(bound.message, "Ready to use: `psql \"$(orchestra outputs shop it uri)\"`.");
-    assert_eq!(world.around.kept("uri"), format!("postgresql://{NAME}:{password}@127.0.0.1:5433/{NAME}"));
+    assert_eq!(fixture.ctx.kept("uri"), format!("postgresql://{NAME}:{password}@127.0.0.1:5433/{NAME}"));
     assert!(!format!("{bound:?}").contains(&password));
-    let asked = world.servers.asked.lock().unwrap();
+    let asked = fixture.servers.asked.lock().unwrap();
     let server =
         Server::Postgres { database: NAME.to_owned(), user: NAME.to_owned(), version: Some("15".to_owned()) };
     for (what, given) in asked.iter() {
@@ -43,14 +43,14 @@ async fn a_database_is_bound_when_it_answers_and_tells_how_to_reach_it_but_not_i
 
 #[tokio::test]
 async fn another_port_is_another_address_with_the_same_password() {
-    let world = World::new();
-    stands(&world, Standing::Up { port: 6380 });
-    let first = world.bound("redis", json!({})).await;
-    let password = world.around.kept("password");
-    assert_eq!(world.bound("redis", json!({})).await.versions, first.versions, "nothing is written again");
-    stands(&world, Standing::Up { port: 6381 });
-    let second = world.bound("redis", json!({})).await;
-    assert_eq!(world.around.kept("uri"), format!("redis://default:{password}@127.0.0.1:6381"));
+    let fixture = Fixture::new();
+    stands(&fixture, ServerStatus::Up { port: 6380 });
+    let first = fixture.bound("redis", json!({})).await;
+    let password = fixture.ctx.kept("password");
+    assert_eq!(fixture.bound("redis", json!({})).await.versions, first.versions, "nothing is written again");
+    stands(&fixture, ServerStatus::Up { port: 6381 });
+    let second = fixture.bound("redis", json!({})).await;
+    assert_eq!(fixture.ctx.kept("uri"), format!("redis://default:{password}@127.0.0.1:6381"));
     assert_ne!(first.versions, second.versions);
 }
 
@@ -61,41 +61,41 @@ async fn what_becomes_of_data_and_password_is_as_the_policy_says() {
         (DeprovisionPolicy::Retain, vec![false], true),
         (DeprovisionPolicy::Delete, vec![true], false),
     ] {
-        let world = World::new();
-        stands(&world, Standing::Up { port: 5433 });
-        world.bound("postgres", json!({})).await;
-        assert_eq!(world.release("postgres", policy).await, Released::Done);
-        assert_eq!(*world.servers.released.lock().unwrap(), released, "{policy:?}");
-        assert_eq!(!world.around.keys().is_empty(), kept, "{policy:?}");
+        let fixture = Fixture::new();
+        stands(&fixture, ServerStatus::Up { port: 5433 });
+        fixture.bound("postgres", json!({})).await;
+        assert_eq!(fixture.release("postgres", policy).await, Released::Done);
+        assert_eq!(*fixture.servers.released.lock().unwrap(), released, "{policy:?}");
+        assert_eq!(!fixture.ctx.keys().is_empty(), kept, "{policy:?}");
     }
 }
 
 #[tokio::test]
 async fn a_password_stays_until_its_database_is_gone() {
-    let world = World::new();
-    stands(&world, Standing::Up { port: 5433 });
-    world.bound("postgres", json!({})).await;
-    *world.servers.clings.lock().unwrap() = true;
-    let released = world.release("postgres", DeprovisionPolicy::Delete).await;
+    let fixture = Fixture::new();
+    stands(&fixture, ServerStatus::Up { port: 5433 });
+    fixture.bound("postgres", json!({})).await;
+    *fixture.servers.stopping.lock().unwrap() = true;
+    let released = fixture.release("postgres", DeprovisionPolicy::Delete).await;
     assert!(matches!(released, Released::Waiting(_)), "{released:?}");
-    assert!(world.around.keys().contains("password"));
+    assert!(fixture.ctx.keys().contains("password"));
 }
 
 #[tokio::test]
 async fn what_cannot_be_had_here_fails_with_the_remedy() {
-    let world = World::new();
-    stands(&world, Standing::Lacking("There is no `redis-server` here: install it.".to_owned()));
-    let answer = world.ask("redis", json!({})).await.unwrap();
+    let fixture = Fixture::new();
+    stands(&fixture, ServerStatus::Unavailable("There is no `redis-server` here: install it.".to_owned()));
+    let answer = fixture.ask("redis", json!({})).await.unwrap();
     let Provision::Failed(_, message) = answer else { panic!("{answer:?}") };
     assert_eq!(message, "There is no `redis-server` here: install it.");
-    stands(&world, Standing::Down("The cache is being started again.".to_owned()));
-    assert!(matches!(world.ask("redis", json!({})).await.unwrap(), Provision::Binding(_)));
+    stands(&fixture, ServerStatus::Down("The cache is being started again.".to_owned()));
+    assert!(matches!(fixture.ask("redis", json!({})).await.unwrap(), Provision::Binding(_)));
 }
 
 #[tokio::test]
 async fn names_of_databases_need_no_quotes_and_no_two_instances_share_one() {
-    let world = World::new();
-    stands(&world, Standing::Up { port: 5433 });
+    let fixture = Fixture::new();
+    stands(&fixture, ServerStatus::Up { port: 5433 });
     for (id, name) in [
         ("shop.orders-2", "shop_orders_2_01234567"),
         ("2nd", "db_2nd_01234567"),
@@ -103,12 +103,12 @@ async fn names_of_databases_need_no_quotes_and_no_two_instances_share_one() {
     ] {
         let mut shared = instance("postgres", json!({}));
         shared.shared_id = Some(id.to_owned());
-        let Provision::Bound(bound) = world.engine.ensure(&shared, &world.around).await.unwrap() else {
+        let Provision::Bound(bound) = fixture.engine.ensure(&shared, &fixture.ctx).await.unwrap() else {
             panic!()
         };
         assert_eq!(values(&bound)["database"], json!(name));
         "fedcba9876543210".clone_into(&mut shared.id);
-        let Provision::Bound(other) = world.engine.ensure(&shared, &world.around).await.unwrap() else {
+        let Provision::Bound(other) = fixture.engine.ensure(&shared, &fixture.ctx).await.unwrap() else {
             panic!()
         };
         assert_ne!(values(&other)["database"], json!(name));

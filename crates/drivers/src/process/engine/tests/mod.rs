@@ -1,7 +1,7 @@
-//! What claims get from this machine, as those who depend on it see it.
+//! Outputs and messages of the engine, as Workloads see them.
 
 mod databases;
-mod here;
+mod fixture;
+mod routes;
 mod secrets;
-mod ways;
-mod world;
+mod volumes;

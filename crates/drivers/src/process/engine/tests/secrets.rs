@@ -13,51 +13,48 @@ use rustls::{
 };
 use serde_json::json;
 
-use super::world::{INSTANCE, NAMESPACE, World, instance, secrets};
+use super::fixture::{Fixture, INSTANCE, NAMESPACE, instance, secrets};
 use crate::{
-    Provisioner,
-    process::{
-        folders::{self, Home},
-        things::{self, Thing},
-    },
+    Provisioner, WorkloadOrigin, WorkloadOrigins as _,
+    process::local_bindings::{self, LocalBinding},
 };
 
 #[tokio::test]
 async fn values_are_generated_once_and_all_of_them_are_secret() {
-    let world = World::new();
-    let bound = world.bound("secret", json!({"keys": ["secret", "encryptionKey"]})).await;
+    let fixture = Fixture::new();
+    let bound = fixture.bound("secret", json!({"keys": ["secret", "encryptionKey"]})).await;
     assert_eq!(secrets(&bound), ["encryptionKey", "secret"]);
     assert_eq!(bound.outputs.len(), 2);
-    let before = (world.around.kept("secret"), world.around.kept("encryptionKey"));
+    let before = (fixture.ctx.kept("secret"), fixture.ctx.kept("encryptionKey"));
     assert_ne!(before.0, before.1);
-    world.release("secret", DeprovisionPolicy::Retain).await;
-    let bound = world.bound("secret", json!({"keys": ["secret", "third"]})).await;
+    fixture.release("secret", DeprovisionPolicy::Retain).await;
+    let bound = fixture.bound("secret", json!({"keys": ["secret", "third"]})).await;
     assert_eq!(secrets(&bound), ["secret", "third"]);
-    assert_eq!((world.around.kept("secret"), world.around.kept("encryptionKey")), before);
-    let thing = things::find(world.data.path(), NAMESPACE, "shop-it").unwrap();
+    assert_eq!((fixture.ctx.kept("secret"), fixture.ctx.kept("encryptionKey")), before);
+    let binding = local_bindings::find(fixture.data.path(), NAMESPACE, "shop-it").unwrap();
     let keys = vec!["secret".to_owned(), "third".to_owned()];
-    assert_eq!(thing, Some(Thing::Secret { name: "own".to_owned(), keys }), "it can be mounted");
-    world.release("secret", DeprovisionPolicy::Delete).await;
-    assert!(world.around.keys().is_empty());
+    assert_eq!(binding, Some(LocalBinding::Secret { name: "own".to_owned(), keys }), "it can be mounted");
+    fixture.release("secret", DeprovisionPolicy::Delete).await;
+    assert!(fixture.ctx.keys().is_empty());
 }
 
 #[tokio::test]
 async fn a_key_that_cannot_be_one_is_refused() {
-    let world = World::new();
+    let fixture = Fixture::new();
     for keys in [json!(["a/b"]), json!([""]), json!([".."]), json!("secret"), json!([1])] {
-        let told = world.told("secret", json!({"keys": keys})).await;
-        assert!(told.starts_with("The parameter `keys` "), "{told}");
+        let message = fixture.message("secret", json!({"keys": keys})).await;
+        assert!(message.starts_with("The parameter `keys` "), "{message}");
     }
 }
 
 #[tokio::test]
 async fn a_certificate_is_accepted_for_its_hosts_by_whoever_trusts_its_authority() {
-    let world = World::new();
+    let fixture = Fixture::new();
     let mut tls = instance("secret", json!({"hosts": ["shop.localhost", "10.0.0.1"]}));
     "tls".clone_into(&mut tls.class);
-    let Provision::Bound(bound) = world.engine.ensure(&tls, &world.around).await.unwrap() else { panic!() };
+    let Provision::Bound(bound) = fixture.engine.ensure(&tls, &fixture.ctx).await.unwrap() else { panic!() };
     assert_eq!(secrets(&bound), ["ca.crt", "tls.crt", "tls.key"]);
-    let pem = |key| CertificateDer::from_pem_slice(world.around.kept(key).as_bytes()).unwrap();
+    let pem = |key| CertificateDer::from_pem_slice(fixture.ctx.kept(key).as_bytes()).unwrap();
     let mut roots = RootCertStore::empty();
     roots.add(pem("ca.crt")).unwrap();
     let provider = Arc::new(ring::default_provider());
@@ -70,38 +67,37 @@ async fn a_certificate_is_accepted_for_its_hosts_by_whoever_trusts_its_authority
         assert!(accepts(host), "{host}");
     }
     assert!(!accepts("other.localhost"));
-    PrivateKeyDer::from_pem_slice(world.around.kept("tls.key").as_bytes()).unwrap();
-    // The same is given again, and another one for other hosts.
-    let (first, certificate) = (bound.versions, world.around.kept("tls.crt"));
-    let Provision::Bound(again) = world.engine.ensure(&tls, &world.around).await.unwrap() else { panic!() };
-    assert_eq!((again.versions, world.around.kept("tls.crt")), (first, certificate.clone()));
+    PrivateKeyDer::from_pem_slice(fixture.ctx.kept("tls.key").as_bytes()).unwrap();
+    // The certificate is stable, and reissued for other hosts.
+    let (first, certificate) = (bound.versions, fixture.ctx.kept("tls.crt"));
+    let Provision::Bound(again) = fixture.engine.ensure(&tls, &fixture.ctx).await.unwrap() else { panic!() };
+    assert_eq!((again.versions, fixture.ctx.kept("tls.crt")), (first, certificate.clone()));
     tls.params = json!({"dns": ["other.localhost"]}).as_object().cloned().unwrap();
-    world.engine.ensure(&tls, &world.around).await.unwrap();
-    assert_ne!(world.around.kept("tls.crt"), certificate);
+    fixture.engine.ensure(&tls, &fixture.ctx).await.unwrap();
+    assert_ne!(fixture.ctx.kept("tls.crt"), certificate);
 }
 
 #[tokio::test]
 async fn the_environment_is_the_authors_and_follows_it() {
-    let world = World::new();
-    let told = world.told("environment", json!({})).await;
-    assert!(told.starts_with("The environment of the author of `shop` is not known"), "{told}");
-    let mut news = world.engine.changes();
-    let note = |value: &str| {
+    let fixture = Fixture::new();
+    let message = fixture.message("environment", json!({})).await;
+    assert!(message.starts_with("The environment of the author of `shop` is unknown"), "{message}");
+    let mut changes = fixture.engine.changes();
+    let record = |value: &str| {
         let environment = [("TOKEN".to_owned(), value.to_owned()), ("a b".to_owned(), String::new())].into();
-        let home = Home { folder: "/shop".into(), environment, ..Home::default() };
-        folders::note(world.data.path(), NAMESPACE, "shop", home).unwrap();
-        world.engine.noted(NAMESPACE, "shop");
+        let origin = WorkloadOrigin { folder: "/shop".into(), environment, ..WorkloadOrigin::default() };
+        fixture.origins.record(NAMESPACE, "shop", origin).unwrap();
     };
-    note("one");
-    assert_eq!(news.next().await, Some((NAMESPACE.to_owned(), INSTANCE.to_owned())));
-    let first = world.bound("environment", json!({})).await;
+    record("one");
+    assert_eq!(changes.next().await, Some((NAMESPACE.to_owned(), INSTANCE.to_owned())));
+    let first = fixture.bound("environment", json!({})).await;
     assert_eq!(secrets(&first), ["TOKEN"]);
-    assert!(first.message.contains("taken from the shell"), "{}", first.message);
-    assert_eq!(world.around.kept("TOKEN"), "one");
-    note("two");
-    assert!(news.next().await.is_some());
-    let second = world.bound("environment", json!({})).await;
-    assert_eq!(world.around.kept("TOKEN"), "two");
+    assert!(first.message.contains("from the shell in which the file was applied"), "{}", first.message);
+    assert_eq!(fixture.ctx.kept("TOKEN"), "one");
+    record("two");
+    assert!(changes.next().await.is_some());
+    let second = fixture.bound("environment", json!({})).await;
+    assert_eq!(fixture.ctx.kept("TOKEN"), "two");
     assert_ne!(second.versions, first.versions, "whoever uses it learns of it");
     assert!(!format!("{second:?}").contains("two"));
 }

@@ -1,13 +1,13 @@
-//! One postgres server and its folder: made when it is first needed, as a whole or not at all; on the loopback address
-//! for roles with their passwords, and on a socket in its own folder for the platform.
+//! One postgres server and its folder: created when it is first needed, atomically; it listens on the loopback address for roles
+//! with their passwords, and on a socket in its own folder for the platform.
 //!
-//! | in the folder | what it is |
+//! | in the folder | content |
 //! |---|---|
-//! | `data` | what the server keeps |
-//! | `instances.json` | who has a database in it ([`super::book`]) |
-//! | `port.json` | where it listens |
-//! | `runs` | its last runs, with their logs |
-//! | `new.*`, `gone.*` | leftovers of something that was being made or removed |
+//! | `data` | data of the server |
+//! | `instances.json` | databases of instances ([`super::database_registry`]) |
+//! | `port.json` | saved port |
+//! | `runs` | last runs, with their logs |
+//! | `new.*`, `gone.*` | leftovers of an interrupted creation or deletion |
 
 use std::{
     fs::{self, File},
@@ -28,15 +28,14 @@ use super::{
 };
 use crate::process::{
     Launcher, Run, identity,
-    servers::attendant::{Program, Trouble},
+    servers::server_supervisor::{ServerProgram, StartError},
     unprivileged,
 };
 
-/// Who may come from where. Nobody else may.
+/// `pg_hba.conf`: the platform over the socket, roles with a password over the loopback address, no other clients.
 const WHO: &str = "local all postgres trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
-/// How the server is set: small, since it serves one developer, and safe, since it keeps data. A statement that fails is
-/// not written to the log: it may hold a password.
+/// Settings: small, since it serves one developer, and durable. Failed statements are not logged: they may contain a password.
 const SETTINGS: [&str; 9] = [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=.",
@@ -49,10 +48,10 @@ const SETTINGS: [&str; 9] = [
     "ssl=off",
 ];
 
-/// How long an answer may take.
-const ANSWER: Duration = Duration::from_secs(2);
+/// Longest time of a readiness check.
+const READY_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A server of one version.
+/// Server of one version.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     pub(super) folder: PathBuf,
@@ -61,13 +60,13 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// What the server keeps.
+    /// Data of the server.
     pub(super) fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// Takes away what the server keeps, at once. It must be down. Answers with what is now to be removed.
-    pub(super) fn take_data_away(&self) -> io::Result<Option<PathBuf>> {
+    /// Renames the data of the server, which must be down. Returns the folder that is to be deleted.
+    pub(super) fn move_data_aside(&self) -> io::Result<Option<PathBuf>> {
         let gone = self.aside("gone");
         match fs::rename(self.data(), &gone) {
             Ok(()) => Ok(Some(gone)),
@@ -76,29 +75,29 @@ impl Cluster {
         }
     }
 
-    /// Removes what was left half made or half removed.
+    /// Deletes leftovers of an interrupted creation or deletion.
     fn tidy(&self) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let is_leftover =
                 name.to_str().is_some_and(|name| name.starts_with("new.") || name.starts_with("gone."));
-            // What somebody still writes to is removed the next time.
+            // A folder that is still written to is deleted the next time.
             if is_leftover && let Err(error) = fs::remove_dir_all(entry.path()) {
                 tracing::warn!(folder = %entry.path().display(), %error, "a leftover could not be removed");
             }
         }
     }
 
-    /// A path that nobody has used, for something that is moved when it is whole.
+    /// Unused path for a folder that is renamed when it is complete.
     fn aside(&self, what: &str) -> PathBuf {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         self.folder.join(format!("{what}.{}.{number}", std::process::id()))
     }
 
-    async fn make_ready(&self, port: u16) -> Result<Vec<String>, Trouble> {
-        let found = installed::look(&self.launcher).await;
-        let programs = found.choose(Some(self.major)).map_err(Trouble::Lacking)?;
+    async fn make_ready(&self, port: u16) -> Result<Vec<String>, StartError> {
+        let found = installed::find(&self.launcher).await;
+        let programs = found.choose(Some(self.major))?;
         if !self.data().exists() {
             self.make_data(&programs.folder).await?;
         }
@@ -110,10 +109,10 @@ impl Cluster {
         Ok(words)
     }
 
-    /// Makes what the server keeps: aside, and moved into place when it is whole and on disk.
-    async fn make_data(&self, programs: &Path) -> Result<(), Trouble> {
+    /// Initialises the data in a new folder, and renames it when it is complete and synced.
+    async fn make_data(&self, programs: &Path) -> Result<(), StartError> {
         self.tidy();
-        // The first sorts and compares letters of all languages; not every machine has it.
+        // The first one is preferred, since it collates all languages; not every machine has it.
         for locale in ["C.UTF-8", "C"] {
             let aside = self.aside("new");
             let made = self.init(&programs.join("initdb"), &aside, locale).await?;
@@ -123,9 +122,9 @@ impl Cluster {
                 return Ok(moved.map_err(io::Error::other)??);
             }
             if locale == "C" {
-                let said = String::from_utf8_lossy(&made.stderr);
-                let last = said.lines().rfind(|line| line.contains("error")).unwrap_or_default();
-                return Err(Trouble::Failed(format!("its folder could not be made ({last})")));
+                let stderr = String::from_utf8_lossy(&made.stderr);
+                let last = stderr.lines().rfind(|line| line.contains("error")).unwrap_or_default();
+                return Err(StartError::Init(last.to_owned()));
             }
         }
         Ok(())
@@ -152,14 +151,14 @@ impl Cluster {
     fn move_in(&self, made: &Path) -> io::Result<()> {
         fs::write(made.join("pg_hba.conf"), WHO)?;
         let folder = File::open(&self.folder)?;
-        // Once for all of its thousand files.
+        // One sync for its thousand files.
         rustix::fs::syncfs(&folder)?;
         fs::rename(made, self.data())?;
         folder.sync_all()
     }
 
-    /// Removes the lock of a server that is gone, if its number has passed to another process: the server would take that
-    /// for its predecessor. Otherwise it finds out itself, and better: it also sees those that its predecessor left.
+    /// Removes the lock file of a server that has exited, if its process id was reused: the server would take that process for its
+    /// predecessor. In all other cases the server detects a stale lock itself, and also finds processes that its predecessor left.
     fn clear_stale_lock(&self) -> io::Result<()> {
         let lock = self.data().join("postmaster.pid");
         let Ok(text) = fs::read_to_string(&lock) else { return Ok(()) };
@@ -180,40 +179,40 @@ impl Cluster {
     }
 }
 
-impl Program for Cluster {
+impl ServerProgram for Cluster {
     fn name(&self) -> &'static str {
-        "postgres"
+        super::NAME
     }
 
-    fn prepare(&self, port: u16) -> BoxFuture<'_, Result<Vec<String>, Trouble>> {
+    fn prepare(&self, port: u16) -> BoxFuture<'_, Result<Vec<String>, StartError>> {
         Box::pin(self.make_ready(port))
     }
 
-    fn answers(&self, port: u16) -> BoxFuture<'_, bool> {
+    fn is_ready(&self, port: u16) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            let asked = tokio::time::timeout(ANSWER, Connection::open(&self.data(), port)).await;
+            let asked = tokio::time::timeout(READY_CHECK_TIMEOUT, Connection::open(&self.data(), port)).await;
             matches!(asked, Ok(Ok(_)))
         })
     }
 
-    fn fits(&self, _port: u16) -> bool {
+    fn is_current(&self, _port: u16) -> bool {
         true
     }
 
-    /// Told to stop, the server waits until everybody has left. With this it sends them away.
-    fn hasten(&self, run: &Path) -> io::Result<()> {
+    /// After SIGTERM the server waits until all clients have disconnected. SIGINT disconnects them (fast shutdown).
+    fn hasten_stop(&self, run: &Path) -> io::Result<()> {
         interrupt(run)
     }
 }
 
-/// Tells a server that was told to stop that it need not wait for its clients.
+/// Disconnects the clients of a server that was asked to stop.
 pub(in crate::process::servers) fn interrupt(run: &Path) -> io::Result<()> {
     let Some(run) = Run::read(run)? else { return Ok(()) };
-    let (Some(_held), Some(pid)) = (identity::hold_shim(&run)?, run.program) else { return Ok(()) };
-    let Some(server) = identity::hold(pid)? else { return Ok(()) };
-    // A number that has passed to another is not that of a child of the supervisor.
+    let (Some(_held), Some(pid)) = (identity::open_shim(&run)?, run.program) else { return Ok(()) };
+    let Some(server) = identity::open(pid)? else { return Ok(()) };
+    // A reused process id is not that of a child of the shim.
     if identity::Stat::of(pid)?.is_some_and(|stat| stat.parent == run.shim) {
-        // One that is gone needs no haste.
+        // It may have exited.
         let _ = pidfd_send_signal(&server, Signal::INT);
     }
     Ok(())
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_whose_number_has_passed_to_another_is_removed_and_others_are_left() {
+    fn a_lock_with_a_reused_pid_is_removed_and_others_stay() {
         let folder = tempfile::tempdir().unwrap();
         let cluster = cluster(folder.path());
         let (lock, socket) = (cluster.data().join("postmaster.pid"), cluster.data().join(".s.PGSQL.1.lock"));
@@ -239,21 +238,21 @@ mod tests {
         fs::write(&socket, "").unwrap();
         cluster.clear_stale_lock().unwrap();
         assert!(!lock.exists() && !socket.exists());
-        // No process has this number: the server finds out itself.
+        // No process has this id: the server detects it itself.
         fs::write(&lock, format!("{}\n", u32::MAX)).unwrap();
         cluster.clear_stale_lock().unwrap();
         assert!(lock.exists());
     }
 
     #[test]
-    fn what_is_half_made_or_half_removed_is_tidied_up() {
+    fn leftovers_of_interrupted_work_are_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let cluster = cluster(folder.path());
         fs::create_dir(folder.path().join("new.1.1")).unwrap();
         fs::write(cluster.data().join("file"), "").unwrap();
-        let gone = cluster.take_data_away().unwrap().unwrap();
+        let gone = cluster.move_data_aside().unwrap().unwrap();
         assert!(gone.join("file").exists() && !cluster.data().exists());
-        assert_eq!(cluster.take_data_away().unwrap(), None);
+        assert_eq!(cluster.move_data_aside().unwrap(), None);
         cluster.tidy();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

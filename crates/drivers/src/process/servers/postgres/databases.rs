@@ -1,7 +1,8 @@
-//! The databases of one cluster: what is wanted for each instance, and the task that brings it about.
+//! Databases of one cluster: the request of each instance, and the task that fulfils them.
 
 use std::{
     collections::BTreeMap,
+    error::Error,
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -10,317 +11,342 @@ use std::{
 use tokio::{sync::Notify, task::JoinSet, time::sleep};
 
 use super::{
-    book::{Book, Fate, Names},
     cluster::Cluster,
+    database_registry::{DatabaseRegistry, Names, Retention},
     statements,
     wire::{Connection, WireError},
 };
 use crate::{
     SecretText,
-    news::News,
+    notify::Notifier,
     process::servers::{
-        Id, Standing,
-        attendant::{Attendant, Program, Stage, make_folder, starting},
-        runs::Runs,
+        Id, ServerStatus,
+        server_supervisor::{ServerProgram, ServerStage, ServerSupervisor, create_folder, starting},
     },
 };
 
-/// How soon something that failed is tried again.
-const AGAIN: Duration = Duration::from_secs(2);
+/// Retry of a request that failed; nothing announces that it would succeed.
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The databases of one cluster; looked after for as long as this is held.
+/// Message of a request whose password postgres cannot store.
+const INVALID_PASSWORD: &str =
+    "The password of the database is not valid UTF-8, or contains a NUL character: correct it in the secret.";
+
+/// Databases of one cluster; managed until this is dropped.
 #[derive(Debug)]
 pub(super) struct Databases {
-    office: Arc<Office>,
+    manager: Arc<DatabaseManager>,
     _task: JoinSet<()>,
 }
 
-/// What calls and the task share.
+/// State that callers and the task share.
 #[derive(Debug)]
-struct Office {
+struct DatabaseManager {
     cluster: Cluster,
-    attendant: Attendant,
-    desk: Mutex<Desk>,
-    nudge: Arc<Notify>,
-    news: News,
+    supervisor: ServerSupervisor,
+    table: Mutex<RequestTable>,
+    wakeup: Arc<Notify>,
+    notifier: Notifier,
 }
 
-/// What is known of instances.
+/// Registry and requests.
 #[derive(Debug)]
-struct Desk {
-    book: Book,
-    wishes: BTreeMap<Id, (Wish, Outcome)>,
+struct RequestTable {
+    registry: DatabaseRegistry,
+    requests: BTreeMap<Id, (Request, Outcome)>,
 }
 
-/// What is wanted for an instance.
+/// Request of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wish {
+enum Request {
     Use { names: Names, password: SecretText },
-    Leave { fate: Fate },
+    Release { retention: Retention },
 }
 
-/// How far a wish is.
+/// Error that keeps requests pending. Its `Display` is a sentence for users.
+#[derive(Debug, thiserror::Error)]
+enum TurnError {
+    /// The registry or the data cannot be written.
+    #[error("The data folder cannot be written: {0}.")]
+    Data(#[from] io::Error),
+    /// The server failed.
+    #[error("postgres refused a statement, which is retried: {0}.")]
+    Server(#[from] WireError),
+}
+
+/// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
-    Open,
+    Pending,
     Done,
     Failed(String),
 }
 
 impl Databases {
-    /// Begins to look after a cluster. One that is in use is brought up.
-    pub(super) fn begin(cluster: Cluster, news: News) -> io::Result<Self> {
-        let book = Book::read(&cluster.folder)?;
-        let runs = Runs { folder: cluster.folder.join("runs"), launcher: cluster.launcher.clone() };
-        let nudge = Arc::new(Notify::new());
-        let nudged = Arc::clone(&nudge);
-        let program: Arc<dyn Program> = Arc::new(cluster.clone());
-        let attendant =
-            Attendant::begin(program, cluster.folder.clone(), runs, book.needs_server(), move || {
-                nudged.notify_one();
-            });
-        let desk = Mutex::new(Desk { book, wishes: BTreeMap::new() });
-        let office = Arc::new(Office { cluster, attendant, desk, nudge, news });
+    /// Starts to manage a cluster. One that is in use is started.
+    pub(super) fn begin(cluster: Cluster, notifier: Notifier) -> io::Result<Self> {
+        let registry = DatabaseRegistry::read(&cluster.folder)?;
+        let wakeup = Arc::new(Notify::new());
+        let on_change = Arc::clone(&wakeup);
+        let program: Arc<dyn ServerProgram> = Arc::new(cluster.clone());
+        let supervisor = ServerSupervisor::start(
+            program,
+            cluster.folder.clone(),
+            &cluster.launcher,
+            registry.needs_server(),
+            move || {
+                on_change.notify_one();
+            },
+        );
+        let table = Mutex::new(RequestTable { registry, requests: BTreeMap::new() });
+        let manager = Arc::new(DatabaseManager { cluster, supervisor, table, wakeup, notifier });
         let mut task = JoinSet::new();
-        task.spawn(Arc::clone(&office).work());
-        Ok(Self { office, _task: task })
+        task.spawn(Arc::clone(&manager).work());
+        Ok(Self { manager, _task: task })
     }
 
-    /// Whether an instance has, or is about to have, a database here.
-    pub(super) fn knows(&self, id: &Id) -> bool {
-        let desk = self.office.desk();
-        desk.book.get(id).is_some() || desk.wishes.contains_key(id)
+    /// True if an instance has, or is about to have, a database here.
+    pub(super) fn contains(&self, id: &Id) -> bool {
+        let table = self.manager.table();
+        table.registry.get(id).is_some() || table.requests.contains_key(id)
     }
 
-    /// Which version it is of.
+    /// Major version.
     pub(super) fn major(&self) -> u32 {
-        self.office.cluster.major
+        self.manager.cluster.major
     }
 
-    /// Asks for a database; how it fares.
-    pub(super) fn ensure(&self, id: &Id, names: &Names, password: &SecretText) -> Standing {
-        self.office.wish(id, Wish::Use { names: names.clone(), password: password.clone() });
-        self.office.standing(id)
+    /// Requests a database; its status.
+    pub(super) fn ensure(&self, id: &Id, names: &Names, password: &SecretText) -> ServerStatus {
+        self.manager.request(id, Request::Use { names: names.clone(), password: password.clone() });
+        self.manager.status(id)
     }
 
-    /// Asks for the end of a database; whether it is done.
+    /// Requests the release of a database. Returns whether that is done.
     pub(super) fn release(&self, id: &Id, data: bool) -> bool {
-        if !self.knows(id) {
+        if !self.contains(id) {
             return true;
         }
-        self.office.wish(id, Wish::Leave { fate: if data { Fate::Doomed } else { Fate::Kept } });
-        // At once: what is to go does not stay because somebody else asks for it before it has gone.
-        if let Err(error) = self.office.note() {
-            tracing::warn!(%error, "what is to become of a database could not be noted");
+        self.manager.request(
+            id,
+            Request::Release { retention: if data { Retention::Drop } else { Retention::Kept } },
+        );
+        // Recorded at once: a database that is to be dropped is not kept because it is requested again before that.
+        if let Err(error) = self.manager.note() {
+            tracing::warn!(%error, "the release of a database could not be recorded");
             return false;
         }
-        // In this order: a server that is needed no more is told so before its wish is done.
-        let mut desk = self.office.desk();
-        let stage = self.office.attendant.stage();
-        let is_done = desk.wishes.get(id).is_some_and(|(_, outcome)| *outcome == Outcome::Done);
-        let is_settled = desk.needs_server() || matches!(stage, Stage::Stopped | Stage::Lacking(_));
+        // In this order: a server that is no longer needed is notified before the request is done.
+        let mut table = self.manager.table();
+        let stage = self.manager.supervisor.stage();
+        let is_done = table.requests.get(id).is_some_and(|(_, outcome)| *outcome == Outcome::Done);
+        let is_settled =
+            table.needs_server() || matches!(stage, ServerStage::Stopped | ServerStage::Unavailable(_));
         if is_done && is_settled {
-            desk.wishes.remove(id);
+            table.requests.remove(id);
         }
         is_done && is_settled
     }
 }
 
-impl Desk {
-    /// Whether the server has to be up.
+impl RequestTable {
+    /// True if the server has to be up.
     fn needs_server(&self) -> bool {
-        self.book.needs_server() || self.is_asked_for()
+        self.registry.needs_server() || self.is_asked_for()
     }
 
-    /// Whether somebody waits for a database.
+    /// True if an instance waits for a database.
     fn is_asked_for(&self) -> bool {
-        self.wishes.values().any(|(wish, _)| matches!(wish, Wish::Use { .. }))
+        self.requests.values().any(|(request, _)| matches!(request, Request::Use { .. }))
     }
 }
 
-impl Office {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+impl DatabaseManager {
+    fn table(&self) -> MutexGuard<'_, RequestTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wish(&self, id: &Id, wish: Wish) {
-        let mut desk = self.desk();
-        if desk.wishes.get(id).is_none_or(|(now, _)| *now != wish) {
-            desk.wishes.insert(id.clone(), (wish, Outcome::Open));
-            self.nudge.notify_one();
+    fn request(&self, id: &Id, request: Request) {
+        let mut table = self.table();
+        if table.requests.get(id).is_none_or(|(now, _)| *now != request) {
+            table.requests.insert(id.clone(), (request, Outcome::Pending));
+            self.wakeup.notify_one();
         }
     }
 
-    fn standing(&self, id: &Id) -> Standing {
-        let stage = self.attendant.stage();
-        let desk = self.desk();
-        let outcome = desk.wishes.get(id).map_or(&Outcome::Open, |(_, outcome)| outcome);
+    fn status(&self, id: &Id) -> ServerStatus {
+        let stage = self.supervisor.stage();
+        let table = self.table();
+        let outcome = table.requests.get(id).map_or(&Outcome::Pending, |(_, outcome)| outcome);
         match (stage, outcome) {
-            (Stage::Lacking(why), _) => Standing::Lacking(why),
-            (Stage::Up { port }, Outcome::Done) => Standing::Up { port },
-            (Stage::Up { .. }, Outcome::Failed(why)) => Standing::Starting(why.clone()),
-            (Stage::Up { .. }, Outcome::Open) => Standing::Starting("The database is being made.".to_owned()),
-            (Stage::Down(why), Outcome::Done) => Standing::Down(why),
-            (Stage::Starting(why) | Stage::Down(why), _) => Standing::Starting(why),
-            (Stage::Stopped, _) => Standing::Starting(starting(self.cluster.name())),
+            (ServerStage::Unavailable(why), _) => ServerStatus::Unavailable(why),
+            (ServerStage::Up { port }, Outcome::Done) => ServerStatus::Up { port },
+            (ServerStage::Up { .. }, Outcome::Failed(why)) => ServerStatus::Starting(why.clone()),
+            (ServerStage::Up { .. }, Outcome::Pending) => {
+                ServerStatus::Starting("Creating the database.".to_owned())
+            }
+            (ServerStage::Down(why), Outcome::Done) => ServerStatus::Down(why),
+            (ServerStage::Starting(why) | ServerStage::Down(why), _) => ServerStatus::Starting(why),
+            (ServerStage::Stopped, _) => ServerStatus::Starting(starting(self.cluster.name())),
         }
     }
 
     async fn work(self: Arc<Self>) {
         let mut stage = None;
         loop {
-            let now = self.attendant.stage();
-            let is_settled = match self.turn(&now).await {
-                Ok(is_settled) => is_settled,
-                Err(error) => {
-                    self.fail(&format!("The platform cannot write to its folder: {error}."));
-                    false
-                }
-            };
+            let now = self.supervisor.stage();
+            let needs_retry = self.turn(&now).await.unwrap_or_else(|error| {
+                self.fail(&error);
+                true
+            });
             if stage.as_ref() != Some(&now) {
-                let ids: Vec<_> = self.desk().wishes.keys().cloned().collect();
+                let ids: Vec<_> = self.table().requests.keys().cloned().collect();
                 for id in &ids {
-                    self.news.tell(id);
+                    self.notifier.notify(id);
                 }
                 stage = Some(now);
             }
             tokio::select! {
-                () = self.nudge.notified() => {}
-                () = sleep(AGAIN), if !is_settled => {}
+                () = self.wakeup.notified() => {}
+                () = sleep(RETRY_INTERVAL), if needs_retry => {}
             }
         }
     }
 
-    /// Does what can be done at a stage of the server; whether nothing is left that has to be tried again.
-    async fn turn(&self, stage: &Stage) -> io::Result<bool> {
+    /// Fulfils what is possible at a stage of the server. Returns true if a request has to be retried.
+    async fn turn(&self, stage: &ServerStage) -> Result<bool, TurnError> {
         self.note()?;
-        self.attendant.want(self.desk().needs_server());
+        let mut needs_retry = false;
+        self.supervisor.set_wanted(self.table().needs_server());
         match stage {
-            Stage::Up { port } => {
+            ServerStage::Up { port } => {
                 let work = self.serve(*port).await;
-                self.attendant.want(self.desk().needs_server());
-                if let Err(error) = work? {
-                    self.fail(&format!(
-                        "postgres does not do what it is asked to, and is asked again: {error}."
-                    ));
-                    return Ok(false);
-                }
+                self.supervisor.set_wanted(self.table().needs_server());
+                needs_retry = work?;
             }
-            // Asked again: the stage may be older than the last wish.
-            Stage::Stopped if self.attendant.stage() == Stage::Stopped => self.clear()?,
+            // Checked again: the stage may be older than the last request.
+            ServerStage::Stopped if self.supervisor.stage() == ServerStage::Stopped => self.clear()?,
             _ => {}
         }
-        self.leave(matches!(stage, Stage::Lacking(_)));
-        Ok(true)
+        self.finish_releases(matches!(stage, ServerStage::Unavailable(_)));
+        Ok(needs_retry)
     }
 
-    /// Writes down what is wanted, before anything is done.
+    /// Records the requests, before anything is done.
     fn note(&self) -> io::Result<()> {
-        let mut desk = self.desk();
-        let mut book = desk.book.clone();
-        for (id, (wish, outcome)) in &desk.wishes {
-            match wish {
+        let mut table = self.table();
+        let mut registry = table.registry.clone();
+        for (id, (request, outcome)) in &table.requests {
+            match request {
                 _ if *outcome == Outcome::Done => {}
-                Wish::Use { names, .. } => book.used(id, names),
-                Wish::Leave { fate } => book.left(id, *fate),
+                Request::Use { names, .. } => registry.used(id, names),
+                Request::Release { retention } => registry.left(id, *retention),
             }
         }
-        self.rewrite(&mut desk, book)
+        self.rewrite(&mut table, registry)
     }
 
-    fn rewrite(&self, desk: &mut Desk, book: Book) -> io::Result<()> {
-        if book != desk.book {
-            make_folder(&self.cluster.folder)?;
-            book.write(&self.cluster.folder)?;
-            desk.book = book;
+    fn rewrite(&self, table: &mut RequestTable, registry: DatabaseRegistry) -> io::Result<()> {
+        if registry != table.registry {
+            create_folder(&self.cluster.folder)?;
+            registry.write(&self.cluster.folder)?;
+            table.registry = registry;
         }
         Ok(())
     }
 
-    /// Asks the server for everything that is not done.
-    async fn serve(&self, port: u16) -> io::Result<Result<(), WireError>> {
-        let doomed = self.desk().book.doomed();
-        if doomed.is_empty() && self.open().is_empty() {
-            return Ok(Ok(()));
+    /// Sends the statements of all pending requests. Returns true if the server refused one of them, which has to be retried.
+    async fn serve(&self, port: u16) -> Result<bool, TurnError> {
+        let dropped = self.table().registry.to_drop();
+        if dropped.is_empty() && self.pending().is_empty() {
+            return Ok(false);
         }
-        let mut server = match Connection::open(&self.cluster.data(), port).await {
-            Ok(server) => server,
-            Err(error) => return Ok(Err(error)),
-        };
-        for (id, names) in doomed {
-            if let Err(error) = statements::drop(&mut server, &names).await {
-                return Ok(Err(error));
-            }
-            let mut desk = self.desk();
-            let mut book = desk.book.clone();
-            book.forget(&id);
-            self.rewrite(&mut desk, book)?;
+        let mut server = Connection::open(&self.cluster.data(), port).await?;
+        for (id, names) in dropped {
+            statements::drop(&mut server, &names).await?;
+            let mut table = self.table();
+            let mut registry = table.registry.clone();
+            registry.forget(&id);
+            self.rewrite(&mut table, registry)?;
         }
-        // Those whose old database is gone are now noted with a new one.
+        // Instances whose old database was dropped are now recorded with a new one.
         self.note()?;
-        for (id, wish) in self.open() {
-            let Wish::Use { names, password } = &wish else { continue };
-            let provided = match std::str::from_utf8(password.expose()) {
-                Ok(password) if !password.contains('\0') => {
-                    statements::provide(&mut server, names, password).await
-                }
-                _ => Err(WireError::Refused("the password is not text".to_owned())),
+        let mut needs_retry = false;
+        for (id, request) in self.pending() {
+            let Request::Use { names, password } = &request else { continue };
+            let password = std::str::from_utf8(password.expose()).ok().filter(|text| !text.contains('\0'));
+            let Some(password) = password else {
+                // Not retried: another password is another request.
+                tracing::warn!(instance = id.1, "{INVALID_PASSWORD}");
+                self.settle(&id, &request, Outcome::Failed(INVALID_PASSWORD.to_owned()));
+                continue;
             };
-            match provided {
-                Ok(()) => self.settle(&id, &wish, Outcome::Done),
-                Err(error) => return Ok(Err(error)),
+            match statements::provide(&mut server, names, password).await {
+                Ok(()) => self.settle(&id, &request, Outcome::Done),
+                // The server is ready for the statements of other instances.
+                Err(error @ WireError::Refused(_)) => {
+                    let error = TurnError::Server(error);
+                    tracing::warn!(
+                        instance = id.1,
+                        error = &error as &dyn Error,
+                        "a database request failed"
+                    );
+                    self.settle(&id, &request, Outcome::Failed(error.to_string()));
+                    needs_retry = true;
+                }
+                Err(error) => return Err(error.into()),
             }
         }
-        Ok(Ok(()))
+        Ok(needs_retry)
     }
 
-    /// Removes a cluster in which nothing is to be kept. The server is down, and only this task has it brought up.
+    /// Deletes a cluster whose databases are all dropped. The server is down, and only this task starts it.
     fn clear(&self) -> io::Result<()> {
-        let mut desk = self.desk();
-        if desk.is_asked_for() || desk.book.is_empty() || !desk.book.is_all_doomed() {
+        let mut table = self.table();
+        if table.is_asked_for() || table.registry.is_empty() || !table.registry.is_all_dropped() {
             return Ok(());
         }
-        if let Some(gone) = self.cluster.take_data_away()? {
-            // What is left of it is removed before there is another.
+        if let Some(gone) = self.cluster.move_data_aside()? {
+            // Leftovers are deleted before the next cluster is created.
             tokio::task::spawn_blocking(move || std::fs::remove_dir_all(gone));
         }
-        self.rewrite(&mut desk, Book::default())
+        self.rewrite(&mut table, DatabaseRegistry::default())
     }
 
-    /// Settles the wishes of those who leave: when their data is kept, or gone. If it is to go, and no server can be started
-    /// here, it is enough that this is noted.
-    fn leave(&self, is_lacking: bool) {
-        for (id, wish) in self.open() {
-            let fate = self.desk().book.get(&id).map(|held| held.fate);
-            let is_done = match (&wish, fate) {
-                (Wish::Use { .. }, _) | (_, Some(Fate::Used)) => false,
-                (_, Some(Fate::Doomed)) => is_lacking,
-                (Wish::Leave { fate }, Some(Fate::Kept)) => *fate == Fate::Kept,
-                (Wish::Leave { .. }, None) => true,
+    /// Completes releases whose data is kept or deleted. Data that is to be deleted, on a machine without the server, only has to be
+    /// recorded as such.
+    fn finish_releases(&self, is_unavailable: bool) {
+        for (id, request) in self.pending() {
+            let retention = self.table().registry.get(&id).map(|entry| entry.retention);
+            let is_done = match (&request, retention) {
+                (Request::Use { .. }, _) | (_, Some(Retention::Used)) => false,
+                (_, Some(Retention::Drop)) => is_unavailable,
+                (Request::Release { retention }, Some(Retention::Kept)) => *retention == Retention::Kept,
+                (Request::Release { .. }, None) => true,
             };
             if is_done {
-                self.settle(&id, &wish, Outcome::Done);
+                self.settle(&id, &request, Outcome::Done);
             }
         }
     }
 
-    /// The wishes that are not done.
-    fn open(&self) -> Vec<(Id, Wish)> {
-        let desk = self.desk();
-        let open = desk.wishes.iter().filter(|(_, (_, outcome))| *outcome != Outcome::Done);
-        open.map(|(id, (wish, _))| (id.clone(), wish.clone())).collect()
+    /// Requests that are not done.
+    fn pending(&self) -> Vec<(Id, Request)> {
+        let table = self.table();
+        let pending = table.requests.iter().filter(|(_, (_, outcome))| *outcome != Outcome::Done);
+        pending.map(|(id, (request, _))| (id.clone(), request.clone())).collect()
     }
 
-    fn fail(&self, why: &str) {
-        tracing::warn!(why, "databases are not as they should be");
-        for (id, wish) in self.open() {
-            self.settle(&id, &wish, Outcome::Failed(why.to_owned()));
+    fn fail(&self, error: &TurnError) {
+        tracing::warn!(error = error as &dyn Error, "database requests failed");
+        for (id, request) in self.pending() {
+            self.settle(&id, &request, Outcome::Failed(error.to_string()));
         }
     }
 
-    /// Notes how far a wish is, unless there is another by now, and tells.
-    fn settle(&self, id: &Id, wish: &Wish, outcome: Outcome) {
-        let is_new = match self.desk().wishes.get_mut(id).filter(|(now, _)| now == wish) {
+    /// Sets the outcome of a request, unless there is another by now, and notifies.
+    fn settle(&self, id: &Id, request: &Request, outcome: Outcome) {
+        let is_new = match self.table().requests.get_mut(id).filter(|(now, _)| now == request) {
             Some((_, now)) => {
                 let is_new = *now != outcome;
                 *now = outcome;
@@ -329,7 +355,7 @@ impl Office {
             None => false,
         };
         if is_new {
-            self.news.tell(id);
+            self.notifier.notify(id);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Which versions of postgres this machine has. They are looked for in this order, and the first that fits is taken:
+//! Installed versions of postgres. Folders are searched in this order, and the first that fits is used:
 //!
-//! 1. the folder that `ORCHESTRA_POSTGRES` names, and then nowhere else;
+//! 1. the folder in `ORCHESTRA_POSTGRES`, and then no other;
 //! 2. the folders of `PATH`;
 //! 3. `/usr/lib/postgresql/*/bin` (Debian, Ubuntu) and `/usr/pgsql-*/bin` (Red Hat), the newest first;
 //! 4. `/usr/local/pgsql/bin` (built from source);
 //! 5. the folders of Homebrew.
 //!
-//! A folder counts if it holds both `postgres` and `initdb`.
+//! A folder counts if it contains both `postgres` and `initdb`.
 
 use std::{
     cmp::Reverse,
@@ -19,39 +19,39 @@ use std::{
 
 use tokio::process::Command;
 
-use crate::process::{Launcher, unprivileged};
+use crate::process::{Launcher, servers::not_installed::NotInstalled, unprivileged};
 
-/// The variable that names the folder of the programs.
+/// Variable with the folder of the programs.
 const VARIABLE: &str = "ORCHESTRA_POSTGRES";
-/// The oldest version that is taken.
+/// Oldest supported version.
 const OLDEST: u32 = 12;
-/// Where Homebrew has its programs.
+/// Folders of Homebrew.
 const HOMEBREW: [&str; 3] = ["/home/linuxbrew/.linuxbrew/opt", "/opt/homebrew/opt", "/usr/local/opt"];
 
-/// The programs of one version.
+/// Programs of one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Installation {
-    /// Where they are.
+    /// Folder.
     pub(super) folder: PathBuf,
-    /// Which version.
+    /// Major version.
     pub(super) major: u32,
 }
 
-/// What a look around this machine found.
+/// Installed versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct InstalledVersions {
     /// All versions, the best first.
     installations: Vec<Installation>,
-    /// The folder that was named, if one was.
+    /// Folder in the variable, if it is set.
     named: Option<PathBuf>,
-    /// Whether programs cannot be run here as somebody who is not root.
+    /// True if this machine does not allow programs to run as another user than root.
     only_root: bool,
 }
 
-/// Looks around this machine.
-pub(super) async fn look(launcher: &Launcher) -> Found {
+/// Searches this machine.
+pub(super) async fn find(launcher: &Launcher) -> InstalledVersions {
     let named = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-    let mut found = Found { named, ..Found::default() };
+    let mut found = InstalledVersions { named, ..InstalledVersions::default() };
     for folder in folders(found.named.as_deref(), env::var_os("PATH").as_deref(), Path::new("/")) {
         match ask(launcher, &folder).await {
             Ok(Some(major)) => found.installations.push(Installation { folder, major }),
@@ -62,44 +62,45 @@ pub(super) async fn look(launcher: &Launcher) -> Found {
     found
 }
 
-impl Found {
-    /// The programs of a version, or of the best one; otherwise what to do, in a sentence.
-    pub(super) fn choose(&self, wanted: Option<u32>) -> Result<&Installation, String> {
+impl InstalledVersions {
+    /// Programs of a version, or of the best one.
+    pub(super) fn choose(&self, wanted: Option<u32>) -> Result<&Installation, NotInstalled> {
         let fits = |found: &&Installation| {
             found.major >= OLDEST && wanted.is_none_or(|wanted| wanted == found.major)
         };
-        self.installations.iter().find(fits).ok_or_else(|| self.remedy(wanted))
+        self.installations.iter().find(fits).ok_or_else(|| self.reason(wanted))
     }
 
-    fn remedy(&self, wanted: Option<u32>) -> String {
+    fn reason(&self, wanted: Option<u32>) -> NotInstalled {
+        let server = super::NAME;
         if self.only_root {
-            return "postgres does not run as root, and this machine does not let the platform run it as somebody else: start the platform as another user.".to_owned();
+            return NotInstalled::OnlyRoot { server };
         }
-        let mut there: Vec<_> = self.installations.iter().map(|found| found.major.to_string()).collect();
-        there.dedup();
-        let there = there.join(", ");
+        let mut majors: Vec<_> = self.installations.iter().map(|found| found.major.to_string()).collect();
+        majors.dedup();
+        let installed = majors.join(", ");
         match (&self.named, wanted) {
-            (Some(named), _) if there.is_empty() => format!(
-                "`{VARIABLE}` names `{}`, which does not hold the programs of postgres: let it name the folder of `postgres` and `initdb`.",
-                named.display()
-            ),
-            _ if there.is_empty() => "postgres is not installed on this machine: install it (Debian, Ubuntu: `apt install postgresql`; macOS: `brew install postgresql`), or let the platform team choose another engine for it.".to_owned(),
-            (_, Some(wanted)) if wanted >= OLDEST => format!(
-                "postgres {wanted} is not installed on this machine, which has {there}: install it, or ask for a version that is there."
-            ),
-            _ => format!(
-                "postgres is needed in version {OLDEST} or newer, and this machine has {there}: install a newer one, or ask for one that is there."
-            ),
+            (Some(folder), _) if majors.is_empty() => NotInstalled::WrongFolder {
+                server,
+                variable: VARIABLE,
+                folder: folder.clone(),
+                programs: "`postgres` and `initdb`",
+            },
+            _ if majors.is_empty() => NotInstalled::Absent { server, apt: "postgresql", brew: "postgresql" },
+            (_, Some(wanted)) if wanted >= OLDEST => {
+                NotInstalled::Version { server, wanted: wanted.to_string(), installed }
+            }
+            _ => NotInstalled::TooOld { server, oldest: OLDEST, installed },
         }
     }
 }
 
-/// The major version in a wish like `16` or `16.2`.
+/// Major version in a parameter like `16` or `16.2`.
 pub(super) fn major(version: &str) -> Option<u32> {
     version.split('.').next()?.trim().parse().ok()
 }
 
-/// The folders that hold the programs, in the order in which they are taken.
+/// Folders with the programs, in order.
 fn folders(named: Option<&Path>, path: Option<&OsStr>, root: &Path) -> Vec<PathBuf> {
     let holds = |folder: &PathBuf| ["postgres", "initdb"].iter().all(|name| folder.join(name).is_file());
     if let Some(named) = named {
@@ -122,7 +123,7 @@ fn folders(named: Option<&Path>, path: Option<&OsStr>, root: &Path) -> Vec<PathB
     all
 }
 
-/// The folders `PREFIX*/bin` of a folder, by the number in their name.
+/// Folders `PREFIX*/bin` of a folder, by the number in their name.
 fn newest_first(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries.filter_map(|entry| {
@@ -136,10 +137,10 @@ fn newest_first(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     all.into_iter().map(|(_, folder)| folder).collect()
 }
 
-/// This machine does not let programs be run as somebody else.
+/// This machine does not allow programs to run as another user.
 struct NotPermitted;
 
-/// Which version the programs in a folder are of, by their own word.
+/// Major version of the programs in a folder, from their `--version`.
 async fn ask(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermitted> {
     let words = unprivileged::words(launcher, &folder.join("postgres"));
     let Some((program, args)) = words.split_first() else { return Ok(None) };
@@ -153,15 +154,15 @@ async fn ask(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermi
         .output()
         .await;
     match asked {
-        Ok(said) if said.status.code() == Some(unprivileged::NOT_PERMITTED.into()) => Err(NotPermitted),
-        Ok(said) => Ok(version(&String::from_utf8_lossy(&said.stdout))),
+        Ok(output) if output.status.code() == Some(unprivileged::NOT_PERMITTED.into()) => Err(NotPermitted),
+        Ok(output) => Ok(version(&String::from_utf8_lossy(&output.stdout))),
         Err(_) => Ok(None),
     }
 }
 
-/// The major version in what `postgres --version` says, like `postgres (PostgreSQL) 15.4 (Debian)`, or `17beta1`.
-fn version(said: &str) -> Option<u32> {
-    let number = said.split_once("(PostgreSQL)")?.1.trim_start();
+/// Major version in `postgres (PostgreSQL) 15.4 (Debian)`, or `17beta1`.
+fn version(output: &str) -> Option<u32> {
+    let number = output.split_once("(PostgreSQL)")?.1.trim_start();
     number.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
 }
 
@@ -169,9 +170,12 @@ fn version(said: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn found(majors: &[u32]) -> Found {
+    fn found(majors: &[u32]) -> InstalledVersions {
         let installation = |major: &u32| Installation { folder: format!("/{major}").into(), major: *major };
-        Found { installations: majors.iter().map(installation).collect(), ..Found::default() }
+        InstalledVersions {
+            installations: majors.iter().map(installation).collect(),
+            ..InstalledVersions::default()
+        }
     }
 
     fn install(folder: &Path) {
@@ -181,28 +185,28 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_fits_is_chosen() {
+    fn the_first_matching_installation_is_chosen() {
         assert_eq!(found(&[15, 16]).choose(None).unwrap().major, 15);
         assert_eq!(found(&[15, 16]).choose(Some(16)).unwrap().major, 16);
         assert_eq!(found(&[11, 14]).choose(None).unwrap().major, 14);
     }
 
     #[test]
-    fn what_is_missing_is_told_with_the_remedy() {
-        let refusal = |found: &Found, wanted| found.choose(wanted).unwrap_err();
+    fn a_missing_version_is_named_with_the_remedy() {
+        let refusal = |found: &InstalledVersions, wanted| found.choose(wanted).unwrap_err().to_string();
         assert_eq!(
             refusal(&found(&[]), None),
-            "postgres is not installed on this machine: install it (Debian, Ubuntu: `apt install postgresql`; macOS: `brew install postgresql`), or let the platform team choose another engine for it."
+            "postgres is not installed on this machine: install it (Debian, Ubuntu: `apt install postgresql`; macOS: `brew install postgresql`)."
         );
         assert_eq!(
             refusal(&found(&[15, 14]), Some(16)),
-            "postgres 16 is not installed on this machine, which has 15, 14: install it, or ask for a version that is there."
+            "postgres 16 is not installed on this machine, which has 15, 14: install it, or set the parameter `version` to an installed one."
         );
         assert!(refusal(&found(&[11]), None).contains("version 12 or newer, and this machine has 11"));
         assert!(refusal(&found(&[15]), Some(9)).contains("version 12 or newer"));
-        let named = Found { named: Some("/pg".into()), ..Found::default() };
-        assert!(refusal(&named, None).starts_with("`ORCHESTRA_POSTGRES` names `/pg`"));
-        let only_root = Found { only_root: true, ..Found::default() };
+        let named = InstalledVersions { named: Some("/pg".into()), ..InstalledVersions::default() };
+        assert!(refusal(&named, None).starts_with("`ORCHESTRA_POSTGRES` is `/pg`"));
+        let only_root = InstalledVersions { only_root: true, ..InstalledVersions::default() };
         assert!(refusal(&only_root, None).contains("start the platform as another user"));
     }
 
@@ -236,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_from_what_programs_and_users_say() {
+    fn versions_of_programs_and_users_are_parsed() {
         assert_eq!(version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
         assert_eq!(version("postgres (PostgreSQL) 17beta1\n"), Some(17));
         assert_eq!(version("something else 3"), None);

@@ -1,7 +1,7 @@
-//! postgres: one server for each version that is asked for, with a database and a role for each instance.
+//! postgres: one server for each requested version, with a database and a role for each instance.
 
-mod book;
 pub(super) mod cluster;
+mod database_registry;
 mod databases;
 mod installed;
 mod statements;
@@ -17,84 +17,86 @@ use std::{
 
 use tokio::{task::JoinSet, time::sleep};
 
-use self::{book::Names, cluster::Cluster, databases::Databases};
-use super::{Id, Standing};
-use crate::{SecretText, news::News, process::Launcher};
+use self::{cluster::Cluster, database_registry::Names, databases::Databases};
+use super::{Id, ServerStatus, not_installed::NotInstalled};
+use crate::{SecretText, notify::Notifier, process::Launcher};
 
-/// How soon it is looked again for what this machine lacks.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// Check whether a missing version was installed; nothing announces it.
+const INSTALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A database that is wanted.
+/// Name of the server, as users call it.
+const NAME: &str = "postgres";
+
+/// Requested database.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct RequestedDatabase<'a> {
     pub(super) database: &'a str,
     pub(super) user: &'a str,
     pub(super) version: Option<&'a str>,
 }
 
-/// All servers of postgres.
+/// All postgres servers.
 #[derive(Debug)]
 pub(super) struct Postgres {
     folder: PathBuf,
     launcher: Launcher,
-    news: News,
+    notifier: Notifier,
     clusters: Mutex<Option<Clusters>>,
     /// One task for each instance that waits for a version to be installed.
-    lookouts: Mutex<BTreeMap<Id, JoinSet<()>>>,
+    install_watches: Mutex<BTreeMap<Id, JoinSet<()>>>,
 }
 
 type Clusters = BTreeMap<u32, Arc<Databases>>;
 
 impl Postgres {
-    pub(super) fn new(folder: PathBuf, launcher: Launcher, news: News) -> Self {
-        Self { folder, launcher, news, clusters: Mutex::default(), lookouts: Mutex::default() }
+    pub(super) fn new(folder: PathBuf, launcher: Launcher, notifier: Notifier) -> Self {
+        Self { folder, launcher, notifier, clusters: Mutex::default(), install_watches: Mutex::default() }
     }
 
-    pub(super) async fn ensure(&self, id: &Id, wanted: Wanted<'_>, password: &SecretText) -> Standing {
+    pub(super) async fn ensure(
+        &self,
+        id: &Id,
+        wanted: RequestedDatabase<'_>,
+        password: &SecretText,
+    ) -> ServerStatus {
         let unreadable = |error: io::Error| {
-            Standing::Starting(format!(
-                "The platform cannot read its folder `{}`: {error}.",
-                self.folder.display()
-            ))
+            ServerStatus::Starting(format!("The folder `{}` cannot be read: {error}.", self.folder.display()))
         };
         let major = match wanted.version.map(|version| installed::major(version).ok_or(version)).transpose() {
             Ok(major) => major,
             Err(version) => {
-                return Standing::Lacking(format!(
-                    "`{version}` is not a version of postgres: ask for one like `16`, or for none."
-                ));
+                let why = NotInstalled::NotAVersion { server: NAME, wanted: version.to_owned() };
+                return ServerStatus::Unavailable(why.to_string());
             }
         };
-        let home = match self.home(id) {
-            Ok(Some(home)) => home,
+        let databases = match self.databases_of(id) {
+            Ok(Some(databases)) => databases,
             Ok(None) => {
-                let found = installed::look(&self.launcher).await;
+                let found = installed::find(&self.launcher).await;
                 match found.choose(major).map(|programs| self.cluster(programs.major)) {
-                    Ok(Ok(home)) => home,
+                    Ok(Ok(databases)) => databases,
                     Ok(Err(error)) => return unreadable(error),
                     Err(why) => {
-                        self.look_out(id, found);
-                        return Standing::Lacking(why);
+                        self.watch_installs(id, found);
+                        return ServerStatus::Unavailable(why.to_string());
                     }
                 }
             }
             Err(error) => return unreadable(error),
         };
-        self.lookouts().remove(id);
-        if let Some(major) = major.filter(|major| *major != home.major()) {
-            return Standing::Lacking(format!(
-                "The data is kept by postgres {}, which cannot become postgres {major}: ask for {0}, or delete the data.",
-                home.major()
-            ));
+        self.install_watches().remove(id);
+        if let Some(major) = major.filter(|major| *major != databases.major()) {
+            let why = NotInstalled::OtherData { server: NAME, current: databases.major(), wanted: major };
+            return ServerStatus::Unavailable(why.to_string());
         }
         let names = Names { database: wanted.database.to_owned(), user: wanted.user.to_owned() };
-        home.ensure(id, &names, password)
+        databases.ensure(id, &names, password)
     }
 
     pub(super) fn release(&self, id: &Id, data: bool) -> bool {
-        self.lookouts().remove(id);
-        match self.home(id) {
-            Ok(home) => home.is_none_or(|home| home.release(id, data)),
+        self.install_watches().remove(id);
+        match self.databases_of(id) {
+            Ok(databases) => databases.is_none_or(|databases| databases.release(id, data)),
             Err(error) => {
                 tracing::warn!(%error, "the databases of this machine cannot be read");
                 false
@@ -102,24 +104,24 @@ impl Postgres {
         }
     }
 
-    /// The cluster in which an instance has its database.
-    fn home(&self, id: &Id) -> io::Result<Option<Arc<Databases>>> {
-        Ok(self.clusters()?.as_ref().and_then(|all| all.values().find(|one| one.knows(id)).cloned()))
+    /// Cluster with the database of an instance.
+    fn databases_of(&self, id: &Id) -> io::Result<Option<Arc<Databases>>> {
+        Ok(self.clusters()?.as_ref().and_then(|all| all.values().find(|one| one.contains(id)).cloned()))
     }
 
-    /// The cluster of a version.
+    /// Cluster of a version.
     fn cluster(&self, major: u32) -> io::Result<Arc<Databases>> {
         let mut clusters = self.clusters()?;
         let all = clusters.get_or_insert_default();
-        if let Some(known) = all.get(&major) {
-            return Ok(Arc::clone(known));
+        if let Some(databases) = all.get(&major) {
+            return Ok(Arc::clone(databases));
         }
-        let begun = self.begin(major)?;
-        all.insert(major, Arc::clone(&begun));
-        Ok(begun)
+        let databases = self.begin(major)?;
+        all.insert(major, Arc::clone(&databases));
+        Ok(databases)
     }
 
-    /// All clusters; those of an earlier platform are looked after from the first question on.
+    /// All clusters; those of an earlier platform are managed from the first call on.
     fn clusters(&self) -> io::Result<MutexGuard<'_, Option<Clusters>>> {
         let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
         if clusters.is_none() {
@@ -137,23 +139,23 @@ impl Postgres {
     fn begin(&self, major: u32) -> io::Result<Arc<Databases>> {
         let folder = self.folder.join(major.to_string());
         let cluster = Cluster { folder, major, launcher: self.launcher.clone() };
-        Databases::begin(cluster, self.news.clone()).map(Arc::new)
+        Databases::begin(cluster, self.notifier.clone()).map(Arc::new)
     }
 
-    fn lookouts(&self) -> MutexGuard<'_, BTreeMap<Id, JoinSet<()>>> {
-        self.lookouts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn install_watches(&self) -> MutexGuard<'_, BTreeMap<Id, JoinSet<()>>> {
+        self.install_watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells an instance when this machine has other versions than now.
-    fn look_out(&self, id: &Id, found: installed::Found) {
-        let (launcher, news, told) = (self.launcher.clone(), self.news.clone(), id.clone());
+    /// Notifies an instance when the installed versions change.
+    fn watch_installs(&self, id: &Id, found: installed::InstalledVersions) {
+        let (launcher, notifier, instance) = (self.launcher.clone(), self.notifier.clone(), id.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
-            while installed::look(&launcher).await == found {
-                sleep(LOOK_AGAIN).await;
+            while installed::find(&launcher).await == found {
+                sleep(INSTALL_CHECK_INTERVAL).await;
             }
-            news.tell(&told);
+            notifier.notify(&instance);
         });
-        self.lookouts().insert(id.clone(), task);
+        self.install_watches().insert(id.clone(), task);
     }
 }

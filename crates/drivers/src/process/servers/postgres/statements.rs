@@ -1,16 +1,16 @@
-//! What is asked of a server so that an instance has its database and its role, or none. All of it can be repeated.
+//! Statements that create and drop the database and the role of an instance. All are idempotent.
 
 use super::{
-    book::Names,
+    database_registry::Names,
     wire::{ADMIN, Connection, WireError},
 };
 
-/// Makes a database and a role that owns it and can enter no other.
+/// Creates a database, and a role that owns it and can connect to no other.
 pub(super) async fn provide(server: &mut Connection, names: &Names, password: &str) -> Result<(), WireError> {
     let (database, role) = (name(&names.database), name(&names.user));
     if server.run(&format!("SELECT 1 FROM pg_roles WHERE rolname = {}", text(&names.user))).await?.is_empty()
     {
-        // Before there is anybody who could enter them.
+        // Before there is a role that could connect to them.
         server.run(&format!("REVOKE CONNECT ON DATABASE {ADMIN}, template1 FROM PUBLIC")).await?;
         server.run(&format!("CREATE ROLE {role}")).await?;
     }
@@ -35,18 +35,18 @@ pub(super) async fn drop(server: &mut Connection, names: &Names) -> Result<(), W
     server
         .run(&format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = {entered}"))
         .await?;
-    // Waits a while for those who were sent away.
+    // Waits for sessions that are being terminated.
     server.run(&format!("DROP DATABASE IF EXISTS {database}")).await?;
     server.run(&format!("DROP ROLE IF EXISTS {role}")).await?;
     Ok(())
 }
 
-/// A name, whatever is in it.
+/// Quoted identifier.
 fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text, whatever is in it. Backslashes are plain signs ([`Connection`] asks for that).
+/// Quoted literal. Backslashes are plain characters ([`Connection`] sets that).
 fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_name_or_a_text_ends_it() {
+    fn names_and_texts_are_quoted() {
         assert_eq!(name("a\"; DROP"), "\"a\"\"; DROP\"");
         assert_eq!(text("a'; DROP \\'"), "'a''; DROP \\'''");
     }

@@ -1,8 +1,7 @@
-//! The few words of the protocol of postgres that the platform needs to manage databases: over the socket in the
-//! server's own folder, where only the user of the platform gets and is believed without a password.
+//! Minimal client of the postgres protocol, to manage databases: over the socket in the server's own folder, which only the user
+//! of the platform can reach and which needs no password.
 //!
-//! By hand, since what would speak for us is not always installed with the server, and takes longer to start than
-//! the work takes.
+//! Written by hand, since `psql` is not always installed with the server, and takes longer to start than the statements take.
 
 use std::{
     fs::{File, OpenOptions},
@@ -17,31 +16,31 @@ use tokio::{
     net::UnixStream,
 };
 
-/// The role of the platform.
+/// Role of the platform.
 pub(super) const ADMIN: &str = "postgres";
-/// The version of the protocol.
+/// Version of the protocol.
 const PROTOCOL: i32 = 3 << 16;
-/// More than any answer here.
-const LONGEST: usize = 1024 * 1024;
+/// Larger than any answer to our statements.
+const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 
-/// Why something was not done.
+/// Error of a statement.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WireError {
-    /// The server does not answer.
+    /// The connection failed.
     #[error("the server does not answer: {0}")]
     Broken(#[from] io::Error),
-    /// The server refused it.
+    /// The server refused the statement.
     #[error("{0}")]
     Refused(String),
 }
 
-/// A connection to a server.
+/// Connection to a server.
 pub(super) struct Connection(BufReader<UnixStream>);
 
 impl Connection {
     /// Connects to the server of a data folder.
     pub(super) async fn open(data: &Path, port: u16) -> Result<Self, WireError> {
-        // Addresses of sockets are short, and the folder may be deep: it is named by its descriptor.
+        // Socket addresses are short, and the folder may be deep: it is named by its descriptor.
         let folder: File =
             OpenOptions::new().read(true).custom_flags(OFlags::PATH.bits().cast_signed()).open(data)?;
         let path = format!("/proc/self/fd/{}/.s.PGSQL.{port}", folder.as_raw_fd());
@@ -52,7 +51,7 @@ impl Connection {
 
     async fn greet(&mut self) -> Result<(), WireError> {
         let mut body = PROTOCOL.to_be_bytes().to_vec();
-        // A statement that fails must not be written to a log: it may hold a password.
+        // A failed statement must not be logged: it may contain a password.
         let parameters = [
             ("user", ADMIN),
             ("database", ADMIN),
@@ -67,7 +66,7 @@ impl Connection {
         self.until_ready().await.map(drop)
     }
 
-    /// Runs statements. Answers with the first value of each row.
+    /// Runs statements. Returns the first value of each row.
     pub(super) async fn run(&mut self, statements: &str) -> Result<Vec<String>, WireError> {
         self.send(Some(b'Q'), &[statements.as_bytes(), b"\0"].concat()).await?;
         self.until_ready().await
@@ -80,7 +79,7 @@ impl Connection {
         self.0.write_all(&message).await
     }
 
-    /// Reads all that is said until it is our turn again.
+    /// Reads messages until the server is ready for the next query.
     async fn until_ready(&mut self) -> Result<Vec<String>, WireError> {
         let (mut values, mut refusal) = (Vec::new(), None);
         loop {
@@ -89,7 +88,7 @@ impl Connection {
                 b'Z' => return refusal.map_or(Ok(values), Err),
                 b'E' => {
                     let message = primary(&body);
-                    // Nothing follows what ends a session; what ends a statement is followed by our turn.
+                    // A fatal error ends the session; after any other, the server becomes ready.
                     if is_fatal(&body) {
                         return Err(WireError::Broken(io::Error::other(message)));
                     }
@@ -107,7 +106,7 @@ impl Connection {
     async fn receive(&mut self) -> io::Result<(u8, Vec<u8>)> {
         let kind = self.0.read_u8().await?;
         let length = usize::try_from(self.0.read_i32().await?).unwrap_or_default();
-        if !(4..=LONGEST).contains(&length) {
+        if !(4..=MAX_MESSAGE_BYTES).contains(&length) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer is not readable"));
         }
         let mut body = vec![0; length - 4];
@@ -116,21 +115,21 @@ impl Connection {
     }
 }
 
-/// The fields of an error: each begins with its kind and ends with a zero.
+/// Field of an error: each begins with its type and ends with a zero.
 fn field(body: &[u8], kind: u8) -> Option<String> {
     let field = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&kind))?;
     Some(String::from_utf8_lossy(&field[1..]).into_owned())
 }
 
 fn primary(body: &[u8]) -> String {
-    field(body, b'M').unwrap_or_else(|| "it does not say why".to_owned())
+    field(body, b'M').unwrap_or_else(|| "no error message".to_owned())
 }
 
 fn is_fatal(body: &[u8]) -> bool {
     field(body, b'V').is_some_and(|severity| severity != "ERROR")
 }
 
-/// The first value of a row; none if it is null.
+/// First value of a row; `None` if it is null.
 fn first_value(body: &[u8]) -> Option<String> {
     let length = i32::from_be_bytes(body.get(2..6)?.try_into().ok()?);
     let value = body.get(6..6 + usize::try_from(length).ok()?)?;
@@ -142,16 +141,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_read_by_its_fields() {
+    fn an_error_is_parsed_by_its_fields() {
         let body = b"SERROR\0VERROR\0C42710\0Mrole \"a\" already exists\0\0";
         assert_eq!(primary(body), "role \"a\" already exists");
         assert!(!is_fatal(body));
         assert!(is_fatal(b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0"));
-        assert_eq!(primary(b"\0"), "it does not say why");
+        assert_eq!(primary(b"\0"), "no error message");
     }
 
     #[test]
-    fn the_first_value_of_a_row_is_read_and_a_short_answer_does_not_hurt() {
+    fn the_first_value_of_a_row_is_parsed_and_a_truncated_response_is_harmless() {
         assert_eq!(first_value(b"\0\x01\0\0\0\x02ab").as_deref(), Some("ab"));
         assert_eq!(first_value(b"\0\x01\xff\xff\xff\xff"), None);
         assert_eq!(first_value(b"\0\x01\0\0\0\x09ab"), None);

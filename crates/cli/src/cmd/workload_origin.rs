@@ -1,0 +1,167 @@
+//! Origin of a Workload: the folder of its Score file, and the environment variables that it refers to. Runtimes of this
+//! machine need both, and neither belongs into the object.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use http::{Method, StatusCode};
+use orchestra_drivers::WorkloadOrigin;
+use orchestra_score::{
+    Workload,
+    placeholder::{Reference, Token, tokens},
+};
+use serde_json::Value as Json;
+
+use super::{input, platform::Platform};
+use crate::error::CliError;
+
+/// File with environment variables, beside the Score file.
+pub(super) const ENV_FILE: &str = ".env";
+/// Resource type of environment variables.
+const ENVIRONMENT: &str = "environment";
+
+/// Origin of a document; `None` if the document does not refer to it.
+pub(super) fn of(document: &Workload, score_file: &Path) -> Result<Option<WorkloadOrigin>, CliError> {
+    let names = variables(document);
+    let runs_here = document.containers.values().any(|container| container.image == ".");
+    if !runs_here && names.is_empty() {
+        return Ok(None);
+    }
+    let failed = |path: &Path, source| CliError::Read { path: path.to_owned(), source };
+    let folder = folder_of(score_file).map_err(|error| failed(score_file, error))?;
+    let file = folder.join(ENV_FILE);
+    let mut environment = match input::read_text(&file) {
+        Ok(text) => parse(&text).map_err(|line| CliError::EnvFile { path: file.clone(), line })?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+        Err(error) => return Err(failed(&file, error)),
+    };
+    for name in &names {
+        if let Ok(value) = env::var(name) {
+            environment.insert(name.clone(), value);
+        }
+    }
+    environment.retain(|name, _| names.contains(name));
+    Ok(Some(WorkloadOrigin { folder, path: env::var("PATH").ok(), environment }))
+}
+
+/// Absolute folder of a Score file; the current one for standard input.
+fn folder_of(score_file: &Path) -> io::Result<PathBuf> {
+    let folder = score_file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::canonicalize(folder.unwrap_or(Path::new(".")))
+}
+
+/// Environment variables that a document refers to, through resources of type `environment`.
+fn variables(document: &Workload) -> BTreeSet<String> {
+    let resources = document.resources.iter().flatten();
+    let environments: BTreeSet<&str> = resources
+        .filter(|(_, resource)| resource.type_ == ENVIRONMENT)
+        .map(|(key, _)| key.as_str())
+        .collect();
+    let mut found = BTreeSet::new();
+    if !environments.is_empty() {
+        visit(&serde_json::to_value(document).unwrap_or_default(), &environments, &mut found);
+    }
+    found
+}
+
+fn visit(value: &Json, environments: &BTreeSet<&str>, found: &mut BTreeSet<String>) {
+    match value {
+        Json::String(text) => found.extend(tokens(text).filter_map(|token| match token {
+            Token::Reference(reference) => match Reference::parse(reference) {
+                Ok(Reference::Resource { name, keys, .. }) if environments.contains(name.as_str()) => {
+                    keys.first().cloned()
+                }
+                _ => None,
+            },
+            _ => None,
+        })),
+        Json::Array(list) => list.iter().for_each(|item| visit(item, environments, found)),
+        Json::Object(map) => map.values().for_each(|item| visit(item, environments, found)),
+        _ => {}
+    }
+}
+
+/// Variables of a file, without quotes around values; or the number of the first invalid line.
+fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
+    let mut all = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) = line.split_once('=').ok_or(number + 1)?;
+        let value = value.trim();
+        let unquoted = ['"', '\'']
+            .iter()
+            .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
+            .unwrap_or(value);
+        all.insert(name.trim().to_owned(), unquoted.to_owned());
+    }
+    Ok(all)
+}
+
+impl Platform {
+    /// Sends the origin of a workload to the platform. A platform without a runtime on this machine ignores it.
+    pub(super) async fn record_origin(
+        &self,
+        workload: &str,
+        origin: &WorkloadOrigin,
+    ) -> Result<(), CliError> {
+        let body = serde_json::to_vec(origin).map_err(|error| CliError::Encode(error.into()))?;
+        let response = self.send(Method::PUT, workload, "home", "application/json", body).await?;
+        match response.status() {
+            StatusCode::NOT_FOUND | StatusCode::FORBIDDEN => Ok(()),
+            status if status.is_success() => Ok(()),
+            status => {
+                let text = self.read_body(workload, response).await?;
+                Err(self.response_error(workload, status, &text).await)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestra_score::{Document, Source};
+
+    use super::*;
+
+    #[test]
+    fn env_files_may_have_comments_quotes_and_export() {
+        let text = "# a comment\n\nA=1\nexport B = two words \nC=\"with # and =\"\nD=''\n";
+        let all = parse(text).unwrap();
+        let all: Vec<_> = all.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(all, [("A", "1"), ("B", "two words"), ("C", "with # and ="), ("D", "")]);
+        assert_eq!(parse("A=1\nnothing\n"), Err(2));
+    }
+
+    #[test]
+    fn an_env_file_that_is_too_long_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let score_file = folder.path().join("score.yaml");
+        fs::File::create(folder.path().join(ENV_FILE)).unwrap().set_len(1 << 40).unwrap();
+        let text = "apiVersion: score.dev/v1b1\nmetadata: {name: web}\ncontainers: {app: {image: .}}\n";
+        let document = Document::parse(Source::new("score.yaml", text)).check().workload.unwrap();
+        let error = of(&document, &score_file).unwrap_err();
+        assert!(
+            matches!(error, CliError::Read { source, .. } if source.kind() == io::ErrorKind::FileTooLarge)
+        );
+    }
+
+    #[test]
+    fn only_variables_in_placeholders_are_taken() {
+        let text = r#"
+            apiVersion: score.dev/v1b1
+            metadata: {name: web}
+            containers:
+              app: {image: nginx, variables: {KEY: "${resources.env.API_KEY}", HOST: "${resources.db.host}"}}
+            resources: {env: {type: environment}, db: {type: postgres}}
+        "#;
+        let document = Document::parse(Source::new("score.yaml", text)).check().workload.unwrap();
+        assert_eq!(variables(&document), ["API_KEY".to_owned()].into());
+    }
+}

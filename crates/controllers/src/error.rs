@@ -1,0 +1,78 @@
+//! Error of a reconcile.
+
+use orchestra_core::decision::Fault;
+use thiserror::Error as ThisError;
+
+/// Error of a reconcile. [`Error::is_conflict`] decides how it is retried.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// A request to the API failed.
+    #[error("{0}")]
+    Api(#[source] Box<kube::Error>),
+    /// An object was changed or replaced while it was being deleted.
+    #[error("changed during its deletion: {0}")]
+    Changed(#[source] Box<kube::Error>),
+    /// An object could not be serialized.
+    #[error("failed to serialize an object: {0}")]
+    Serialize(#[source] serde_json::Error),
+    /// An object was deleted during the reconcile.
+    #[error("the {kind} `{name}` was deleted during the reconcile")]
+    Gone {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// An object that was made for a deleted Workload still exists.
+    #[error("the {kind} `{name}` of the Workload still exists")]
+    Leftover {
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+    /// An object that was made for a deleted Workload is invalid, and a finalizer keeps it.
+    #[error("{0}")]
+    InvalidLeftover(Fault),
+    /// Core decided to retry at once, for this reason.
+    #[error("{0}")]
+    RetryNow(String),
+    /// Core decided to retry with backoff, for this reason.
+    #[error("{0}")]
+    Retry(String),
+}
+
+impl Error {
+    /// True if a new reconcile helps: it is retried at once, and with backoff after many in a row. Any other error is retried with
+    /// backoff.
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            Self::Api(error) => matches!(&**error, kube::Error::Api(status) if status.code == 409),
+            Self::Changed(_) | Self::Gone { .. } | Self::Leftover { .. } | Self::RetryNow(_) => true,
+            Self::Serialize(_) | Self::InvalidLeftover(_) | Self::Retry(_) => false,
+        }
+    }
+
+    /// Fault for the status of a Workload, without the text of the client.
+    pub(crate) fn fault(&self) -> Fault {
+        match self {
+            Self::Api(error) | Self::Changed(error) => match &**error {
+                kube::Error::Api(status) => Fault::of(status),
+                kube::Error::SerdeError(_) => Fault::Internal,
+                _ => Fault::Unavailable,
+            },
+            Self::InvalidLeftover(fault) => fault.clone(),
+            Self::Serialize(_)
+            | Self::Gone { .. }
+            | Self::Leftover { .. }
+            | Self::RetryNow(_)
+            | Self::Retry(_) => Fault::Internal,
+        }
+    }
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        Self::Api(Box::new(error))
+    }
+}

@@ -1,0 +1,214 @@
+//! Recorder of Kubernetes events.
+//!
+//! Recording never blocks and never fails: an event that cannot be written soon is dropped. Each cause is recorded once per interval, since
+//! reconciles repeat.
+
+use std::{
+    collections::{BTreeSet, VecDeque, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use k8s_openapi::{
+    api::{core::v1::ObjectReference, events::v1::Event},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+    jiff::Timestamp,
+};
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::{
+    sync::mpsc,
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::engine::{backoff, shutdown::Shutdown};
+
+/// Time for which the same event is not recorded again.
+const REPEAT_INTERVAL: Duration = Duration::from_mins(10);
+/// Causes that are remembered, and length of the queue.
+const MAX_CAUSES: usize = 4096;
+const QUEUE_LENGTH: usize = 512;
+/// Maximum length of a note in bytes, as the API limits it.
+const MAX_NOTE_BYTES: usize = 1024;
+/// Maximum length of the part of an event's name that comes from its object: names have up to 253 characters.
+const MAX_STEM: usize = 236;
+/// Attempts per event.
+const MAX_TRIES: u32 = 3;
+/// Timeout of an attempt, and of the queue after shutdown.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Event to record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    /// Type of the event.
+    pub severity: Severity,
+    /// Machine-readable reason.
+    pub reason: String,
+    /// Machine-readable action.
+    pub action: String,
+    /// Sentence for people; truncated if too long.
+    pub note: String,
+}
+
+/// Type of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// All is well.
+    Normal,
+    /// Something needs attention.
+    Warning,
+}
+
+/// Recorder of events. Clones share its queue.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    controller: String,
+    instance: String,
+    events: mpsc::Sender<Event>,
+    recent: Arc<Mutex<Recent>>,
+}
+
+/// Causes recorded lately, the oldest first.
+#[derive(Debug, Default)]
+struct Recent {
+    causes: BTreeSet<u64>,
+    times: VecDeque<(Instant, u64)>,
+}
+
+impl Recorder {
+    /// Starts a recorder for a controller in a process.
+    pub fn start(client: Client, controller: &str, instance: &str, stop: Shutdown) -> (Self, JoinHandle<()>) {
+        let (events, queue) = mpsc::channel(QUEUE_LENGTH);
+        let recorder = Self {
+            controller: format!("score.dev/{controller}"),
+            instance: instance.to_owned(),
+            events,
+            recent: Arc::default(),
+        };
+        (recorder, tokio::spawn(write_all(client, queue, stop)))
+    }
+
+    /// Records an event about an object, unless the same was recorded lately.
+    pub fn record(&self, regarding: &ObjectReference, event: NewEvent) {
+        let mut hasher = DefaultHasher::new();
+        (&regarding.uid, &regarding.kind, &regarding.namespace, &regarding.name).hash(&mut hasher);
+        (&event.reason, &event.note).hash(&mut hasher);
+        let cause = hasher.finish();
+        let now = Instant::now();
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.forget(now);
+        if recent.causes.contains(&cause) {
+            return;
+        }
+        match self.events.try_send(self.event(regarding, event)) {
+            Ok(()) => recent.add(now, cause),
+            Err(error) => tracing::debug!(controller = self.controller, "event dropped: {error}"),
+        }
+    }
+
+    fn event(&self, regarding: &ObjectReference, event: NewEvent) -> Event {
+        let stem = cut(regarding.name.as_deref().unwrap_or("unnamed"), MAX_STEM);
+        // Events about cluster-scoped objects go to the default namespace.
+        let namespace = regarding.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let severity = match event.severity {
+            Severity::Normal => "Normal",
+            Severity::Warning => "Warning",
+        };
+        let note = match cut(&event.note, MAX_NOTE_BYTES) {
+            all if all.len() == event.note.len() => event.note,
+            _ => format!("{}…", cut(&event.note, MAX_NOTE_BYTES - '…'.len_utf8())),
+        };
+        Event {
+            metadata: ObjectMeta {
+                name: Some(format!("{stem}.{:016x}", fastrand::u64(..))),
+                namespace: Some(namespace),
+                ..ObjectMeta::default()
+            },
+            event_time: Some(MicroTime(Timestamp::now())),
+            regarding: Some(regarding.clone()),
+            type_: Some(severity.to_owned()),
+            reason: Some(event.reason),
+            action: Some(event.action),
+            note: Some(note),
+            reporting_controller: Some(self.controller.clone()),
+            reporting_instance: Some(self.instance.clone()),
+            ..Event::default()
+        }
+    }
+}
+
+impl Recent {
+    /// Drops causes older than the interval.
+    fn forget(&mut self, now: Instant) {
+        while let Some((_, cause)) = self.times.pop_front_if(|(at, _)| *at + REPEAT_INTERVAL <= now) {
+            self.causes.remove(&cause);
+        }
+    }
+
+    /// Adds a cause, and drops the oldest if there are too many.
+    fn add(&mut self, now: Instant, cause: u64) {
+        if self.times.len() >= MAX_CAUSES
+            && let Some((_, oldest)) = self.times.pop_front()
+        {
+            self.causes.remove(&oldest);
+        }
+        self.causes.insert(cause);
+        self.times.push_back((now, cause));
+    }
+}
+
+/// Text of at most this many bytes, cut at a character boundary.
+fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+/// Writes queued events; after shutdown, the rest of the queue until the timeout.
+async fn write_all(client: Client, mut queue: mpsc::Receiver<Event>, stop: Shutdown) {
+    let patience = async {
+        stop.requested().await;
+        sleep(REQUEST_TIMEOUT).await;
+    };
+    let all = async {
+        loop {
+            let event = tokio::select! {
+                () = stop.requested(), if !queue.is_closed() => {
+                    queue.close();
+                    continue;
+                }
+                event = queue.recv() => event,
+            };
+            let Some(event) = event else { return };
+            write(&client, &event).await;
+        }
+    };
+    tokio::select! {
+        () = all => {}
+        () = patience => tracing::warn!("events in the queue dropped after shutdown"),
+    }
+}
+
+async fn write(client: &Client, event: &Event) {
+    let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
+    let api: Api<Event> = Api::namespaced(client.clone(), namespace);
+    for tried in 0..MAX_TRIES {
+        let answer = timeout(REQUEST_TIMEOUT, api.create(&PostParams::default(), event)).await;
+        let reason = match answer {
+            Ok(Ok(_)) => return,
+            // The answer to an earlier attempt was lost.
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 && tried > 0 => return,
+            Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) && status.code != 429 => {
+                tracing::warn!(namespace, "event rejected: {}", status.message);
+                return;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(slow) => slow.to_string(),
+        };
+        tracing::debug!(namespace, "failed to write an event: {reason}");
+        sleep(backoff::delay(tried, fastrand::f64())).await;
+    }
+    tracing::warn!(namespace, "event dropped after {MAX_TRIES} attempts");
+}

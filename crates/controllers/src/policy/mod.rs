@@ -1,0 +1,110 @@
+//! Policy controller: reports whether each policy is valid, and how many Workloads it matches. It counts all Workloads at once, with a delay:
+//! the counts are for people.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    time::Duration,
+};
+
+use kube::ResourceExt;
+use orchestra_api::PlatformPolicy;
+use orchestra_core::{
+    judge,
+    policy::{self, Count},
+};
+
+use crate::{
+    context::Context,
+    engine::worker::{Action, Reconcile},
+    error::Error,
+    writer::Writer,
+};
+
+/// Key of all policies together: a default of one may satisfy another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AllPolicies;
+
+impl fmt::Display for AllPolicies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("all policies")
+    }
+}
+
+/// The policy controller.
+pub struct PolicyController {
+    context: Context,
+    writer: Writer,
+}
+
+impl fmt::Debug for PolicyController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PolicyController")
+    }
+}
+
+impl PolicyController {
+    /// Controller of the policies in this context.
+    pub fn new(context: Context, writer: Writer) -> Self {
+        Self { context, writer }
+    }
+
+    /// Number of Workloads of each policy, by name, evaluated as the workload controller does.
+    async fn count(&self) -> BTreeMap<String, Count> {
+        let mut counts: BTreeMap<String, Count> = BTreeMap::new();
+        for workload in self.context.workloads.all() {
+            // Each is a whole decision: other tasks come first.
+            tokio::task::yield_now().await;
+            for (policy, is_violated) in judge(&self.context.inputs(workload, Duration::ZERO)) {
+                let count = counts.entry(policy).or_default();
+                count.matched += 1;
+                count.violating += u32::from(is_violated);
+            }
+        }
+        counts
+    }
+}
+
+impl Reconcile for PolicyController {
+    type Key = AllPolicies;
+
+    const NAME: &'static str = "policy";
+
+    fn namespace(_: &AllPolicies) -> &'static str {
+        ""
+    }
+
+    async fn reconcile(&self, _: &AllPolicies) -> Result<Action, Error> {
+        if self.context.policies.is_empty() && self.context.policies.invalid().is_empty() {
+            return Ok(Action::AwaitChange);
+        }
+        let counts = self.count().await;
+        // Counting takes time: the status is about the policies as they are afterwards.
+        let objects = self.context.unreadable_policies();
+        let (_, unreadable) = policy::unreadable::resolve(self.context.policies.all(), &objects);
+        let names: BTreeSet<&str> = unreadable.iter().map(|policy| policy.name.as_str()).collect();
+        let now = (self.context.clock)();
+        // A failed write does not keep the others from being written.
+        let mut failure = None;
+        for policy in self.context.policies.all() {
+            let name = policy.name_any();
+            // What is cached is an earlier version.
+            if names.contains(name.as_str()) {
+                continue;
+            }
+            let count = counts.get(&name).copied().unwrap_or_default();
+            let Some(status) = policy::status(&policy, count, now) else { continue };
+            let written = self.writer.cluster_status(&self.context.policies, &policy, &status).await;
+            failure = written.err().or(failure);
+        }
+        for (policy, object) in unreadable.iter().zip(&objects) {
+            let Some(patch) = policy::unreadable_status(object, policy.in_force, now) else { continue };
+            // The API may refuse any change of an invalid object. The status is for people, so there is no retry.
+            if let Err(error) = self.writer.patch_cluster_status::<PlatformPolicy>(&policy.name, &patch).await
+            {
+                tracing::warn!(policy = policy.name, "failed to report an invalid policy: {error}");
+            }
+        }
+        failure.map_or(Ok(Action::AwaitChange), Err)
+    }
+}

@@ -1,0 +1,135 @@
+//! Workload controller: executes [`orchestra_core::plan()`]. It alone writes the status of Workloads.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Resource, ResourceExt};
+use orchestra_api::{Workload, finalizer, workload::WorkloadStatus};
+use orchestra_core::{
+    Applied, Decision, Inputs,
+    decision::{Deferral, Deletion, DeletionKind, Finalizer, Write},
+    plan,
+    status::Event,
+};
+use serde_json::json;
+
+use crate::{
+    context::Context,
+    engine::{
+        debounce::Debounce,
+        key::Key,
+        worker::{Action, Reconcile, requeue},
+    },
+    error::Error,
+    events::{NewEvent, Recorder, Severity},
+    writer::Writer,
+};
+
+/// The workload controller.
+#[derive(Debug)]
+pub struct WorkloadController {
+    context: Context,
+    writer: Writer,
+    recorder: Recorder,
+    debounce: Debounce,
+}
+
+impl WorkloadController {
+    /// Controller of the Workloads in this context.
+    pub fn new(context: Context, writer: Writer, recorder: Recorder) -> Self {
+        Self { context, writer, recorder, debounce: Debounce::default() }
+    }
+
+    /// Executes a decision, and collects the answers of the API.
+    async fn execute(
+        &self,
+        inputs: &Inputs,
+        decision: &Decision,
+        applied: &mut Applied,
+    ) -> Result<(), Error> {
+        let Context { claims, plans, exposures, workloads, .. } = &self.context;
+        let namespace = inputs.namespace_name();
+        if decision.finalizer == Finalizer::Add {
+            self.writer.add_finalizer(workloads, &inputs.workload, finalizer::WORKLOAD, &json!({})).await?;
+        }
+        for write in decision.writes() {
+            match write {
+                Write::Claim(claim) => {
+                    let answer = self.writer.apply(claims, claim).await?;
+                    applied.claims.insert(claim.name_any(), answer);
+                }
+                Write::Plan(plan) => applied.plan = Some(self.writer.apply(plans, plan).await?),
+                Write::Exposure(exposure) => {
+                    applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
+                }
+                Write::Delete(Deletion { kind, name, uid }) => match kind {
+                    DeletionKind::ResourceClaim => self.writer.delete(claims, namespace, name, uid).await?,
+                    DeletionKind::WorkloadPlan => self.writer.delete(plans, namespace, name, uid).await?,
+                    DeletionKind::WorkloadExposure => {
+                        self.writer.delete(exposures, namespace, name, uid).await?;
+                    }
+                },
+            }
+        }
+        if decision.finalizer == Finalizer::Remove {
+            // Read from the API, not from the cache: what is left behind now is left for good.
+            self.writer.ensure_no_leftovers(&inputs.workload).await?;
+            self.writer.remove_finalizer(workloads, &inputs.workload, finalizer::WORKLOAD).await?;
+        }
+        Ok(())
+    }
+
+    async fn report(
+        &self,
+        workload: &Workload,
+        status: &WorkloadStatus,
+        events: Vec<Event>,
+    ) -> Result<(), Error> {
+        self.writer.status(&self.context.workloads, workload, status).await?;
+        for Event { warning, reason, note } in events {
+            let severity = if warning { Severity::Warning } else { Severity::Normal };
+            let (reason, action) = (reason.to_string(), "Reconcile".to_owned());
+            self.recorder.record(&reference(workload), NewEvent { severity, reason, action, note });
+        }
+        Ok(())
+    }
+}
+
+impl Reconcile for WorkloadController {
+    type Key = Key;
+
+    const NAME: &'static str = "workload";
+
+    fn namespace(key: &Key) -> &str {
+        &key.namespace
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Action, Error> {
+        let Some(workload) = self.context.workloads.get(&key.namespace, &key.name) else {
+            self.debounce.set(key, false);
+            return Ok(Action::AwaitChange);
+        };
+        let inputs = self.context.inputs(workload, self.debounce.elapsed(key));
+        let decision = plan(&inputs);
+        let mut applied = Applied::default();
+        let mut failure = None;
+        match self.execute(&inputs, &decision, &mut applied).await {
+            Ok(()) if decision.finalizer == Finalizer::Remove => return Ok(Action::AwaitChange),
+            Ok(()) => {}
+            Err(conflict) if conflict.is_conflict() => return Err(conflict),
+            Err(error) => {
+                applied.fault = Some(error.fault());
+                failure = Some(error);
+            }
+        }
+        let report = decision.report(&applied);
+        self.debounce.set(key, report.deferred.is_some_and(Deferral::is_timed));
+        if let Some(status) = &report.status {
+            self.report(&inputs.workload, status, report.events).await?;
+        }
+        // The log has the error itself.
+        failure.map_or_else(|| requeue(report.requeue), Err)
+    }
+}
+
+fn reference(workload: &Workload) -> ObjectReference {
+    ObjectReference { namespace: workload.namespace(), ..workload.object_ref(&()) }
+}

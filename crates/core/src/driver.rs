@@ -1,0 +1,101 @@
+//! Answers of drivers: the inputs of decisions about what runs and what is provided.
+
+use orchestra_api::{
+    Placement, WorkloadPlan,
+    condition::Reason,
+    exposure::Exposure,
+    plan::{Phase, WorkloadPlanSpec},
+};
+
+/// Error of a driver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// A fault that may pass. It is retried, and the status shows it meanwhile.
+    #[error("{message}")]
+    Transient {
+        /// Reason for the condition.
+        reason: Reason,
+        /// Neutral sentence for users.
+        message: String,
+    },
+    /// A fault that no retry heals: the plan or the claim has to change.
+    #[error("{message}")]
+    Refused {
+        /// Reason for the condition.
+        reason: Reason,
+        /// Neutral sentence for users.
+        message: String,
+    },
+}
+
+impl DriverError {
+    /// A transient error: something cannot be reached now.
+    pub fn unreachable(message: impl Into<String>) -> Self {
+        Self::Transient { reason: Reason::NetworkUnavailable, message: message.into() }
+    }
+}
+
+/// A plan and where it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Namespace of the plan.
+    pub namespace: String,
+    /// Name of the plan, which is that of the Workload.
+    pub name: String,
+    /// Spec of the plan.
+    pub plan: WorkloadPlanSpec,
+}
+
+impl Target {
+    /// Target of a plan at the placement of its spec.
+    pub fn of(plan: &WorkloadPlan) -> Self {
+        Self {
+            namespace: plan.metadata.namespace.clone().unwrap_or_default(),
+            name: plan.metadata.name.clone().unwrap_or_default(),
+            plan: plan.spec.clone(),
+        }
+    }
+
+    /// The same plan at another placement.
+    #[must_use]
+    pub fn at(mut self, placement: &Placement) -> Self {
+        self.plan.runtime_class.clone_from(&placement.runtime_class);
+        self.plan.backend_id.clone_from(&placement.backend_id);
+        self
+    }
+}
+
+/// Observed state of what a runtime made for a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Revision that runs or is being rolled out; absent if nothing exists.
+    pub revision: Option<String>,
+    /// Phase of that revision.
+    pub phase: Phase,
+    /// Reason for the phase.
+    pub reason: Option<Reason>,
+    /// Neutral sentence for users.
+    pub message: Option<String>,
+    /// Addresses.
+    pub exposures: Vec<Exposure>,
+    /// Node, machine or task it runs on, for platform engineers.
+    pub placed_on: Option<String>,
+}
+
+/// Progress of a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// Nothing is left.
+    Gone,
+    /// Something is still stopping, described in a sentence. The runtime reports the change.
+    Stopping(String),
+}
+
+/// Progress of a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// The instance is released.
+    Done,
+    /// Something is still in progress, described in a sentence. The engine reports the change.
+    Waiting(String),
+}

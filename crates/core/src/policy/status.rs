@@ -1,0 +1,166 @@
+//! Status of a policy: its validity, the version in force, and the number of Workloads that it selects.
+
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+    jiff::Timestamp,
+};
+use orchestra_api::{PlatformPolicy, policy::PlatformPolicyStatus};
+use serde::Deserialize as _;
+use serde_json::{Value as Json, json};
+
+use super::{check, unreadable::read};
+
+/// Condition of a policy.
+const ACCEPTED: &str = "Accepted";
+/// Reason of a policy that is not accepted.
+const MALFORMED: &str = "Malformed";
+
+/// Number of Workloads of a policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Selected by the policy.
+    pub matched: u32,
+    /// Selected, and in violation.
+    pub violating: u32,
+}
+
+/// Status of a policy; `None` if it is written already.
+pub fn status(policy: &PlatformPolicy, count: Count, now: Timestamp) -> Option<PlatformPolicyStatus> {
+    let faults = check(policy);
+    let (accepted, reason, message) = match faults.first() {
+        None => ("True", "Accepted", "The policy is in force.".to_owned()),
+        Some(fault) => {
+            let message =
+                format!("`{}`: {} The last valid version stays in force.", fault.field, fault.message);
+            ("False", MALFORMED, message)
+        }
+    };
+    let before = policy.status.as_ref();
+    let generation = policy.metadata.generation;
+    let conditions = before.map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let kept = || before.and_then(|status| status.in_force.clone());
+    let status = PlatformPolicyStatus {
+        in_force: if faults.is_empty() { Some(Box::new(policy.spec.clone())) } else { kept() },
+        conditions: vec![condition(conditions, accepted, reason, message, generation, now)],
+        matched: count.matched,
+        violating: count.violating,
+        observed_generation: generation,
+    };
+    (before != Some(&status)).then_some(status)
+}
+
+/// Merge patch of the status of a policy that cannot be deserialized; `None` if it is written already. Everything but the
+/// condition stays, above all the version in force.
+pub fn unreadable_status(object: &Json, in_force: bool, now: Timestamp) -> Option<Json> {
+    let error = PlatformPolicy::deserialize(object).err()?;
+    let effect = if in_force {
+        "The last valid version stays in force"
+    } else {
+        "No Workload that it may select starts or changes"
+    };
+    let message = format!("The policy cannot be deserialized: {error}. {effect}.");
+    let conditions: Vec<Condition> = read(object.pointer("/status/conditions")).unwrap_or_default();
+    let generation = object.pointer("/metadata/generation").and_then(Json::as_i64);
+    let condition = condition(&conditions, "False", MALFORMED, message, generation, now);
+    let is_written = conditions == [condition.clone()];
+    (!is_written).then(|| json!({"status": {"conditions": [condition], "observedGeneration": generation}}))
+}
+
+fn condition(
+    before: &[Condition],
+    status: &str,
+    reason: &str,
+    message: String,
+    observed_generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    let same = before.iter().find(|condition| condition.type_ == ACCEPTED && condition.status == status);
+    Condition {
+        type_: ACCEPTED.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        observed_generation,
+        last_transition_time: same
+            .map_or_else(|| Time(now), |condition| condition.last_transition_time.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestra_api::policy::PlatformPolicySpec;
+
+    use super::*;
+
+    const COUNT: Count = Count { matched: 3, violating: 1 };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn spec(json: Json) -> PlatformPolicySpec {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn policy(json: Json) -> PlatformPolicy {
+        let mut policy = PlatformPolicy::new("a", spec(json));
+        policy.metadata.generation = Some(2);
+        policy
+    }
+
+    #[test]
+    fn a_valid_policy_is_accepted_and_recorded_with_its_counts() {
+        let policy = policy(json!({"limits": {"cpu": "2"}}));
+        let status = status(&policy, COUNT, at(1)).unwrap();
+        assert_eq!((status.matched, status.violating, status.observed_generation), (3, 1, Some(2)));
+        assert_eq!(status.in_force.as_deref(), Some(&policy.spec));
+        let [condition] = &status.conditions[..] else { panic!("{status:?}") };
+        assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "Accepted"));
+        assert_eq!(condition.message, "The policy is in force.");
+    }
+
+    #[test]
+    fn a_status_that_does_not_change_is_not_written() {
+        let mut policy = policy(json!({"limits": {"cpu": "2"}}));
+        policy.status = status(&policy, COUNT, at(1));
+        assert_eq!(status(&policy, COUNT, at(2)), None);
+        let changed = status(&policy, Count::default(), at(2)).unwrap();
+        assert_eq!(changed.conditions[0].last_transition_time, Time(at(1)), "the condition has not changed");
+    }
+
+    #[test]
+    fn an_invalid_policy_names_its_fault_and_keeps_the_recorded_version() {
+        let mut policy = policy(json!({"limits": {"cpu": "2"}}));
+        policy.status = status(&policy, COUNT, at(1));
+        policy.spec = spec(json!({"limits": {"cpu": "x"}}));
+        let status = status(&policy, COUNT, at(2)).unwrap();
+        assert_eq!(status.in_force.as_deref(), Some(&spec(json!({"limits": {"cpu": "2"}}))));
+        let [condition] = &status.conditions[..] else { panic!("{status:?}") };
+        assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("False", "Malformed"));
+        assert!(condition.message.starts_with("`limits.cpu`: "), "{}", condition.message);
+        assert!(
+            condition.message.ends_with(" The last valid version stays in force."),
+            "{}",
+            condition.message
+        );
+        assert_eq!(condition.last_transition_time, Time(at(2)));
+    }
+
+    #[test]
+    fn an_unreadable_policy_is_reported_once_and_keeps_the_rest_of_its_status() {
+        let mut object = json!({
+            "apiVersion": "score.dev/v1b1", "kind": "PlatformPolicy",
+            "metadata": {"name": "a", "generation": 2}, "spec": {"priority": "high"},
+            "status": {"inForce": {}},
+        });
+        let patch = unreadable_status(&object, true, at(1)).unwrap();
+        let condition = &patch["status"]["conditions"][0];
+        assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("Malformed")));
+        let message = condition["message"].as_str().unwrap();
+        assert!(message.starts_with("The policy cannot be deserialized: invalid type"), "{message}");
+        assert!(message.ends_with(" The last valid version stays in force."), "{message}");
+        assert_eq!(patch["status"].get("inForce"), None);
+        object["status"]["conditions"] = patch["status"]["conditions"].clone();
+        assert_eq!(unreadable_status(&object, true, at(2)), None);
+    }
+}

@@ -1,0 +1,291 @@
+//! Decision about one plan: what its runtime does next, what is recorded before and what is reported after.
+//!
+//! ```text
+//! decide ── record ── Work::Apply ─── report_applied ─┐
+//!       ├─ withdraw ─ Work::Remove ── report_removed ─┼─ exposure, status, finalizer, requeue
+//!       └─ Work::Nothing ─────────────────────────────┘
+//! ```
+//!
+//! Everything a runtime makes is recorded before it is made, and removed from that record. The first record is an annotation
+//! written together with the finalizer; from the first status on, it is the inventory of the status (ADR 0017).
+
+mod record;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use orchestra_api::{
+    WorkloadExposure, WorkloadPlan,
+    condition::Reason,
+    exposure::{Exposure, WorkloadExposureStatus},
+    finalizer,
+    plan::{InventoryItem, Phase, WorkloadPlanStatus},
+};
+
+pub use self::{
+    record::Record,
+    report::{prunable, report_applied, report_removed},
+};
+use crate::{decision::Requeue, driver::Target};
+
+/// Interval of checks on something that is stopping, in case its runtime reports no change.
+pub(crate) const STOPPING_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Everything a decision about a plan depends on.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The plan.
+    pub plan: WorkloadPlan,
+    /// Exposure with the plan's name, if any.
+    pub exposure: Option<WorkloadExposure>,
+    /// Classes of the built-in runtimes.
+    pub runtimes: BTreeSet<String>,
+    /// Answer of the plan's own runtime about its spec; absent if that class is not built in.
+    pub capabilities: Option<Capabilities>,
+    /// How long the first status of this plan has been deferred.
+    pub deferred_for: Duration,
+}
+
+/// Answer of a runtime about a plan, without any I/O.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Unsupported parts of the plan, each naming the field.
+    pub lacks: Vec<String>,
+    /// Everything the runtime makes for the plan.
+    pub inventory: Vec<InventoryItem>,
+}
+
+/// Decision about one plan. The controller executes its fields in this order.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Decision {
+    /// Finalizer to add before anything is made, with what will be made.
+    pub add_finalizer: Option<AddFinalizer>,
+    /// Status of the exposure to write first: addresses of a placement that is being left are withdrawn.
+    pub exposure: Option<WorkloadExposureStatus>,
+    /// Status of the plan to write before the work.
+    pub status: Option<WorkloadPlanStatus>,
+    /// Work of the runtime.
+    pub work: Work,
+}
+
+/// Finalizer to add to a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddFinalizer {
+    /// Record of what will be made. Absent if the status already has an inventory.
+    pub record: Option<Record>,
+}
+
+/// Work of a runtime.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// Run the plan and observe it, then [`report_applied`].
+    Apply(Target),
+    /// Remove what is listed, then [`report_removed`].
+    Remove(Target, Vec<InventoryItem>),
+    /// Nothing.
+    Nothing(Report),
+}
+
+/// Writes after the work.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Report {
+    /// Status of the exposure, if it changes. It comes first: a plan that is ready has its addresses.
+    pub exposure: Option<WorkloadExposureStatus>,
+    /// Status of the plan, if it changes.
+    pub status: Option<WorkloadPlanStatus>,
+    /// True if the finalizer is removed.
+    pub release: bool,
+    /// When the plan is reconciled again.
+    pub requeue: Requeue,
+    /// True if the first status is deferred until then: most plans are ready within a moment, which saves a write.
+    pub deferred: bool,
+}
+
+/// Decides about one plan.
+pub fn decide(inputs: &Inputs) -> Decision {
+    if inputs.plan.metadata.deletion_timestamp.is_some() {
+        return delete(inputs);
+    }
+    match &inputs.capabilities {
+        Some(capabilities) => run(inputs, capabilities),
+        None => hand_over(inputs),
+    }
+}
+
+/// When a plan is reconciled again after its report was written. An exposure that was created during the reconcile has no
+/// addresses yet.
+pub fn requeue(inputs: &Inputs, requeue: Requeue, has_exposure: bool) -> Requeue {
+    match requeue {
+        Requeue::OnChange | Requeue::After(_) if has_exposure && inputs.exposure.is_none() => {
+            Requeue::After(Duration::ZERO)
+        }
+        requeue => requeue,
+    }
+}
+
+/// True from before a built-in runtime makes anything until everything is gone.
+pub fn has_finalizer(plan: &WorkloadPlan) -> bool {
+    plan.metadata.finalizers.iter().flatten().any(|held| held == finalizer::RUNTIME)
+}
+
+/// True if a plan is being rolled out without an obstacle.
+pub fn is_in_progress(status: Option<&WorkloadPlanStatus>) -> bool {
+    status.is_none_or(|status| {
+        matches!(status.phase, Phase::Pending | Phase::Provisioning)
+            && status.reason.is_none_or(|reason| reason == Reason::RuntimeProvisioning)
+    })
+}
+
+fn delete(inputs: &Inputs) -> Decision {
+    if !has_finalizer(&inputs.plan) {
+        return nothing(Report::default());
+    }
+    match made(inputs) {
+        Made::Recorded(made) => remove(inputs, made),
+        Made::Nothing => nothing(Report { release: true, ..Report::default() }),
+        Made::Unknown => nothing(Report::default()),
+    }
+}
+
+/// Objects that a built-in runtime made for a plan, or may have made.
+enum Made {
+    Nothing,
+    Recorded(Record),
+    /// Only a runtime that this binary lacks knows.
+    Unknown,
+}
+
+/// Objects that were made for a plan. Without a readable record, a plan with the finalizer and without a status may have been
+/// started: everything that its runtime makes counts.
+fn made(inputs: &Inputs) -> Made {
+    let plan = &inputs.plan;
+    match (Record::of(plan), &inputs.capabilities) {
+        (Some(record), _) => Made::Recorded(record),
+        (None, _) if plan.status.is_some() || !has_finalizer(plan) => Made::Nothing,
+        (None, Some(capabilities)) => Made::Recorded(Record {
+            placement: plan.spec.placement(),
+            inventory: capabilities.inventory.clone(),
+        }),
+        (None, None) => Made::Unknown,
+    }
+}
+
+/// Finalizer to add if it is missing, with the record that the status does not have yet.
+fn add_finalizer(plan: &WorkloadPlan, record: Record) -> Option<AddFinalizer> {
+    (!has_finalizer(plan)).then(|| AddFinalizer { record: plan.status.is_none().then_some(record) })
+}
+
+/// The plan belongs to a runtime that is not built in: what ours made is removed, then the finalizer.
+fn hand_over(inputs: &Inputs) -> Decision {
+    match made(inputs) {
+        Made::Recorded(made) if inputs.runtimes.contains(&made.placement.runtime_class) => {
+            Decision { add_finalizer: add_finalizer(&inputs.plan, made.clone()), ..remove(inputs, made) }
+        }
+        // A built-in runtime that this binary lacks made it: the plan is held until that runtime is back.
+        Made::Recorded(_) | Made::Unknown => nothing(Report::default()),
+        Made::Nothing => nothing(Report { release: has_finalizer(&inputs.plan), ..Report::default() }),
+    }
+}
+
+fn run(inputs: &Inputs, capabilities: &Capabilities) -> Decision {
+    let plan = &inputs.plan;
+    let placement = plan.spec.placement();
+    let current = record::current_status(plan);
+    // A suspended plan only stops, which every runtime can.
+    if !capabilities.lacks.is_empty() && !plan.spec.lifecycle.suspend {
+        let message = format!(
+            "The backend `{}` cannot run this: {}",
+            plan.spec.backend_id,
+            capabilities.lacks.join(" ")
+        );
+        // The last revision that the runtime could run stays.
+        let refused = status(plan, Phase::Failed, Reason::RuntimeSelecting, Some(message), current.inventory);
+        let refused = WorkloadPlanStatus { placement: current.placement, ..refused };
+        let report = Report { status: changed(plan, refused), ..Report::default() };
+        return Decision {
+            add_finalizer: Record::of(plan).and_then(|made| add_finalizer(plan, made)),
+            ..nothing(report)
+        };
+    }
+    if let Some(made) = Record::of(plan).filter(|made| made.placement != placement) {
+        return Decision { add_finalizer: add_finalizer(plan, made.clone()), ..remove(inputs, made) };
+    }
+    let is_new = !has_finalizer(plan) && plan.status.is_none();
+    let recorded = union(&current.inventory, &capabilities.inventory);
+    let add_finalizer =
+        add_finalizer(plan, Record { placement: placement.clone(), inventory: recorded.clone() });
+    let is_recorded = recorded == current.inventory && current.placement.as_ref() == Some(&placement);
+    let record = (!is_new && !is_recorded)
+        .then(|| status(plan, Phase::Provisioning, Reason::RuntimeProvisioning, None, recorded));
+    Decision { add_finalizer, exposure: None, status: record, work: Work::Apply(Target::of(plan)) }
+}
+
+fn remove(inputs: &Inputs, made: Record) -> Decision {
+    let Record { placement, inventory } = made;
+    if !inputs.runtimes.contains(&placement.runtime_class) {
+        let message = format!("Waiting for the runtime `{}` to stop it.", placement.runtime_class);
+        let status = changed(&inputs.plan, report::stopping(inputs, message));
+        let requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
+        return nothing(Report { status, requeue, ..Report::default() });
+    }
+    let published = exposure(inputs).filter(|exposure| exposure.status.is_some());
+    Decision {
+        add_finalizer: None,
+        exposure: published.and_then(|exposure| addresses(exposure, Vec::new())),
+        status: None,
+        work: Work::Remove(Target::of(&inputs.plan).at(&placement), inventory),
+    }
+}
+
+fn nothing(report: Report) -> Decision {
+    Decision { add_finalizer: None, exposure: None, status: None, work: Work::Nothing(report) }
+}
+
+/// Exposure of the plan's Workload.
+fn exposure(inputs: &Inputs) -> Option<&WorkloadExposure> {
+    inputs.exposure.as_ref().filter(|exposure| exposure.spec.workload_ref == inputs.plan.spec.workload_ref)
+}
+
+/// Status of an exposure with these addresses, if it changes.
+fn addresses(exposure: &WorkloadExposure, exposures: Vec<Exposure>) -> Option<WorkloadExposureStatus> {
+    let status = WorkloadExposureStatus { exposures, conditions: Vec::new() };
+    (exposure.status.as_ref() != Some(&status)).then_some(status)
+}
+
+/// A status, if it differs from the one in the API.
+fn changed(plan: &WorkloadPlan, status: WorkloadPlanStatus) -> Option<WorkloadPlanStatus> {
+    (plan.status.as_ref() != Some(&status)).then_some(status)
+}
+
+/// Status of the plan's revision at its placement.
+fn status(
+    plan: &WorkloadPlan,
+    phase: Phase,
+    reason: Reason,
+    message: Option<String>,
+    inventory: Vec<InventoryItem>,
+) -> WorkloadPlanStatus {
+    WorkloadPlanStatus {
+        phase,
+        reason: Some(reason),
+        message,
+        observed_revision: Some(plan.spec.revision.clone()),
+        placement: Some(plan.spec.placement()),
+        inventory,
+        ..WorkloadPlanStatus::default()
+    }
+}
+
+fn union(recorded: &[InventoryItem], wanted: &[InventoryItem]) -> Vec<InventoryItem> {
+    let all: BTreeSet<_> = recorded.iter().chain(wanted).cloned().collect();
+    all.into_iter().collect()
+}
+
+/// True if the runtime that owns the plan has to stop what runs elsewhere first.
+fn is_moving(inputs: &Inputs) -> bool {
+    inputs.plan.metadata.deletion_timestamp.is_none() && inputs.capabilities.is_some()
+}

@@ -1,0 +1,137 @@
+//! Reports: what is written after a runtime has worked.
+
+use orchestra_api::{
+    condition::Reason,
+    plan::{InventoryItem, Phase, WorkloadPlanStatus},
+};
+
+use super::{
+    Decision, Inputs, Report, STOPPING_CHECK_INTERVAL, addresses, changed, exposure, is_in_progress,
+    is_moving, record::current_status, status, union,
+};
+use crate::{
+    decision::Requeue,
+    driver::{DriverError, Observation, Removed},
+    status::FIRST_STATUS_DEBOUNCE,
+};
+
+/// Recorded items that the revision which is ready now does not need: the runtime removes them before the report.
+pub fn prunable(inputs: &Inputs, observed: &Result<Observation, DriverError>) -> Vec<InventoryItem> {
+    let wanted = wanted(inputs);
+    let is_settled = observed.as_ref().is_ok_and(|observation| is_settled(inputs, observation));
+    let recorded = if is_settled { current_status(&inputs.plan).inventory } else { Vec::new() };
+    recorded.into_iter().filter(|item| !wanted.contains(item)).collect()
+}
+
+/// Report after the plan was applied and observed. `pruned` tells whether nothing [`prunable`] is left.
+pub fn report_applied(
+    inputs: &Inputs,
+    decision: &Decision,
+    observed: Result<Observation, DriverError>,
+    pruned: bool,
+) -> Report {
+    let plan = &inputs.plan;
+    let recorded = union(&current_status(plan).inventory, wanted(inputs));
+    let mut report = Report::default();
+    let status = match observed {
+        Ok(observation) => {
+            let is_settled = is_settled(inputs, &observation);
+            if is_settled && !pruned {
+                report.requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
+            }
+            report.exposure = published(inputs, &observation);
+            let inventory = if is_settled && pruned { union(&[], wanted(inputs)) } else { recorded };
+            let Observation { revision, phase, reason, message, exposures: _, placed_on } = observation;
+            WorkloadPlanStatus {
+                phase,
+                reason,
+                message,
+                observed_revision: revision,
+                placement: Some(plan.spec.placement()),
+                conditions: Vec::new(),
+                inventory,
+                placed_on,
+            }
+        }
+        Err(DriverError::Refused { reason, message }) => {
+            status(plan, Phase::Failed, reason, Some(message), recorded)
+        }
+        Err(DriverError::Transient { reason, message }) => {
+            report.requeue = Requeue::Backoff(message.clone());
+            status(plan, Phase::Provisioning, reason, Some(message), recorded)
+        }
+    };
+    let stored = decision.status.as_ref().or(plan.status.as_ref());
+    let is_failing = matches!(report.requeue, Requeue::Backoff(_));
+    let rest = FIRST_STATUS_DEBOUNCE.saturating_sub(inputs.deferred_for);
+    if stored.is_none() && !is_failing && is_in_progress(Some(&status)) && !rest.is_zero() {
+        return Report { requeue: Requeue::After(rest), deferred: true, ..report };
+    }
+    report.status = (stored != Some(&status)).then_some(status);
+    report
+}
+
+/// Report after what was recorded was removed.
+pub fn report_removed(inputs: &Inputs, removed: Result<Removed, DriverError>) -> Report {
+    let plan = &inputs.plan;
+    let (message, requeue) = match removed {
+        Ok(Removed::Gone) => return gone(inputs),
+        Ok(Removed::Stopping(message)) => (message, Requeue::After(STOPPING_CHECK_INTERVAL)),
+        Err(DriverError::Transient { message, .. } | DriverError::Refused { message, .. }) => {
+            (message.clone(), Requeue::Backoff(message))
+        }
+    };
+    Report { status: changed(plan, stopping(inputs, message)), requeue, ..Report::default() }
+}
+
+fn gone(inputs: &Inputs) -> Report {
+    let plan = &inputs.plan;
+    if plan.metadata.deletion_timestamp.is_some() {
+        return Report { release: true, ..Report::default() };
+    }
+    if is_moving(inputs) {
+        let message = Some("Moving to another backend.".to_owned());
+        let moving = status(plan, Phase::Provisioning, Reason::RuntimeProvisioning, message, Vec::new());
+        let requeue = Requeue::Immediately("stopped at the previous placement".to_owned());
+        return Report { status: changed(plan, moving), requeue, ..Report::default() };
+    }
+    let handed_over = WorkloadPlanStatus { inventory: Vec::new(), placement: None, ..current_status(plan) };
+    Report { status: changed(plan, handed_over), release: true, ..Report::default() }
+}
+
+/// Status while something is stopping. A plan that moves is being rolled out; any other keeps its phase.
+pub(super) fn stopping(inputs: &Inputs, message: String) -> WorkloadPlanStatus {
+    let current = WorkloadPlanStatus { message: Some(message), ..current_status(&inputs.plan) };
+    if !is_moving(inputs) {
+        return current;
+    }
+    WorkloadPlanStatus {
+        phase: Phase::Provisioning,
+        reason: Some(Reason::RuntimeProvisioning),
+        observed_revision: Some(inputs.plan.spec.revision.clone()),
+        ..current
+    }
+}
+
+/// Status of the exposure with the observed addresses, if it changes. A plan that is being started has none, and none to
+/// withdraw.
+fn published(
+    inputs: &Inputs,
+    observation: &Observation,
+) -> Option<orchestra_api::exposure::WorkloadExposureStatus> {
+    let is_starting =
+        observation.exposures.is_empty() && matches!(observation.phase, Phase::Pending | Phase::Provisioning);
+    let exposure = exposure(inputs)
+        .filter(|exposure| exposure.spec.runtime_class == inputs.plan.spec.runtime_class)
+        .filter(|exposure| exposure.status.is_some() || !is_starting)?;
+    addresses(exposure, observation.exposures.clone())
+}
+
+/// True if the revision of the plan is ready, so that what only earlier revisions needed can go.
+fn is_settled(inputs: &Inputs, observation: &Observation) -> bool {
+    observation.phase == Phase::Ready && observation.revision.as_ref() == Some(&inputs.plan.spec.revision)
+}
+
+fn wanted(inputs: &Inputs) -> &[InventoryItem] {
+    inputs.capabilities.as_ref().map(|capabilities| capabilities.inventory.as_slice()).unwrap_or_default()
+}

@@ -1,0 +1,127 @@
+//! Reactions to watch events: which object is reconciled after a change, and when.
+//!
+//! A controller writes in one pass what another one reads. These functions leave out or delay reconciles that would find nothing
+//! to do; each names the later event that enqueues.
+
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use orchestra_api::{Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
+
+use crate::{
+    endpoint,
+    run::is_in_progress,
+    status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE},
+};
+
+/// Change of an object, as a watch reports it.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// Metadata before, as far as the watch has reported the object.
+    pub previous: Option<&'a ObjectMeta>,
+    /// Metadata now.
+    pub current: &'a ObjectMeta,
+    /// True if the object was deleted.
+    pub gone: bool,
+    /// True if it is the answer to a write of our own.
+    pub echo: bool,
+}
+
+/// Origin of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Our workload controller created the object.
+    OwnCreation,
+    /// One of our controllers wrote the status, a finalizer or an annotation.
+    OwnReport,
+    /// Anything else.
+    Other,
+}
+
+/// Reaction of a queue to a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueue {
+    /// None.
+    No,
+    /// At once.
+    Now,
+    /// After this time.
+    After(Duration),
+}
+
+impl Change<'_> {
+    /// True if more than the status has changed. Finalizers, and annotations of our own, are records of the controller that wrote
+    /// them.
+    pub fn is_more_than_status(&self) -> bool {
+        let is = self.current;
+        self.gone
+            || self.previous.is_none_or(|was| {
+                (was.generation, &was.labels, &was.deletion_timestamp)
+                    != (is.generation, &is.labels, &is.deletion_timestamp)
+                    || was.annotations != is.annotations && !self.echo
+            })
+    }
+
+    /// Origin of the change.
+    pub fn origin(&self) -> Origin {
+        if self.echo && self.previous.is_none() && !self.gone {
+            Origin::OwnCreation
+        } else if self.echo && !self.is_more_than_status() {
+            Origin::OwnReport
+        } else {
+            Origin::Other
+        }
+    }
+}
+
+/// Reaction of the workload queue to a change of a plan.
+pub fn plan_to_workload(origin: Origin, plan: &WorkloadPlan) -> Enqueue {
+    let status = plan.status.as_ref();
+    match origin {
+        // The workload controller knows what it created.
+        Origin::OwnCreation => Enqueue::No,
+        // The plan controller has added its finalizer.
+        Origin::OwnReport if status.is_none() => Enqueue::No,
+        Origin::OwnReport if is_in_progress(status) => Enqueue::After(FIRST_STATUS_DEBOUNCE),
+        Origin::OwnReport | Origin::Other => Enqueue::Now,
+    }
+}
+
+/// Reaction of the workload queue to a change of an exposure, given the cached plan and Workload of its name.
+pub fn exposure_to_workload(
+    origin: Origin,
+    exposure: &WorkloadExposure,
+    plan: Option<&WorkloadPlan>,
+    workload: Option<&Workload>,
+) -> Enqueue {
+    match origin {
+        Origin::OwnCreation => Enqueue::No,
+        // The report that the plan is ready follows, and enqueues at once.
+        Origin::OwnReport if !plan.is_some_and(is_ready) => Enqueue::After(ADDRESS_DEBOUNCE),
+        Origin::OwnReport if workload.is_some_and(|workload| is_mirrored(exposure, workload)) => Enqueue::No,
+        Origin::OwnReport | Origin::Other => Enqueue::Now,
+    }
+}
+
+/// True if a change of an exposure enqueues the plan of its name.
+///
+/// Most exposures are created just before their plan, whose creation enqueues. A plan without a status is still being reconciled
+/// for the first time: [`crate::run::requeue`] finds an exposure that is created during that.
+pub fn exposure_to_plan(change: &Change<'_>, plan: Option<&WorkloadPlan>) -> bool {
+    let is_unreported = plan.is_none_or(|plan| plan.status.is_none());
+    change.is_more_than_status() && !(change.origin() == Origin::OwnCreation && is_unreported)
+}
+
+fn is_ready(plan: &WorkloadPlan) -> bool {
+    plan.status.as_ref().is_some_and(|status| status.phase == Phase::Ready)
+}
+
+/// True if the status of the Workload already has the address.
+fn is_mirrored(exposure: &WorkloadExposure, workload: &Workload) -> bool {
+    let published = exposure.status.as_ref().map(|status| status.exposures.as_slice());
+    let status = workload.status.as_ref();
+    status.is_some_and(|status| status.endpoint == endpoint::mirror(published, status.endpoint.as_deref()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Policies that cannot be deserialized.
+
+use orchestra_api::{ConditionType, Reason, workload::WorkloadStatus};
+use serde_json::{Value as Json, json};
+
+use crate::decisions::world::World;
+
+fn document(image: &str) -> Json {
+    json!({"containers": {"app": {"image": image}}})
+}
+
+fn unreadable(selector: &Json, in_force: &Json) -> Vec<Json> {
+    let spec = json!({"priority": "high", "workloadSelector": selector});
+    vec![json!({"metadata": {"name": "images"}, "spec": spec, "status": {"inForce": in_force}})]
+}
+
+fn inputs(status: &WorkloadStatus) -> (Reason, &str) {
+    let inputs = status.conditions.iter().find(|found| found.type_ == ConditionType::InputsValid).unwrap();
+    (inputs.reason, &inputs.message)
+}
+
+#[test]
+fn a_workload_that_an_unreadable_policy_may_select_is_not_admitted() {
+    let mut world = World::with(document("nginx"));
+    world.unreadable_policies = unreadable(&json!({}), &Json::Null);
+    let status = world.settle();
+    let message = "The policy `images` cannot be deserialized, so the workload cannot be checked: have the policy corrected or deleted.";
+    assert_eq!(inputs(&status), (Reason::PolicyViolation, message));
+    assert_eq!(world.plan, None);
+    world.unreadable_policies = Vec::new();
+    assert_eq!(inputs(&world.settle()).0, Reason::Succeeded);
+}
+
+#[test]
+fn the_running_version_stays_while_a_policy_is_unreadable() {
+    let mut world = World::with(document("nginx"));
+    world.settle();
+    let plan = world.plan.clone();
+    world.unreadable_policies = unreadable(&json!({}), &Json::Null);
+    world.settle();
+    assert_eq!(world.plan, plan);
+    world.write(json!({}), json!({}), document("httpd"));
+    world.settle();
+    assert_eq!(world.plan, plan);
+}
+
+#[test]
+fn a_workload_that_an_unreadable_policy_cannot_select_is_admitted() {
+    let mut world = World::with(document("nginx"));
+    world.unreadable_policies = unreadable(&json!({"matchLabels": {"tier": "gold"}}), &Json::Null);
+    assert_eq!(inputs(&world.settle()).0, Reason::Succeeded);
+}
+
+#[test]
+fn the_last_accepted_version_of_an_unreadable_policy_is_enforced() {
+    let accepted = json!({"allow": {"registries": ["registry.example.org"]}});
+    for (image, expected) in
+        [("registry.example.org/shop", Reason::Succeeded), ("nginx", Reason::PolicyViolation)]
+    {
+        let mut world = World::with(document(image));
+        world.unreadable_policies = unreadable(&json!({}), &accepted);
+        let status = world.settle();
+        assert_eq!(inputs(&status).0, expected);
+        assert!(!inputs(&status).1.contains("deserialized"), "{status:?}");
+    }
+}

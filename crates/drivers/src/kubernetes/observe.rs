@@ -1,0 +1,252 @@
+//! Observation of a Workload: gathers what is cached, reads logs and events of failures, and leaves the status to the pure side.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::{
+    Api,
+    api::{ListParams, LogParams},
+};
+use orchestra_api::{
+    exposure::Exposure,
+    plan::{ClaimOutput, ExposureTarget, FileContent, Segment, WorkloadPlanSpec},
+};
+use orchestra_core::{
+    observe::kubernetes::{Cause, ProbeFailure, Rollout, Snapshot, events, observe},
+    render::kubernetes::{
+        self as render,
+        exposure::{Facts as Ways, addresses},
+    },
+};
+
+use super::{
+    Kubernetes,
+    api_error::driver_error,
+    apply::subject,
+    cache::{Id, View},
+    kind::Kind,
+    object_state::{Facts, ObjectState, WatchedObject},
+    of_workload,
+};
+use crate::{DriverError, Observation, Target, events::events_of};
+
+/// Longest part of a log line in a message.
+const MAX_LINE_CHARS: usize = 200;
+/// Replacement of a secret.
+const HIDDEN: &str = "***";
+
+impl Kubernetes {
+    /// Observes a Workload.
+    pub(super) async fn observe_workload(&self, target: &Target) -> Result<Observation, DriverError> {
+        let id = (target.namespace.clone(), target.name.clone());
+        if self.is_watching() {
+            self.wait_for_sync().await;
+        } else {
+            self.refresh(&id, target).await?;
+        }
+        let mut view = self.cache.view(&id);
+        self.read_last_lines(&id, target, &mut view).await;
+        self.read_checks(&id, target, &mut view).await;
+        self.clean_checks(&id, target, &mut view).await;
+        let rollout = rollout(&view, &target.plan.revision);
+        let snapshot = Snapshot {
+            plan: &target.plan,
+            rollout: rollout.as_ref(),
+            pods: &view.pods,
+            now: Timestamp::now(),
+        };
+        let status = observe(&snapshot);
+        let is_published = status.was_reachable || (view.was_published && !target.plan.lifecycle.suspend);
+        let exposures = if is_published {
+            self.exposures(&id, target, &view, status.is_reachable).await
+        } else {
+            Vec::new()
+        };
+        self.cache.set_published(&id, !exposures.is_empty());
+        Ok(Observation {
+            revision: status.revision,
+            phase: status.phase,
+            reason: Some(status.reason),
+            message: status.message,
+            exposures,
+            placed_on: None,
+        })
+    }
+
+    /// Reads everything of a Workload, where nothing is watched.
+    async fn refresh(&self, id: &Id, target: &Target) -> Result<(), DriverError> {
+        for item in render::inventory(&subject(target)) {
+            let Some(kind) = Kind::of_inventory(&item.kind).filter(|kind| *kind != Kind::Secret) else {
+                continue;
+            };
+            if self.get_object(id, kind, &item.name).await?.is_none()
+                && let Some(live) = self.cache.object(id, kind, &item.name)
+            {
+                self.cache.deleted(id, &live);
+            }
+        }
+        let ours = ListParams::default().labels(&of_workload(&id.1));
+        let pods = self.api(Kind::Pod, &id.0).list(&ours).await;
+        for pod in pods.map_err(|error| driver_error(Kind::Pod, &error))?.items {
+            self.cache.store(Kind::Pod, &WatchedObject::new(pod));
+        }
+        Ok(())
+    }
+
+    /// Addresses of a Workload.
+    async fn exposures(&self, id: &Id, target: &Target, view: &View, is_reachable: bool) -> Vec<Exposure> {
+        let mut ways = Ways::default();
+        for live in &view.objects {
+            match &live.facts {
+                Facts::Route(route) => ways.routes.push((**route).clone()),
+                Facts::Service(service) => ways.services.push((**service).clone()),
+                Facts::None | Facts::Rollout(_) => {}
+            }
+        }
+        for exposure in &target.plan.exposures {
+            let ExposureTarget::ClaimKey(key) = &exposure.target else { continue };
+            let claim = target.plan.claims.iter().find(|claim| claim.key == *key);
+            if let Some(instance) = claim.and_then(|claim| claim.instance.as_deref()) {
+                ways.routes.extend(self.cache.routes(id, instance));
+            }
+        }
+        let has_node_ports = ways.services.iter().any(|service| !service.node_ports.is_empty());
+        if has_node_ports {
+            ways.node_address = self.node_address().await;
+        }
+        let mut exposures = addresses(&subject(target), &ways);
+        for exposure in &mut exposures {
+            exposure.reachable = Some(is_reachable);
+        }
+        exposures
+    }
+
+    /// Address for node ports: an external one, if there is one.
+    async fn node_address(&self) -> Option<String> {
+        let known = self.node_address.get_or_try_init(|| async {
+            let api: Api<Node> = Api::all(self.client.clone());
+            let nodes = api.list(&ListParams::default().limit(20)).await.map_err(|error| {
+                tracing::warn!("the machines of the cluster cannot be read: {error}");
+            })?;
+            let addresses = nodes.items.iter().filter_map(|node| node.status.as_ref()?.addresses.as_ref());
+            let addresses: Vec<_> = addresses.flatten().collect();
+            let of_type = |type_: &str| addresses.iter().find(|address| address.type_ == type_);
+            let address = of_type("ExternalIP").or_else(|| of_type("InternalIP"));
+            address.map(|address| address.address.clone()).ok_or(())
+        });
+        known.await.ok().cloned()
+    }
+
+    /// Reads the last log line of crashed containers. A line that may contain a secret is dropped.
+    async fn read_last_lines(&self, id: &Id, target: &Target, view: &mut View) {
+        let revision = Some(target.plan.revision.as_str());
+        let current = view.pods.iter_mut().filter(|pod| pod.revision.as_deref() == revision);
+        for pod in current {
+            let Some(Cause::Crash(crash)) = pod.cause.as_deref_mut() else { continue };
+            if crash.last_line.is_some() {
+                continue;
+            }
+            let params = LogParams {
+                container: Some(crash.container.to_string()),
+                tail_lines: Some(1),
+                limit_bytes: Some(4096),
+                ..LogParams::default()
+            };
+            let api: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(self.client.clone(), &id.0);
+            let Ok(line) = api.logs(&pod.name, &params).await else { continue };
+            let Some(line) = line.lines().last().map(str::trim).filter(|line| !line.is_empty()) else {
+                continue;
+            };
+            let Some(line) = self.without_secrets(id, &target.plan, line).await else { continue };
+            self.cache.last_line(id, &pod.uid, &line);
+            crash.last_line = Some(line.into());
+        }
+    }
+
+    /// Reads whether a failed probe killed the containers that have exited.
+    async fn read_checks(&self, id: &Id, target: &Target, view: &mut View) {
+        let revision = Some(target.plan.revision.as_str());
+        for pod in view.pods.iter_mut().filter(|pod| pod.revision.as_deref() == revision) {
+            let Some(Cause::Crash(crash)) = pod.cause.as_deref_mut() else { continue };
+            let is_checked = target.plan.containers.get(&*crash.container).is_some_and(|container| {
+                container.liveness_probe.is_some() || container.readiness_probe.is_some()
+            });
+            if crash.killed_by.is_some() || !is_checked {
+                continue;
+            }
+            let Some(events) = events_of(self.client.clone(), &id.0, &pod.uid).await else { continue };
+            let Some(mut check) = events::killed_by(&events, crash) else { continue };
+            self.clean(id, target, &mut check).await;
+            self.cache.killed_by(id, &pod.uid, &check);
+            crash.killed_by = Some(Box::new(check));
+        }
+    }
+
+    /// Redacts secrets in the output of probe commands.
+    async fn clean_checks(&self, id: &Id, target: &Target, view: &mut View) {
+        for cause in view.pods.iter_mut().filter_map(|pod| pod.event_cause.as_deref_mut()) {
+            if let Cause::Probe(check) = cause {
+                self.clean(id, target, check).await;
+            }
+        }
+    }
+
+    /// Redacts secrets in the output of a probe command.
+    async fn clean(&self, id: &Id, target: &Target, check: &mut ProbeFailure) {
+        if let Some(line) = check.output() {
+            let line = self.without_secrets(id, &target.plan, line).await;
+            check.found = line.as_deref().unwrap_or(HIDDEN).into();
+        }
+    }
+
+    /// A line with the secrets of a Workload redacted; `None` if these cannot be read.
+    async fn without_secrets(&self, id: &Id, plan: &WorkloadPlanSpec, line: &str) -> Option<String> {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &id.0);
+        let mut line = line.to_owned();
+        for output in secrets_of(plan) {
+            let secret = api.get_opt(&output.secret_key_ref.name).await.ok()?;
+            let value = secret.and_then(|secret| secret.data?.remove(&output.secret_key_ref.key));
+            let Some(value) = value.and_then(|value| String::from_utf8(value.0).ok()) else { continue };
+            for part in value.lines().filter(|part| !part.trim().is_empty()) {
+                line = line.replace(part.trim(), HIDDEN);
+            }
+        }
+        let redacted: String = line
+            .chars()
+            .map(|c| if c.is_control() || c == '`' { ' ' } else { c })
+            .take(MAX_LINE_CHARS)
+            .collect();
+        Some(redacted)
+    }
+}
+
+/// Controller of the pods: that of this revision, if there are several.
+fn rollout(view: &View, revision: &str) -> Option<Rollout> {
+    let all =
+        || view.objects.iter().filter(|live| matches!(live.facts, Facts::Rollout(_)) && !live.is_leaving);
+    let current = |live: &&ObjectState| live.revision.as_deref() == Some(revision);
+    let live = all().find(current).or_else(|| all().next())?;
+    let Facts::Rollout(rollout) = &live.facts else { return None };
+    let mut rollout = (**rollout).clone();
+    rollout.cause = rollout.cause.or_else(|| live.event_cause.clone());
+    Some(rollout)
+}
+
+/// Secrets that a plan refers to.
+fn secrets_of(plan: &WorkloadPlanSpec) -> Vec<&ClaimOutput> {
+    let mut found = Vec::new();
+    for container in plan.containers.values() {
+        let files = container.files.values().filter_map(|file| match &file.content {
+            FileContent::Text(text) => Some(text),
+            FileContent::Binary(_) => None,
+        });
+        let volumes = container.volumes.values().map(|volume| &volume.source);
+        for segment in container.variables.values().chain(files).chain(volumes).flatten() {
+            if let Segment::ClaimOutput(output) = segment
+                && !found.contains(&output)
+            {
+                found.push(output);
+            }
+        }
+    }
+    found
+}

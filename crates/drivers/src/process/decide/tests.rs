@@ -1,0 +1,165 @@
+use orchestra_api::plan::Container;
+
+use super::*;
+
+fn plan(kind: Kind, containers: &[(&str, &[(&str, Ready)])]) -> WorkloadPlanSpec {
+    let container = |before: &[(&str, Ready)]| Container {
+        before: before.iter().map(|(name, ready)| ((*name).to_owned(), *ready)).collect(),
+        ..Container::default()
+    };
+    WorkloadPlanSpec {
+        kind,
+        containers: containers.iter().map(|(name, before)| ((*name).to_owned(), container(before))).collect(),
+        ..WorkloadPlanSpec::default()
+    }
+}
+
+fn states(all: &[(&str, ContainerState)]) -> BTreeMap<String, ContainerState> {
+    all.iter().map(|(name, state)| ((*name).to_owned(), state.clone())).collect()
+}
+
+fn running(ready: bool) -> ContainerState {
+    ContainerState { run: RunState::Running, current: true, ready, ..ContainerState::ABSENT }
+}
+
+fn ended(success: bool, failures: u32, ago: Duration) -> ContainerState {
+    let how = format!("exit code {}", u8::from(!success));
+    ContainerState {
+        run: RunState::Ended { success, how, ago },
+        current: true,
+        failures,
+        ..ContainerState::ABSENT
+    }
+}
+
+#[test]
+fn the_previous_version_is_stopped_before_a_new_one_starts() {
+    let plan = plan(Kind::Service, &[("app", &[])]);
+    let old = ContainerState { current: false, ..running(true) };
+    let gone = ContainerState { run: RunState::Stopping, current: false, ..running(true) };
+    let decision = decide(&plan, &states(&[("app", old), ("dropped", running(true))]));
+    assert_eq!((decision.stop, decision.start), (vec!["app".to_owned(), "dropped".to_owned()], vec![]));
+    let decision = decide(&plan, &states(&[("app", gone)]));
+    assert_eq!((decision.stop, decision.start), (vec![], vec![]), "nothing starts until it is gone");
+    let decision = decide(
+        &plan,
+        &states(&[("app", ContainerState { current: false, ..ended(true, 0, Duration::ZERO) })]),
+    );
+    assert_eq!(decision.start, ["app"], "how an older version ended does not matter");
+}
+
+#[test]
+fn containers_start_in_the_order_that_they_ask_for() {
+    let plan = plan(
+        Kind::Service,
+        &[
+            ("app", &[]),
+            ("cache", &[("app", Ready::Healthy)]),
+            ("migrate", &[("app", Ready::Complete), ("cache", Ready::Started)]),
+        ],
+    );
+    let next = |all: &[(&str, ContainerState)]| decide(&plan, &states(all));
+    assert_eq!(next(&[]).start, ["migrate"]);
+    assert_eq!(next(&[("migrate", running(true))]).start, ["cache"]);
+    let decision = next(&[("migrate", running(true)), ("cache", running(true))]);
+    assert_eq!(decision.start, Vec::<String>::new());
+    assert_eq!(decision.message.as_deref(), Some("`app` waits for `migrate` to complete."));
+    let done = ended(true, 0, Duration::ZERO);
+    let decision = next(&[("migrate", done.clone()), ("cache", running(false))]);
+    assert_eq!(decision.message.as_deref(), Some("`app` waits for `cache` to be ready."));
+    assert_eq!(next(&[("migrate", done.clone()), ("cache", running(true))]).start, ["app"]);
+    let decision = next(&[("migrate", done), ("cache", running(true)), ("app", running(true))]);
+    assert_eq!(
+        (decision.phase, decision.start),
+        (Phase::Ready, vec![]),
+        "what has ended well is not started again"
+    );
+}
+
+#[test]
+fn a_program_that_exits_is_restarted_with_backoff() {
+    let plan = plan(Kind::Service, &[("app", &[])]);
+    for (failures, wait) in [(1, 500), (2, 1000), (3, 2000), (7, 30_000), (60, 30_000)] {
+        let wait = Duration::from_millis(wait);
+        let early = decide(&plan, &states(&[("app", ended(false, failures, wait.mul_f32(0.5)))]));
+        assert_eq!((early.start, early.requeue), (vec![], Some(wait.mul_f32(0.5))), "after {failures}");
+        assert_eq!(early.phase, Phase::Degraded);
+        let due = decide(&plan, &states(&[("app", ended(false, failures, wait))]));
+        assert_eq!(due.start, ["app"], "after {failures}");
+        assert_eq!(due.broken.is_some(), failures >= 3, "after {failures}");
+    }
+    let decision = decide(&plan, &states(&[("app", ended(true, 1, Duration::from_secs(1)))]));
+    assert_eq!(decision.start, ["app"], "also if it ended well: it should run on");
+}
+
+#[test]
+fn a_job_is_ready_when_it_has_ended_well_and_given_up_after_three_failures() {
+    let plan = plan(Kind::Job, &[("work", &[])]);
+    assert_eq!(decide(&plan, &states(&[("work", running(true))])).phase, Phase::Provisioning);
+    let done = decide(&plan, &states(&[("work", ended(true, 0, Duration::MAX))]));
+    assert_eq!((done.phase, done.start), (Phase::Ready, vec![]));
+    let again = decide(&plan, &states(&[("work", ended(false, 2, Duration::MAX))]));
+    assert_eq!(again.start, ["work"]);
+    let failed = decide(&plan, &states(&[("work", ended(false, 3, Duration::MAX))]));
+    assert_eq!((failed.phase, failed.start), (Phase::Failed, vec![]));
+}
+
+#[test]
+fn a_program_that_fails_its_liveness_probe_is_stopped() {
+    let plan = plan(Kind::Service, &[("app", &[])]);
+    let decision =
+        decide(&plan, &states(&[("app", ContainerState { failed_liveness: true, ..running(true) })]));
+    assert_eq!(decision.stop, ["app"]);
+}
+
+#[test]
+fn a_suspended_workload_is_stopped_and_stays_so() {
+    let mut plan = plan(Kind::Service, &[("app", &[])]);
+    plan.lifecycle.suspend = true;
+    assert_eq!(decide(&plan, &states(&[("app", running(true))])).stop, ["app"]);
+    let decision = decide(&plan, &states(&[("app", ended(true, 0, Duration::MAX))]));
+    assert_eq!((decision.phase, decision.start), (Phase::Pending, vec![]));
+}
+
+#[test]
+fn a_suspended_version_never_gives_way_to_the_previous_one() {
+    let mut plan = plan(Kind::Service, &[("app", &[])]);
+    plan.lifecycle.suspend = true;
+    for state in [ended(true, 0, Duration::MAX), ContainerState { run: RunState::Stopping, ..running(true) }]
+    {
+        let decision = decide(&plan, &states(&[("app", state)]));
+        assert_eq!(failure(&plan, &decision, Duration::MAX), None, "{decision:?}");
+    }
+}
+
+#[test]
+fn a_version_that_is_late_or_in_a_crash_loop_gives_way_to_the_previous_one() {
+    let service = plan(Kind::Service, &[("app", &[])]);
+    let starting = decide(&service, &states(&[("app", running(false))]));
+    let just_before = READY_TIMEOUT.saturating_sub(Duration::from_nanos(1));
+    assert_eq!(failure(&service, &starting, just_before), None);
+    assert_eq!(failure(&service, &starting, READY_TIMEOUT).as_deref(), Some("`app` is not ready yet."));
+    let broken = decide(&service, &states(&[("app", ended(false, 3, Duration::ZERO))]));
+    assert!(failure(&service, &broken, Duration::ZERO).is_some());
+    let ready = decide(&service, &states(&[("app", running(true))]));
+    assert_eq!(failure(&service, &ready, Duration::MAX), None);
+    let job = plan(Kind::Job, &[("work", &[])]);
+    let at_work = decide(&job, &states(&[("work", running(true))]));
+    assert_eq!(failure(&job, &at_work, Duration::MAX), None, "work takes the time that it takes");
+}
+
+#[test]
+fn the_status_of_a_failed_version_has_the_reason_why_it_is_not_rolled_back() {
+    let plan = plan(Kind::Service, &[("app", &[])]);
+    let crashed = || decide(&plan, &states(&[("app", ended(false, 3, Duration::ZERO))]));
+    let unavailable = Rollback::Unavailable("The secret `db` has no key `password` yet.");
+    let decision = crashed().with_rollback(unavailable);
+    assert_eq!((decision.phase, decision.reason), (Phase::Degraded, Reason::RuntimeDegraded));
+    assert_eq!(
+        decision.message.unwrap(),
+        "`app` is in a crash loop: exit code 1. Restarting with backoff; see its log. Rollback to the last good version is not possible: The secret `db` has no key `password` yet."
+    );
+    assert_eq!(crashed().with_rollback(Rollback::None), crashed());
+    let ready = || decide(&plan, &states(&[("app", running(true))]));
+    assert_eq!(ready().with_rollback(unavailable), ready(), "a version that is ready needs no rollback");
+}

@@ -1,0 +1,29 @@
+//! TLS listener for an axum router: certificates, TLS, HTTP/1.1 and HTTP/2, graceful shutdown.
+//!
+//! A first start makes its own certificate authority and a kubeconfig, so that `kubectl` works at once and nothing is
+//! served in clear text. Later starts reuse them: copies of the kubeconfig stay valid. Servers without a data directory
+//! share a [`CertBundle`] that is stored elsewhere.
+//!
+//! The modules, from disk to wire: `private_file` reads and writes secrets, `credential` is a certificate with its key,
+//! `authority` issues and verifies them, `identity` is the set of one data directory, `kubeconfig` hands it to clients,
+//! `cert_bundle` is a set without a directory, `connection` speaks TLS and HTTP with one client, `server` accepts them.
+
+mod authority;
+mod cert_bundle;
+mod certificate;
+mod connection;
+mod credential;
+mod error;
+mod identity;
+mod kubeconfig;
+mod peer;
+mod private_file;
+mod server;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+pub use cert_bundle::CertBundle;
+pub use error::ServeError;
+pub use peer::Peer;
+pub use server::Server;

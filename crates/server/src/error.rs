@@ -1,0 +1,292 @@
+//! Errors of requests. Their messages are for users; the cause goes to the log.
+
+use std::{error::Error as _, io};
+
+use axum::{extract::rejection::BytesRejection, http::StatusCode, response::Response};
+use orchestra_api::API_VERSION;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use crate::{access::AccessError, format::Format};
+
+/// Machine-readable kind of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// The request is malformed.
+    BadRequest,
+    /// The caller is not authenticated.
+    Unauthorized,
+    /// The caller lacks a permission.
+    Forbidden,
+    /// The object or route does not exist.
+    NotFound,
+    /// The route does not support the method.
+    MethodNotAllowed,
+    /// The body is too long.
+    PayloadTooLarge,
+    /// A dependency of the server is unavailable.
+    Unavailable,
+    /// Fault of the server.
+    InternalError,
+}
+
+impl Code {
+    /// Name in responses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BadRequest => "BAD_REQUEST",
+            Self::Unauthorized => "UNAUTHORIZED",
+            Self::Forbidden => "FORBIDDEN",
+            Self::NotFound => "NOT_FOUND",
+            Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
+            Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
+            Self::Unavailable => "UNAVAILABLE",
+            Self::InternalError => "INTERNAL_ERROR",
+        }
+    }
+
+    fn status(self) -> StatusCode {
+        match self {
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// Error of a request.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request has no credentials.
+    #[error(
+        "Authentication required: send the credentials of the kubeconfig. A cluster accepts bearer tokens only, not client certificates: pass one with --token, such as the output of `kubectl create token ACCOUNT`."
+    )]
+    Unauthenticated,
+    /// The cluster does not accept the token.
+    #[error(
+        "Authentication failed: the cluster rejected the bearer token, which may have expired; log in again, or create one with `kubectl create token ACCOUNT` and pass it with --token."
+    )]
+    InvalidToken,
+    /// The token cannot be reviewed.
+    #[error("The authentication could not be checked; try again later.")]
+    TokenReview(#[source] kube::Error),
+    /// The access cannot be reviewed.
+    #[error("The permission could not be checked; try again later.")]
+    AccessReview(#[from] AccessError),
+    /// The caller lacks a permission on a Workload.
+    #[error(
+        "Permission denied: user {user:?} cannot {verb} workloads/{subresource} in the namespace {namespace:?}; a role has to allow it."
+    )]
+    Forbidden {
+        /// Name of the user.
+        user: String,
+        /// Verb, such as `get`.
+        verb: &'static str,
+        /// Virtual subresource.
+        subresource: &'static str,
+        /// Namespace of the Workload.
+        namespace: String,
+    },
+    /// The caller may not read the metrics.
+    #[error(
+        "Permission denied: user {user:?} cannot read the metrics; a role has to allow `get` on the URL /metrics."
+    )]
+    MetricsForbidden {
+        /// Name of the user.
+        user: String,
+    },
+    /// The path has no namespace or name.
+    #[error("The path of the URL is malformed.")]
+    InvalidPath,
+    /// The path contains an invalid name.
+    #[error("{0:?} is not a valid object name: use a-z, 0-9, `-` and `.`.")]
+    InvalidName(String),
+    /// The query has unknown or invalid parameters.
+    #[error("Unknown query parameters {query:?}; {supported}.")]
+    InvalidQuery {
+        /// Query of the URL.
+        query: String,
+        /// Supported parameters.
+        supported: &'static str,
+    },
+    /// The path does not exist.
+    #[error("There is no such path.")]
+    NoSuchPath,
+    /// The path does not support the method.
+    #[error("The path does not support this method.")]
+    MethodNotAllowed,
+    /// The Workload does not exist.
+    #[error(
+        "There is no workload {name:?} in the namespace {namespace:?}; `orchestra get -A` lists all workloads."
+    )]
+    NoSuchWorkload {
+        /// Namespace of the Workload.
+        namespace: String,
+        /// Name of the Workload.
+        name: String,
+    },
+    /// The namespace does not exist.
+    #[error("There is no namespace {0:?}; create it with `kubectl create namespace {0}`.")]
+    NoSuchNamespace(String),
+    /// The Workload has no container of this name.
+    #[error("There is no container `{container}`; the containers are {containers}.")]
+    NoSuchContainer {
+        /// Requested container.
+        container: String,
+        /// Containers of the Workload.
+        containers: String,
+    },
+    /// The body is too long.
+    #[error("The body is longer than 3 MiB; shorten it, or split the workload.")]
+    BodyTooLarge,
+    /// The body cannot be received.
+    #[error("The body could not be received.")]
+    Body(#[source] BytesRejection),
+    /// The body is not a Workload.
+    #[error(
+        "The body is not a Workload: {0}. Send one as JSON or YAML, with `apiVersion: {API_VERSION}` and `kind: Workload`."
+    )]
+    InvalidWorkload(#[source] WorkloadError),
+    /// The body belongs to another path.
+    #[error("The body has the {field} {given}, but the path has {expected:?}.")]
+    OtherWorkload {
+        /// `name` or `namespace`.
+        field: &'static str,
+        /// Value in the body, as JSON.
+        given: String,
+        /// Value in the path.
+        expected: String,
+    },
+    /// No runtime of the server uses workload origins.
+    #[error("This server has no runtime on the machine of the author.")]
+    NoOrigins,
+    /// The body is not a workload origin.
+    #[error("The body must be JSON with a `folder`: {0}.")]
+    InvalidOrigin(#[source] serde_json::Error),
+    /// The folder of a workload origin is relative.
+    #[error("The folder must be an absolute path.")]
+    RelativeFolder,
+    /// The workload origin cannot be stored.
+    #[error("Failed to write to the data folder: {0}.")]
+    RecordOrigin(#[source] io::Error),
+    /// The platform is not ready.
+    #[error("Not ready: waiting for {0}.")]
+    NotReady(String),
+    /// A request of the server to the API failed.
+    #[error("{}", api_message(.0))]
+    Api(#[from] kube::Error),
+}
+
+/// Fault of a body that should be a Workload.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// Not an object.
+    #[error("the body is not an object")]
+    NotAnObject,
+    /// Not UTF-8.
+    #[error("the body is not UTF-8")]
+    Encoding(#[source] std::str::Utf8Error),
+    /// Invalid JSON, or fields of the wrong type.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// Invalid YAML.
+    #[error("{0}")]
+    Yaml(String),
+    /// Another kind.
+    #[error("it has another apiVersion or kind")]
+    OtherKind,
+    /// A field that objects do not have.
+    #[error("unknown field `{0}`")]
+    UnknownField(String),
+    /// Metadata of another type.
+    #[error("its metadata is not an object")]
+    Metadata,
+}
+
+impl Error {
+    /// Error of a body that could not be read.
+    pub(crate) fn of_body(rejection: BytesRejection) -> Self {
+        match rejection.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::BodyTooLarge,
+            _ => Self::Body(rejection),
+        }
+    }
+
+    /// Code of the response.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Unauthenticated | Self::InvalidToken => Code::Unauthorized,
+            Self::Forbidden { .. } | Self::MetricsForbidden { .. } => Code::Forbidden,
+            Self::InvalidPath
+            | Self::InvalidName(_)
+            | Self::InvalidQuery { .. }
+            | Self::NoSuchContainer { .. }
+            | Self::Body(_)
+            | Self::InvalidWorkload(_)
+            | Self::OtherWorkload { .. }
+            | Self::InvalidOrigin(_)
+            | Self::RelativeFolder => Code::BadRequest,
+            Self::NoSuchPath | Self::NoSuchWorkload { .. } | Self::NoSuchNamespace(_) | Self::NoOrigins => {
+                Code::NotFound
+            }
+            Self::MethodNotAllowed => Code::MethodNotAllowed,
+            Self::BodyTooLarge => Code::PayloadTooLarge,
+            Self::TokenReview(_) | Self::AccessReview(_) | Self::RecordOrigin(_) | Self::NotReady(_) => {
+                Code::Unavailable
+            }
+            Self::Api(error) => api_code(error),
+        }
+    }
+
+    /// Response with this error. Errors of the server are logged with their cause.
+    pub(crate) fn respond(&self, format: Format) -> Response {
+        let code = self.code();
+        if let (Code::Unavailable | Code::InternalError, Some(cause)) = (code, self.source()) {
+            let cause = causes(cause);
+            tracing::warn!(code = code.name(), cause, "request failed: {self}");
+        }
+        format.respond(code.status(), self)
+    }
+}
+
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        json!({"error": {"code": self.code().name(), "message": self.to_string()}}).serialize(serializer)
+    }
+}
+
+/// Error with its sources, except those that its message repeats.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let message = source.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        next = source.source();
+    }
+    text
+}
+
+/// Code of a failed request to the API. A rejection concerns the permissions of the server, not those of the caller.
+fn api_code(error: &kube::Error) -> Code {
+    match error {
+        kube::Error::Api(status) if status.code < 500 && status.code != 429 => Code::InternalError,
+        kube::Error::Api(_) | kube::Error::Service(_) | kube::Error::HyperError(_) => Code::Unavailable,
+        _ => Code::InternalError,
+    }
+}
+
+fn api_message(error: &kube::Error) -> &'static str {
+    match (api_code(error), error) {
+        (Code::Unavailable, _) => "The API is unavailable; try again later.",
+        (_, kube::Error::Api(_)) => "The API rejected a request of the server; its log has the cause.",
+        _ => "The API gave an unexpected response; the log of the server has the cause.",
+    }
+}

@@ -1,0 +1,163 @@
+//! Inputs of a decision about one Workload, read from the API for one response.
+//!
+//! Objects are read by name or by the label of the Workload, so that the cost does not depend on the number of Workloads.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Namespace},
+    jiff::Timestamp,
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, ListParams},
+};
+use orchestra_api::{
+    PlatformPolicy, ResourceClaim, SYSTEM_NAMESPACE, Workload, WorkloadExposure, WorkloadPlan,
+    config::{CONFIG_MAP, IN_FORCE_MAP},
+    label, name as names,
+};
+use orchestra_core::{
+    Inputs, Observed,
+    config::{self, Config, PlatformKind},
+    preview::{self, PreviewContext},
+    provision::Engine,
+};
+use serde::Deserialize as _;
+use serde_json::Value as Json;
+
+/// Workload and related objects in the API.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    /// Workload, if it exists.
+    pub(crate) live: Option<Workload>,
+    /// Namespace, if it exists.
+    pub(crate) namespace: Option<Namespace>,
+    policies: Vec<PlatformPolicy>,
+    unreadable_policies: Vec<Json>,
+    config: Arc<Config>,
+    claims: Vec<ResourceClaim>,
+    plan: Option<WorkloadPlan>,
+    exposure: Option<WorkloadExposure>,
+    runtimes: BTreeSet<String>,
+}
+
+/// Reads a Workload and everything that a decision about it depends on.
+pub(crate) async fn read(
+    client: &Client,
+    runtimes: BTreeSet<String>,
+    namespace: &str,
+    name: &str,
+) -> kube::Result<Snapshot> {
+    let platform = PlatformKind::of(runtimes.iter().map(String::as_str));
+    let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace);
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let plans: Api<WorkloadPlan> = Api::namespaced(client.clone(), namespace);
+    let exposures: Api<WorkloadExposure> = Api::namespaced(client.clone(), namespace);
+    let (live, namespace, (policies, unreadable_policies), config, claims, plan, exposure) = tokio::try_join!(
+        workloads.get_opt(name),
+        namespaces.get_opt(namespace),
+        read_policies(client),
+        read_config(client, platform),
+        read_claims(client, namespace, name),
+        plans.get_opt(name),
+        exposures.get_opt(name),
+    )?;
+    Ok(Snapshot { live, namespace, policies, unreadable_policies, config, claims, plan, exposure, runtimes })
+}
+
+impl Snapshot {
+    /// Inputs of a decision about the existing Workload; `None` if it does not exist.
+    pub(crate) fn inputs(self, now: Timestamp) -> Option<Inputs> {
+        let live = self.live.clone()?;
+        Some(self.assemble(live, now))
+    }
+
+    /// Inputs of a decision after an apply of this Workload.
+    pub(crate) fn proposing(self, proposed: Workload, now: Timestamp) -> Inputs {
+        let workload = preview::propose(self.live.as_ref(), proposed);
+        self.assemble(workload, now)
+    }
+
+    /// Further inputs of a preview, without the claims of other Workloads.
+    pub(crate) fn preview_context(&self, engines: Option<&BTreeMap<String, Engine>>) -> PreviewContext {
+        PreviewContext { live: self.live.clone(), claims: Vec::new(), engines: engines.cloned() }
+    }
+
+    fn assemble(self, workload: Workload, now: Timestamp) -> Inputs {
+        let Self {
+            live: _,
+            namespace,
+            policies,
+            unreadable_policies,
+            config,
+            claims,
+            plan,
+            exposure,
+            runtimes,
+        } = self;
+        let observed = Observed {
+            workload,
+            namespace,
+            policies,
+            unreadable_policies,
+            config,
+            claims,
+            plan,
+            exposure,
+            runtimes,
+        };
+        Inputs::assemble(observed, now, Duration::ZERO)
+    }
+}
+
+/// Reads the claims of other Workloads to instances that this one shares.
+pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Result<Vec<ResourceClaim>> {
+    let instances: Vec<String> = preview::shared_instances(inputs).into_iter().collect();
+    if instances.is_empty() {
+        return Ok(Vec::new());
+    }
+    let api: Api<ResourceClaim> = Api::namespaced(client.clone(), inputs.namespace_name());
+    let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
+    Ok(api.list(&ListParams::default().labels(&selector)).await?.items)
+}
+
+/// Policies that deserialize, and the others.
+async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Vec<Json>)> {
+    let resource = ApiResource::erase::<PlatformPolicy>(&());
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let (mut policies, mut unreadable) = (Vec::new(), Vec::new());
+    for object in api.list(&ListParams::default()).await?.items {
+        let object = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
+        match PlatformPolicy::deserialize(&object) {
+            Ok(policy) => policies.push(policy),
+            Err(_) => unreadable.push(object),
+        }
+    }
+    Ok((policies, unreadable))
+}
+
+/// Config in force, as the controllers have it.
+async fn read_config(client: &Client, platform: PlatformKind) -> kube::Result<Arc<Config>> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let (map, kept) = tokio::try_join!(api.get_opt(CONFIG_MAP), api.get_opt(IN_FORCE_MAP))?;
+    let last_good = config::last_good(platform, kept.as_ref()).unwrap_or_else(|problem| {
+        tracing::warn!(config_map = IN_FORCE_MAP, "the stored last good config is invalid: {problem}");
+        None
+    });
+    Ok(config::in_force(platform, map.as_ref(), last_good).config)
+}
+
+async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<ResourceClaim>> {
+    // A name that is too long for a label has no claims.
+    if name.len() > names::MAX {
+        return Ok(Vec::new());
+    }
+    let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
+    let of_workload = ListParams::default().labels(&format!("{}={name}", label::WORKLOAD));
+    Ok(api.list(&of_workload).await?.items)
+}

@@ -1,0 +1,41 @@
+//! Endpoint that records the origin of a Workload on the machine of its author: the folder of its Score file and variables
+//! of the shell. The command line sends it, and it never becomes part of the object.
+
+use axum::{
+    body::Bytes,
+    extract::{State, rejection::BytesRejection},
+    http::{Extensions, HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use orchestra_drivers::WorkloadOrigin;
+
+use crate::{
+    Server,
+    error::Error,
+    format::Format,
+    workload::{At, admit},
+};
+
+/// Handler: records the origin of a Workload, which need not exist yet.
+pub(crate) async fn record(
+    State(server): State<Server>,
+    at: At,
+    extensions: Extensions,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let recorded = async {
+        let (namespace, name) = admit(&server, at, &extensions, "update", "home").await?;
+        let origins = server.origins.as_ref().ok_or(Error::NoOrigins)?;
+        let body = body.map_err(Error::of_body)?;
+        let origin: WorkloadOrigin = serde_json::from_slice(&body).map_err(Error::InvalidOrigin)?;
+        if !origin.folder.is_absolute() {
+            return Err(Error::RelativeFolder);
+        }
+        origins.record(&namespace, &name, origin).map_err(Error::RecordOrigin)
+    };
+    match recorded.await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => error.respond(Format::of(&headers)),
+    }
+}

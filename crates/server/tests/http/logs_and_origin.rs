@@ -1,0 +1,76 @@
+//! Logs and origins of Workloads.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use axum::body::Body;
+use http::StatusCode;
+use k8s_openapi::jiff::Timestamp;
+use orchestra_drivers::{LogLine, WorkloadOrigin, WorkloadOrigins};
+use orchestra_server::{Server, router};
+use serde_json::{Value as Json, json};
+
+use crate::platform::{Platform, administrator, request};
+
+const WEB: &str = "/orchestra/v1/namespaces/default/workloads/web";
+
+fn line(container: &str, second: i64, text: &str) -> LogLine {
+    let time = Timestamp::from_second(second).unwrap();
+    LogLine { container: container.to_owned(), time, text: text.to_owned() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logs_are_filtered_by_container_time_and_number() {
+    let platform = Platform::start().await;
+    let both = json!({"containers": {"app": {"image": "nginx"}, "side": {"image": "nginx"}}});
+    platform.apply("web", &both).await;
+    platform.until_ready("web").await;
+    for line in [line("app", 1, "first"), line("side", 2, "second"), line("app", 3, "third")] {
+        platform.runtime.write("default", "web", line);
+    }
+    let all = platform.get(&format!("{WEB}/logs"), "text/plain").await;
+    assert_eq!(all.text, "app | first\nside | second\napp | third\n");
+    let since = platform.get(&format!("{WEB}/logs?since=1970-01-01T00:00:02Z&container=app"), "").await;
+    let lines: Vec<Json> = since.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines, [json!({"container": "app", "time": "1970-01-01T00:00:03Z", "text": "third"})]);
+    assert_eq!(platform.get(&format!("{WEB}/logs?tail=1"), "text/plain").await.text, "app | third\n");
+    let none = platform.get(&format!("{WEB}/logs?container=other"), "text/plain").await;
+    assert_eq!(none.status, StatusCode::BAD_REQUEST);
+    assert!(none.text.contains("the containers are `app`, `side`"), "{}", none.text);
+}
+
+#[derive(Default)]
+struct Recorded(Mutex<Vec<(String, String, WorkloadOrigin)>>);
+
+impl WorkloadOrigins for Recorded {
+    fn record(&self, namespace: &str, name: &str, origin: WorkloadOrigin) -> io::Result<()> {
+        self.0.lock().unwrap().push((namespace.to_owned(), name.to_owned(), origin));
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_origin_of_a_workload_is_recorded_before_it_exists() {
+    let platform = Platform::start().await;
+    let recorded = Arc::new(Recorded::default());
+    let put = async |body: &str| {
+        let server = Server { origins: Some(recorded.clone()), ..platform.server() };
+        let body = Body::from(body.to_owned());
+        let path = format!("{WEB}/home");
+        request(router(server), Some(administrator()), "PUT", &path, "text/plain", "application/json", body)
+            .await
+    };
+    let reply = put(r#"{"folder": "/here", "environment": {"KEY": "value"}}"#).await;
+    assert_eq!(reply.status, StatusCode::NO_CONTENT, "{}", reply.text);
+    for bad in ["", "[]", r#"{"folder": "here"}"#, r#"{"folder": "/here", "more": 1}"#] {
+        assert_eq!(put(bad).await.status, StatusCode::BAD_REQUEST, "{bad}");
+    }
+    let long = format!(r#"{{"folder": "/{}"}}"#, "x".repeat(3 * 1024 * 1024));
+    assert_eq!(put(&long).await.status, StatusCode::PAYLOAD_TOO_LARGE);
+    let recorded = recorded.0.lock().unwrap();
+    let environment = [("KEY".to_owned(), "value".to_owned())].into();
+    let origin = WorkloadOrigin { folder: "/here".into(), path: None, environment };
+    assert_eq!(*recorded, [("default".to_owned(), "web".to_owned(), origin)]);
+}
