@@ -57,6 +57,9 @@ on_exit() {
     # Once more at the very end, where a shortened log still has it.
     grep --no-filename --extended-regexp '^(FAILED |---- .* stdout ----$|error(\[|:))' --after-context 8 \
       "$work"/*.log 2>/dev/null | head -n 60 || true
+    local lane; while read -r lane; do
+      printf '\n== end of lane %s\n' "$lane"; tail -n 20 "$work/$lane.log"
+    done < <(cat "$work/failed-lanes" 2>/dev/null)
   elif [ -s "$work/counts" ]; then
     awk '{ passed += $1 } END { printf "\n%d passed, 0 failed\n", passed }' "$work/counts"
   fi
@@ -91,7 +94,10 @@ join() {
     if wait "${lane#*:}"; then cat "$work/${lane%%:*}.log"; else failed+=("${lane%%:*}"); fi
   done
   lanes=()
-  for lane in "${failed[@]}"; do printf '\n== lane %s failed\n' "$lane"; cat "$work/$lane.log"; done
+  for lane in "${failed[@]}"; do
+    printf '\n== lane %s failed\n' "$lane"; cat "$work/$lane.log"
+    echo "$lane" >>"$work/failed-lanes"
+  done
   [ ${#failed[@]} = 0 ]
 }
 
@@ -132,8 +138,9 @@ suite() {
   [[ " $* " != *" --ignored "* ]] || test_names "$folder" "$target" "$binary" "$@" >>"$work/ran"
 }
 
-# answers ADDRESS PORT: whether something listens there.
-answers() { timeout 2 bash -c ": </dev/tcp/$1/$2" 2>/dev/null; }
+# listens PORT: whether a program of this machine listens there. Nothing is sent: the address of a cluster that is down is
+# that of some other machine.
+listens() { [ -n "$(ss --no-header --listening --tcp --numeric "sport = :$1")" ]; }
 
 # Starts an API server without nodes (`api`) or a whole cluster (`node`), unless one is given.
 cluster() {
@@ -143,7 +150,7 @@ cluster() {
     return 1
   }
   # What another has started is neither used nor stopped; what is started here is stopped at the end, also if that fails halfway.
-  case $1 in api) ! answers 127.0.0.1 16443 ;; node) ! answers 10.240.0.1 6443 ;; esac || {
+  case $1 in api) ! listens 16443 ;; node) ! listens 6443 ;; esac || {
     echo "a reference cluster is up already: stop it with $refcluster $([ "$1" = node ] || echo api-)down"
     return 1
   }
