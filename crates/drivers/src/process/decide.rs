@@ -1,7 +1,7 @@
 //! Decision about the programs of one Workload: which to start and to stop, and the status that follows. Pure: the
 //! supervisor observes, asks, acts, and asks again after an event or at the time that the decision names.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use orchestra_api::{
     condition::Reason,
@@ -202,20 +202,25 @@ fn set_status<'s>(
     decision: &mut Decision,
 ) {
     let names: Vec<_> = plan.containers.keys().collect();
-    let ended = names.iter().find_map(|name| match &state(name).run {
-        RunState::Ended { success, how, .. } if !(*success && runs_once(plan, name)) => Some((*name, how)),
+    let ended = names.iter().filter_map(|name| match state(name) {
+        ContainerState { run: RunState::Ended { success, how, .. }, failures, .. }
+            if !(*success && runs_once(plan, name)) =>
+        {
+            Some((*name, how, *failures))
+        }
         _ => None,
     });
-    let failures = names.iter().map(|name| state(name).failures).max().unwrap_or_default();
+    // The container with the most failures, the first of several.
+    let ended = ended.min_by_key(|(.., failures)| Reverse(*failures));
     let is_done = |name: &str| match &state(name).run {
         RunState::Running => state(name).ready && plan.kind == Kind::Service && !runs_once(plan, name),
         RunState::Ended { success: true, .. } => runs_once(plan, name),
         _ => false,
     };
     let is_unready = |name: &&&String| state(name).run == RunState::Running && !state(name).ready;
-    if let Some((name, how)) = ended {
+    if let Some((name, how, failures)) = ended {
         let is_crash_loop = failures >= MAX_FAILURES;
-        if names.iter().any(|name| gives_up(plan, state(name))) {
+        if gives_up(plan, state(name)) {
             decision.phase = Phase::Failed;
             decision.message = Some(format!(
                 "`{name}` failed {failures} times: {how}. See its log, correct it and apply it again."

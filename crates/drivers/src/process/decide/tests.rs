@@ -93,6 +93,29 @@ fn a_program_that_exits_is_restarted_with_backoff() {
 }
 
 #[test]
+fn the_container_that_failed_most_often_is_named_with_its_own_failures() {
+    let two = [("app", [].as_slice()), ("proxy", &[])];
+    let failures = |app: u32, proxy: u32| {
+        states(&[("app", ended(true, app, Duration::ZERO)), ("proxy", ended(false, proxy, Duration::ZERO))])
+    };
+    let service = plan(Kind::Service, &two);
+    let decision = decide(&service, &failures(1, 3));
+    assert_eq!(decision.broken.as_deref(), Some("`proxy` is in a crash loop: exit code 1."));
+    assert!(decision.message.unwrap().starts_with("`proxy` is in a crash loop: exit code 1."));
+    let decision = decide(&service, &failures(2, 2));
+    assert!(decision.message.unwrap().starts_with("`app` is not running: exit code 0."));
+    let restarted = ContainerState { failures: 3, ..running(false) };
+    let decision =
+        decide(&service, &states(&[("app", ended(false, 1, Duration::ZERO)), ("proxy", restarted)]));
+    assert_eq!(decision.broken, None, "a container that runs does not make a crash loop of another");
+    let job = plan(Kind::Job, &two);
+    let all = [("app", ended(false, 2, Duration::ZERO)), ("proxy", ended(false, 3, Duration::ZERO))];
+    let decision = decide(&job, &states(&all));
+    assert_eq!(decision.phase, Phase::Failed);
+    assert!(decision.message.unwrap().starts_with("`proxy` failed 3 times: exit code 1."));
+}
+
+#[test]
 fn a_job_is_ready_when_it_has_ended_well_and_given_up_after_three_failures() {
     let plan = plan(Kind::Job, &[("work", &[])]);
     assert_eq!(decide(&plan, &states(&[("work", running(true))])).phase, Phase::Provisioning);
