@@ -18,8 +18,9 @@ use futures_util::{
 };
 use orchestra_api::{
     condition::Reason,
-    plan::{InventoryItem, Kind, Phase, WorkloadPlanSpec},
+    plan::{InventoryItem, Phase, WorkloadPlanSpec},
 };
+use orchestra_core::observe::process::rollback::is_fallback;
 use orchestra_score::model::Protocol;
 use tokio::sync::mpsc;
 
@@ -205,10 +206,7 @@ impl Runtime for Process {
                 return Ok(());
             }
             let state = WorkloadState::read(&self.folder(&id), &plan.workload_ref.uid);
-            // A job that has completed is nothing to go back to.
-            let is_service =
-                |good: &WorkloadPlanSpec| plan.kind == Kind::Service && good.kind == Kind::Service;
-            let good = state.good.filter(|good| good.revision != plan.revision && is_service(good));
+            let good = state.good.filter(|good| is_fallback(plan, good));
             self.take_ports(&id, plan, good.as_ref())?;
             let preparation = Preparation { data: &self.data, origins: &self.origins, target, secrets };
             let programs = preparation.prepare(plan).await?;

@@ -15,6 +15,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use orchestra_api::plan::Amounts;
+use orchestra_core::observe::process::restart::restart_backoff;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
 use super::{not_installed::NotInstalled, port};
@@ -22,7 +23,7 @@ use crate::process::{
     self, Launcher,
     limits::Limits,
     prepare::PreparedProgram,
-    program::{Program, Stage, restart_backoff},
+    program::{Program, Stage},
 };
 
 /// First interval of readiness checks; it doubles. A server whose data exists is ready within a few of them.

@@ -1,6 +1,11 @@
-use orchestra_api::plan::Container;
+use orchestra_api::plan::{Container, ExposureTarget};
 
-use super::*;
+use super::{
+    rollback::{READY_TIMEOUT, Rollback, failure},
+    status::{ADOPTION_GRACE_PERIOD, Snapshot, is_adoption_over, observe},
+    *,
+};
+use crate::driver::Observation;
 
 fn plan(kind: Kind, containers: &[(&str, &[(&str, Ready)])]) -> WorkloadPlanSpec {
     let container = |before: &[(&str, Ready)]| Container {
@@ -185,4 +190,40 @@ fn the_status_of_a_failed_version_has_the_reason_why_it_is_not_rolled_back() {
     assert_eq!(crashed().with_rollback(Rollback::None), crashed());
     let ready = || decide(&plan, &states(&[("app", running(true))]));
     assert_eq!(ready().with_rollback(unavailable), ready(), "a version that is ready needs no rollback");
+}
+
+#[test]
+fn addresses_stay_published_while_a_workload_is_not_ready_and_end_with_a_suspension() {
+    let mut plan = plan(Kind::Service, &[("app", &[])]);
+    plan.exposures = vec![orchestra_api::plan::Exposure {
+        target: ExposureTarget::ClaimKey("route".to_owned()),
+        priority: 0,
+    }];
+    let routes = BTreeMap::from([("route".to_owned(), "http://app.localhost:8080/".to_owned())]);
+    let observed = |plan: &WorkloadPlanSpec, published: Option<&Observation>, is_ready: bool| {
+        let decision = decide(plan, &states(&[("app", running(is_ready))]));
+        let rollback = Rollback::None;
+        let snapshot =
+            Snapshot { desired_revision: "r1", plan, rollback, published, routes: &routes, has_limits: true };
+        observe(&snapshot, decision)
+    };
+    let reachable = |status: &Observation| -> Vec<_> {
+        status.exposures.iter().map(|exposure| exposure.reachable).collect()
+    };
+    assert_eq!(observed(&plan, None, false).exposures, [], "it was never ready");
+    let ready = observed(&plan, None, true);
+    assert_eq!((ready.phase, reachable(&ready)), (Phase::Ready, vec![Some(true)]));
+    assert_eq!(reachable(&observed(&plan, Some(&ready), false)), [Some(false)]);
+    plan.lifecycle.suspend = true;
+    assert_eq!(observed(&plan, Some(&ready), false).exposures, []);
+}
+
+#[test]
+fn adopted_programs_keep_their_status_until_they_are_probed() {
+    let plan = plan(Kind::Service, &[("app", &[])]);
+    let starting = decide(&plan, &states(&[("app", running(false))]));
+    assert!(!is_adoption_over(&plan, &starting, Duration::ZERO));
+    assert!(is_adoption_over(&plan, &starting, ADOPTION_GRACE_PERIOD));
+    let ready = decide(&plan, &states(&[("app", running(true))]));
+    assert!(is_adoption_over(&plan, &ready, Duration::ZERO));
 }
