@@ -20,7 +20,7 @@ use orchestra_api::{
     condition::Reason,
     plan::{InventoryItem, Phase, WorkloadPlanSpec},
 };
-use orchestra_core::observe::process::rollback::is_fallback;
+use orchestra_core::{config::builtin::PROCESS as PROCESS_CLASS, observe::process::rollback::is_fallback};
 use orchestra_score::model::Protocol;
 use tokio::sync::mpsc;
 
@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// Class of the plans that it runs.
-pub const CLASS: &str = "process";
+pub const CLASS: &str = PROCESS_CLASS;
 /// Inventory kind of a Workload as a whole.
 const WORKLOAD: &str = "Workload";
 /// Longest wait for the first status of a Workload: adopted programs are published after two seconds.
