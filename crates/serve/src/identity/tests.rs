@@ -201,7 +201,7 @@ fn the_kubeconfig_of_a_server_on_all_interfaces_names_the_loopback() {
 }
 
 #[test]
-fn what_kubectl_adds_to_the_kubeconfig_stays() {
+fn entries_that_kubectl_adds_to_the_kubeconfig_are_kept() {
     let folder = used_folder();
     let path = folder.path().join("kubeconfig");
     let edited =

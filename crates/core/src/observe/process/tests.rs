@@ -50,11 +50,11 @@ fn the_previous_version_is_stopped_before_a_new_one_starts() {
         &plan,
         &states(&[("app", ContainerState { current: false, ..ended(true, 0, Duration::ZERO) })]),
     );
-    assert_eq!(decision.start, ["app"], "how an older version ended does not matter");
+    assert_eq!(decision.start, ["app"], "the exit of an older version does not count");
 }
 
 #[test]
-fn containers_start_in_the_order_that_they_ask_for() {
+fn containers_start_in_the_order_of_before() {
     let plan = plan(
         Kind::Service,
         &[
@@ -77,7 +77,7 @@ fn containers_start_in_the_order_that_they_ask_for() {
     assert_eq!(
         (decision.phase, decision.start),
         (Phase::Ready, vec![]),
-        "what has ended well is not started again"
+        "a completed container is not restarted"
     );
 }
 
@@ -94,7 +94,7 @@ fn a_program_that_exits_is_restarted_with_backoff() {
         assert_eq!(due.broken.is_some(), failures >= 3, "after {failures}");
     }
     let decision = decide(&plan, &states(&[("app", ended(true, 1, Duration::from_secs(1)))]));
-    assert_eq!(decision.start, ["app"], "also if it ended well: it should run on");
+    assert_eq!(decision.start, ["app"], "also after exit code 0: a service keeps running");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_container_that_failed_most_often_is_named_with_its_own_failures() {
 }
 
 #[test]
-fn a_job_is_ready_when_it_has_ended_well_and_given_up_after_three_failures() {
+fn a_job_is_ready_after_success_and_failed_after_three_failures() {
     let plan = plan(Kind::Job, &[("work", &[])]);
     assert_eq!(decide(&plan, &states(&[("work", running(true))])).phase, Phase::Provisioning);
     let done = decide(&plan, &states(&[("work", ended(true, 0, Duration::MAX))]));
@@ -150,7 +150,7 @@ fn a_suspended_workload_is_stopped_and_stays_so() {
 }
 
 #[test]
-fn a_suspended_version_never_gives_way_to_the_previous_one() {
+fn a_suspended_version_is_never_rolled_back() {
     let mut plan = plan(Kind::Service, &[("app", &[])]);
     plan.lifecycle.suspend = true;
     for state in [ended(true, 0, Duration::MAX), ContainerState { run: RunState::Stopping, ..running(true) }]
@@ -161,7 +161,7 @@ fn a_suspended_version_never_gives_way_to_the_previous_one() {
 }
 
 #[test]
-fn a_version_that_is_late_or_in_a_crash_loop_gives_way_to_the_previous_one() {
+fn a_version_that_is_late_or_in_a_crash_loop_is_rolled_back() {
     let service = plan(Kind::Service, &[("app", &[])]);
     let starting = decide(&service, &states(&[("app", running(false))]));
     let just_before = READY_TIMEOUT.saturating_sub(Duration::from_nanos(1));
@@ -173,7 +173,7 @@ fn a_version_that_is_late_or_in_a_crash_loop_gives_way_to_the_previous_one() {
     assert_eq!(failure(&service, &ready, Duration::MAX), None);
     let job = plan(Kind::Job, &[("work", &[])]);
     let at_work = decide(&job, &states(&[("work", running(true))]));
-    assert_eq!(failure(&job, &at_work, Duration::MAX), None, "work takes the time that it takes");
+    assert_eq!(failure(&job, &at_work, Duration::MAX), None, "a job has no timeout");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn v4(proxy: &Proxy) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn host_and_path_decide_who_is_asked() {
+async fn host_and_path_select_the_target() {
     let (proxy, _data) = proxy().await;
     let (site, api, other) = (answering("site").await, answering("api").await, answering("other").await);
     proxy.set(&id("a"), vec![rule("a.localhost", "/", site), rule("a.localhost", "/api", api)]).unwrap();
@@ -102,7 +102,7 @@ async fn host_and_path_decide_who_is_asked() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_does_not_answer_is_told_in_a_sentence() {
+async fn a_missing_route_and_an_unreachable_target_are_described() {
     let (proxy, _data) = proxy().await;
     let answer = ask(v4(&proxy), "x.localhost", "/y").await;
     assert!(
@@ -129,7 +129,7 @@ async fn what_is_not_there_or_does_not_answer_is_told_in_a_sentence() {
 }
 
 #[tokio::test]
-async fn a_program_gets_the_request_as_it_was_and_learns_who_asked() {
+async fn a_request_is_forwarded_unchanged_with_forwarded_headers() {
     let (proxy, _data) = proxy().await;
     let (port, taken) = program().await;
     proxy.set(&id("a"), vec![rule("a.localhost", "/", port)]).unwrap();
@@ -161,7 +161,7 @@ async fn a_program_gets_the_request_as_it_was_and_learns_who_asked() {
 }
 
 #[tokio::test]
-async fn bodies_stream_both_ways_and_are_never_held_as_a_whole() {
+async fn bodies_are_streamed_in_both_directions_without_buffering() {
     const PIECE: usize = 64 * 1024;
     const PIECES: usize = 512;
     let (proxy, _data) = proxy().await;
@@ -191,7 +191,7 @@ async fn bodies_stream_both_ways_and_are_never_held_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_connection_that_becomes_something_else_is_carried_on() {
+async fn an_upgraded_connection_is_forwarded() {
     let (proxy, _data) = proxy().await;
     let (port, taken) = program().await;
     proxy.set(&id("a"), vec![rule("a.localhost", "/", port)]).unwrap();
@@ -217,7 +217,7 @@ async fn a_connection_that_becomes_something_else_is_carried_on() {
 }
 
 #[tokio::test]
-async fn the_port_is_kept_unless_somebody_has_taken_it() {
+async fn the_port_is_stable_unless_another_program_uses_it() {
     let (first, data) = proxy().await;
     let port = first.port();
     drop(first);

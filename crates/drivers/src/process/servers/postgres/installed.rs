@@ -53,7 +53,7 @@ pub(super) async fn find(launcher: &Launcher) -> InstalledVersions {
     let named = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let mut found = InstalledVersions { named, ..InstalledVersions::default() };
     for folder in folders(found.named.as_deref(), env::var_os("PATH").as_deref(), Path::new("/")) {
-        match ask(launcher, &folder).await {
+        match query_version(launcher, &folder).await {
             Ok(Some(major)) => found.installations.push(Installation { folder, major }),
             Ok(None) => {}
             Err(NotPermitted) => found.only_root = true,
@@ -141,10 +141,10 @@ fn newest_first(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 struct NotPermitted;
 
 /// Major version of the programs in a folder, from their `--version`.
-async fn ask(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermitted> {
+async fn query_version(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermitted> {
     let words = unprivileged::words(launcher, &folder.join("postgres"));
     let Some((program, args)) = words.split_first() else { return Ok(None) };
-    let asked = Command::new(program)
+    let output = Command::new(program)
         .args(args)
         .arg("--version")
         .env_clear()
@@ -153,7 +153,7 @@ async fn ask(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermi
         .kill_on_drop(true)
         .output()
         .await;
-    match asked {
+    match output {
         Ok(output) if output.status.code() == Some(unprivileged::NOT_PERMITTED.into()) => Err(NotPermitted),
         Ok(output) => Ok(version(&String::from_utf8_lossy(&output.stdout))),
         Err(_) => Ok(None),
