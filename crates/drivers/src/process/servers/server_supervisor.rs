@@ -9,6 +9,7 @@ use std::{
     io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    process::ExitStatus,
     sync::Arc,
     time::Duration,
 };
@@ -62,8 +63,13 @@ pub(super) enum StartError {
     #[error(transparent)]
     NotInstalled(#[from] NotInstalled),
     /// Its data folder could not be initialised.
-    #[error("its data folder could not be initialised: {0}")]
-    Init(String),
+    #[error("initdb failed ({status}): {message}")]
+    Init {
+        /// Exit status of `initdb`.
+        status: ExitStatus,
+        /// Its last error message.
+        message: String,
+    },
     /// It has exited.
     #[error("{how}; its log is in `{}`", run.display())]
     Exited {
