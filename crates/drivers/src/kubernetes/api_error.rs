@@ -2,7 +2,10 @@
 
 use kube::Error;
 use orchestra_api::Reason;
-use orchestra_core::denial::{Denial, NotFound};
+use orchestra_core::{
+    Denied,
+    denial::{Denial, NotFound},
+};
 
 use super::kind::Kind;
 use crate::{DriverError, api_error};
@@ -19,11 +22,14 @@ pub(super) fn driver_error(kind: Kind, error: &Error) -> DriverError {
             message: "The Gateway API is not installed on the cluster: the platform's administrators have to install it, or to publish routes in another way.".to_owned(),
         };
     }
-    api_error::driver_error(status, Reason::RuntimeProvisioning, |denial, mut denied| {
-        if denial == Denial::Invalid && kind == Kind::Secret {
-            denied.message = "Rejected as invalid by the cluster: the variables and files that refer to secrets. Check their names and their size.".to_owned();
-        }
-        denied
+    api_error::driver_error(status, Reason::RuntimeProvisioning, |denial, denied| {
+        match denial {
+        Denial::Invalid if kind == Kind::Secret => Denied {
+            message: "Rejected as invalid by the cluster: the variables and files that refer to secrets. Check their names and their size.".to_owned(),
+            ..denied
+        },
+        _ => denied,
+    }
     })
 }
 

@@ -53,7 +53,7 @@ impl Limits {
     }
 
     /// True if limits are enforced.
-    pub(super) fn hold(&self) -> bool {
+    pub(super) fn are_enforced(&self) -> bool {
         *self != Self::None
     }
 
@@ -187,7 +187,7 @@ mod tests {
     fn limits_are_not_enforced_without_cgroups() {
         let root = tempfile::tempdir().unwrap();
         let found = Limits::find_in(root.path(), "");
-        assert!(!found.hold());
+        assert!(!found.are_enforced());
         assert_eq!(found.make(Path::new("/data/run"), &Amounts::default()).unwrap(), Vec::<PathBuf>::new());
     }
 }

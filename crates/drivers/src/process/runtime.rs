@@ -106,8 +106,12 @@ impl Process {
         let (events, receiver) = mpsc::unbounded_channel();
         let folder = self.folder(id);
         let runs = Runs::new(folder.clone(), self.launcher.clone(), self.limits.clone(), events);
-        let site =
-            WorkloadSite { data: self.data.clone(), id: id.clone(), folder, has_limits: self.limits.hold() };
+        let site = WorkloadSite {
+            data: self.data.clone(),
+            id: id.clone(),
+            folder,
+            has_limits: self.limits.are_enforced(),
+        };
         let (notifier, workload) = (self.notifier.clone(), id.clone());
         let supervisor = Supervisor::start(site, runs, receiver, desired, move || notifier.notify(&workload));
         supervisors.insert(id.clone(), supervisor);

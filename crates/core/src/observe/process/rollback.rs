@@ -28,6 +28,7 @@ pub enum Rollback<'a> {
 
 impl ProgramDecision {
     /// Adds a rollback to the status.
+    #[must_use]
     pub fn with_rollback(self, rollback: Rollback<'_>) -> Self {
         match rollback {
             Rollback::Done(why) => {

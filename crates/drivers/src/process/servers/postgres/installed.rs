@@ -24,7 +24,7 @@ use crate::process::{Launcher, servers::not_installed::NotInstalled, unprivilege
 /// Variable with the folder of the programs.
 const VARIABLE: &str = "ORCHESTRA_POSTGRES";
 /// Oldest supported version.
-const OLDEST: u32 = 12;
+const MIN_MAJOR_VERSION: u32 = 12;
 /// Folders of Homebrew.
 const HOMEBREW: [&str; 3] = ["/home/linuxbrew/.linuxbrew/opt", "/opt/homebrew/opt", "/usr/local/opt"];
 
@@ -66,7 +66,7 @@ impl InstalledVersions {
     /// Programs of a version, or of the best one.
     pub(super) fn choose(&self, wanted: Option<u32>) -> Result<&Installation, NotInstalled> {
         let fits = |found: &&Installation| {
-            found.major >= OLDEST && wanted.is_none_or(|wanted| wanted == found.major)
+            found.major >= MIN_MAJOR_VERSION && wanted.is_none_or(|wanted| wanted == found.major)
         };
         self.installations.iter().find(fits).ok_or_else(|| self.reason(wanted))
     }
@@ -87,10 +87,10 @@ impl InstalledVersions {
                 programs: "`postgres` and `initdb`",
             },
             _ if majors.is_empty() => NotInstalled::Absent { server, apt: "postgresql", brew: "postgresql" },
-            (_, Some(wanted)) if wanted >= OLDEST => {
+            (_, Some(wanted)) if wanted >= MIN_MAJOR_VERSION => {
                 NotInstalled::Version { server, wanted: wanted.to_string(), installed }
             }
-            _ => NotInstalled::TooOld { server, oldest: OLDEST, installed },
+            _ => NotInstalled::TooOld { server, oldest: MIN_MAJOR_VERSION, installed },
         }
     }
 }
