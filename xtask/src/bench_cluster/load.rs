@@ -202,7 +202,7 @@ impl Cluster {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Err("nobody leads".into())
+        Err("no replica is the leader".into())
     }
 }
 

@@ -92,11 +92,11 @@ async fn a_server_that_is_not_installed_fails_with_the_remedy() {
         &fixture,
         ServerStatus::Unavailable("`redis-server` is not installed: install it.".to_owned()),
     );
-    let answer = fixture.ask("redis", json!({})).await.unwrap();
+    let answer = fixture.ensure("redis", json!({})).await.unwrap();
     let Provision::Failed(_, message) = answer else { panic!("{answer:?}") };
     assert_eq!(message, "`redis-server` is not installed: install it.");
     set_status(&fixture, ServerStatus::Down("The cache is restarting.".to_owned()));
-    assert!(matches!(fixture.ask("redis", json!({})).await.unwrap(), Provision::Binding(_)));
+    assert!(matches!(fixture.ensure("redis", json!({})).await.unwrap(), Provision::Binding(_)));
 }
 
 #[tokio::test]
