@@ -43,3 +43,30 @@ pub(crate) fn driver_error(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_invalid_object_is_refused_and_everything_else_is_retried() {
+        let error = |code, reason: &str, message: &str| {
+            let status = Status::failure(message, reason).with_code(code);
+            driver_error(&status, Reason::BindingPending, |_, denied| denied)
+        };
+        let invalid = error(422, "Invalid", "spec.replicas: Invalid value: -1");
+        assert!(matches!(invalid, DriverError::Refused { reason: Reason::ProjectionError, .. }), "{invalid}");
+        for (code, reason, message, expected) in [
+            (403, "Forbidden", "exceeded quota: q", Reason::QuotaExceeded),
+            (403, "Forbidden", "cannot create resource", Reason::PermissionDenied),
+            (404, "NotFound", "services \"a\" not found", Reason::BindingPending),
+            (500, "InternalError", "etcdserver: request timed out", Reason::BindingPending),
+        ] {
+            let retried = error(code, reason, message);
+            assert!(
+                matches!(retried, DriverError::Transient { reason, .. } if reason == expected),
+                "{retried}"
+            );
+        }
+    }
+}
