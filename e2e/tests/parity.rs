@@ -58,7 +58,7 @@ async fn a_failing_setup_step_is_reported_although_the_responses_match() {
         ("scripts/one.yaml", "about: One.\nsteps:\n- include: broken\n"),
         (
             "fixtures/broken.yaml",
-            "about: Broken.\nsteps:\n- name: a kind that nobody serves\n  send: GET /apis/nowhere/v1/things\n",
+            "about: Broken.\nsteps:\n- name: a kind that is not served\n  send: GET /apis/nowhere/v1/things\n",
         ),
         ("recorded/one.json", r#"{"steps": [], "versions": []}"#),
         ("differences.txt", ""),
@@ -70,7 +70,7 @@ async fn a_failing_setup_step_is_reported_although_the_responses_match() {
     let verdict = embedded(folder.path()).await;
     assert!(verdict.differences.is_empty());
     assert!(
-        verdict.failures.concat().starts_with("one: a kind that nobody serves"),
+        verdict.failures.concat().starts_with("one: a kind that is not served"),
         "{:?}",
         verdict.failures
     );

@@ -37,11 +37,11 @@ use tower::ServiceBuilder;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Workloads applied sequentially.
-const SINGLE: usize = 300;
+const SEQUENTIAL_WORKLOADS: usize = 300;
 /// Workloads applied concurrently.
-const MANY: usize = 1_000;
+const CONCURRENT_WORKLOADS: usize = 1_000;
 /// Concurrent requests while Workloads are applied.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT_REQUESTS: usize = 16;
 /// Namespace of the Workloads.
 const NAMESPACE: &str = "bench";
 
@@ -129,31 +129,36 @@ async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
 
     let mut times = Vec::new();
     writes.store(0, Ordering::Relaxed);
-    for index in 0..SINGLE {
+    for index in 0..SEQUENTIAL_WORKLOADS {
         times.push(one(&workloads, &format!("single-{index}")).await?);
     }
-    let per_workload = writes.load(Ordering::Relaxed) / SINGLE;
+    let per_workload = writes.load(Ordering::Relaxed) / SEQUENTIAL_WORKLOADS;
     times.sort_unstable();
     println!(
-        "apply to Ready, one at a time, of {SINGLE}: median {:.1} ms, p99 {:.1} ms, worst {:.1} ms; {per_workload} writes each",
-        millis(times[SINGLE / 2]),
-        millis(times[SINGLE * 99 / 100]),
-        millis(times[SINGLE - 1])
+        "apply to Ready, one at a time, of {SEQUENTIAL_WORKLOADS}: median {:.1} ms, p99 {:.1} ms, worst {:.1} ms; {per_workload} writes each",
+        millis(times[SEQUENTIAL_WORKLOADS / 2]),
+        millis(times[SEQUENTIAL_WORKLOADS * 99 / 100]),
+        millis(times[SEQUENTIAL_WORKLOADS - 1])
     );
 
     let started = Instant::now();
-    apply_many(&workloads, "many", MANY, with_claim()).await?;
-    until_ready(&workloads, SINGLE + MANY).await?;
+    apply_many(&workloads, "many", CONCURRENT_WORKLOADS, with_claim()).await?;
+    until_ready(&workloads, SEQUENTIAL_WORKLOADS + CONCURRENT_WORKLOADS).await?;
     println!(
-        "{MANY} with one claim each, applied at once, all Ready: {:.2} s",
+        "{CONCURRENT_WORKLOADS} with one claim each, applied at once, all Ready: {:.2} s",
         started.elapsed().as_secs_f64()
     );
 
-    if held > SINGLE + MANY {
+    if held > SEQUENTIAL_WORKLOADS + CONCURRENT_WORKLOADS {
         let started = Instant::now();
-        apply_many(&workloads, "held", held - SINGLE - MANY, without_claim()).await?;
+        apply_many(&workloads, "held", held - SEQUENTIAL_WORKLOADS - CONCURRENT_WORKLOADS, without_claim())
+            .await?;
         until_ready(&workloads, held).await?;
-        println!("{} more, all Ready: {:.1} s", held - SINGLE - MANY, started.elapsed().as_secs_f64());
+        println!(
+            "{} more, all Ready: {:.1} s",
+            held - SEQUENTIAL_WORKLOADS - CONCURRENT_WORKLOADS,
+            started.elapsed().as_secs_f64()
+        );
         controllers.idle().await;
         let now = memory()?;
         println!(
@@ -237,7 +242,7 @@ async fn apply_many(
     spec: Json,
 ) -> Result<(), Failure> {
     stream::iter((0..count).map(Ok::<_, Failure>))
-        .try_for_each_concurrent(AT_ONCE, async |index| {
+        .try_for_each_concurrent(MAX_CONCURRENT_REQUESTS, async |index| {
             apply(workloads, &format!("{prefix}-{index}"), spec.clone()).await
         })
         .await

@@ -17,7 +17,7 @@ use crate::root;
 /// Repetitions of each measurement.
 const ROUNDS: usize = 10;
 /// Duration of the idle measurement.
-const IDLE: Duration = Duration::from_secs(20);
+const IDLE_MEASUREMENT_TIME: Duration = Duration::from_secs(20);
 /// Timeout of each step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -96,13 +96,13 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
     interrupt(&mut watching)?;
     laptop.run(&up)?;
     let before = usage(&laptop.home)?;
-    thread::sleep(IDLE);
+    thread::sleep(IDLE_MEASUREMENT_TIME);
     let after = usage(&laptop.home)?;
     println!("exec to Ready, hello, including the start of the platform: {}", spread(&mut cold));
     println!("exec to Ready, hello, on a running platform: {}", spread(&mut warm));
     println!("edit to new page: {}", spread(&mut edits));
     for (before, after) in before.iter().zip(&after) {
-        let share = (after.cpu - before.cpu) / IDLE.as_secs_f64() * 100.0;
+        let share = (after.cpu - before.cpu) / IDLE_MEASUREMENT_TIME.as_secs_f64() * 100.0;
         let Usage { name, rss, pss, .. } = after;
         println!("idle, {name}: RSS {rss:.1} MiB, PSS {pss:.1} MiB, {share:.2} % of a core");
     }

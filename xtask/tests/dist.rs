@@ -54,7 +54,7 @@ impl Release {
         self.0.path().join("prefix")
     }
 
-    /// Runs the installer as a user whose files nobody else may read.
+    /// Runs the installer as a user whose files are private.
     fn install(&self) -> Output {
         Command::new("sh")
             .args(["-c", "umask 077; sh \"$0/install.sh\""])
@@ -67,7 +67,7 @@ impl Release {
 }
 
 #[test]
-fn the_installer_puts_everything_where_everyone_can_use_it() {
+fn the_installer_installs_for_all_users() {
     let release = Release::make();
     let installed = release.install();
     assert!(installed.status.success(), "{}", text(&installed));
@@ -86,7 +86,7 @@ fn the_installer_puts_everything_where_everyone_can_use_it() {
 }
 
 #[test]
-fn a_tarball_that_was_changed_is_not_installed_whatever_its_checksums_say() {
+fn a_modified_tarball_is_not_installed_even_with_matching_checksums() {
     let release = Release::make();
     let mut bytes = fs::read(release.tarball()).unwrap();
     bytes.push(0);
@@ -104,7 +104,7 @@ fn a_program_that_does_not_run_here_replaces_nothing() {
     assert!(release.install().status.success());
     let program = release.prefix().join("bin/orchestra");
     fs::write(&program, "earlier").unwrap();
-    // Where the new one is tried.
+    // Temporary location of the new program.
     fs::create_dir(release.prefix().join("bin/.orchestra.new")).unwrap();
     assert!(!release.install().status.success());
     assert_eq!(fs::read_to_string(&program).unwrap(), "earlier");

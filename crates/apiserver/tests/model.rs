@@ -82,11 +82,11 @@ fn key(number: usize) -> Key {
     Key::new(resource, ["", "one", "two"][number % 3], &format!("name{}", number / 3))
 }
 
-const KEPT: usize = 6;
+const HISTORY_EVENTS: usize = 6;
 
 fn check(steps: &[Step], open: impl Fn() -> Ledger, survives: bool) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let mut model = Model::new(KEPT);
+    let mut model = Model::new(HISTORY_EVENTS);
     let mut ledger = open();
     for (number, step) in steps.iter().enumerate() {
         match step {
@@ -175,7 +175,7 @@ fn events(ledger: &Ledger, model: &Model, ago: u64) {
 }
 
 fn options() -> Options {
-    Options { events: KEPT, ..Options::default() }
+    Options { events: HISTORY_EVENTS, ..Options::default() }
 }
 
 /// Opens the store of a folder, once the thread of the previous ledger has released its lock.

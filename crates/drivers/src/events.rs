@@ -1,4 +1,4 @@
-//! Events of single objects of a cluster. They are queried only where an object itself does not tell the cause: a watch of all
+//! Events of single objects of a cluster. They are queried only where an object itself does not have the cause: a watch of all
 //! events would be too much.
 
 use k8s_openapi::api::core::v1::Event;

@@ -4,6 +4,8 @@
 //! implementations it contains. Neither trait reads or writes objects of the API: controllers pass in what drivers need, and
 //! write the status from what drivers return.
 
+#[cfg(any(feature = "kubernetes", feature = "template"))]
+mod api_error;
 #[cfg(any(feature = "template", all(feature = "process", target_os = "linux")))]
 mod certificate;
 #[cfg(any(feature = "kubernetes", feature = "template"))]

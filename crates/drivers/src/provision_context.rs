@@ -35,7 +35,7 @@ impl InstanceSecret {
 /// Context of an instance.
 pub trait ProvisionContext: Secrets {
     /// Creates the Secret of the instance, or updates it if the edit changes its data. The edit may be called more than once. A
-    /// Secret of the same name that belongs to somebody else is not touched, and is the error.
+    /// Secret of the same name that is not managed by orchestra is not touched, and is the error.
     fn update_secret<'a>(&'a self, edit: &'a Edit<'a>) -> BoxFuture<'a, Result<InstanceSecret, DriverError>>;
 
     /// Deletes the Secret of the instance, if there is one.

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_is_another_and_needs_no_escape() {
+    fn values_are_unique_and_need_no_escaping() {
         let (one, other) = (generate().unwrap(), generate().unwrap());
         assert_ne!(one, other);
         assert_eq!(one.len(), LENGTH);

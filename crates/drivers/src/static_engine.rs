@@ -1,6 +1,6 @@
 //! The engine `static`: existing services, as the orchestrator config describes them.
 //!
-//! Literal outputs are bound at once. A secret output names a Secret of the Workload's namespace that somebody else creates;
+//! Literal outputs are bound at once. A secret output names a Secret of the Workload's namespace that another client creates;
 //! the claim is bound when the Secret exists and has the key. Nothing is created, and so nothing is ever deleted.
 
 use std::collections::BTreeMap;

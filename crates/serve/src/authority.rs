@@ -23,9 +23,9 @@ const NAME_PREFIX: &str = "orchestra-ca-";
 const DAY: Duration = Duration::from_hours(24);
 const AUTHORITY_LIFETIME: Duration = Duration::from_hours(10 * 365 * 24);
 /// Common platforms accept serving certificates of at most 825 days.
-const LIFETIME: Duration = Duration::from_hours(2 * 365 * 24);
+const CERTIFICATE_LIFETIME: Duration = Duration::from_hours(2 * 365 * 24);
 /// Certificates that expire sooner are renewed at the next start.
-const RENEWAL: Duration = Duration::from_hours(90 * 24);
+const RENEW_BEFORE_EXPIRY: Duration = Duration::from_hours(90 * 24);
 
 /// Certificate authority with its key.
 pub(crate) struct Authority {
@@ -148,7 +148,7 @@ impl Authority {
     fn issue(&self, mut parameters: CertificateParams, now: SystemTime) -> Result<Credential, ServeError> {
         let key = KeyPair::generate()?;
         parameters.not_before = (now - DAY).into();
-        parameters.not_after = (now + LIFETIME).into();
+        parameters.not_after = (now + CERTIFICATE_LIFETIME).into();
         parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         parameters.use_authority_key_identifier_extension = true;
         let certificate = parameters.signed_by(&key, &self.issuer)?;
@@ -162,7 +162,7 @@ impl Authority {
         names: &[ServerName<'_>],
         now: SystemTime,
     ) -> bool {
-        [now, now + RENEWAL].map(unix_time).into_iter().all(|at| {
+        [now, now + RENEW_BEFORE_EXPIRY].map(unix_time).into_iter().all(|at| {
             names
                 .iter()
                 .all(|name| self.server_verifier.verify_server_cert(certificate, &[], name, &[], at).is_ok())
@@ -171,7 +171,7 @@ impl Authority {
 
     /// True if the server accepts the client certificate, now and until its renewal.
     pub(crate) fn vouches_for_client(&self, certificate: &CertificateDer<'_>, now: SystemTime) -> bool {
-        [now, now + RENEWAL]
+        [now, now + RENEW_BEFORE_EXPIRY]
             .map(unix_time)
             .into_iter()
             .all(|at| self.client_verifier.verify_client_cert(certificate, &[], at).is_ok())

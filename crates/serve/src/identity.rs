@@ -119,7 +119,7 @@ fn prepare_authority(
         return Err(ServeError::Damaged {
             path: paths.kubeconfig.clone(),
             reason: format!("it does not trust the authority in {}", paths.authority.display()),
-            remedy: "remove it to have it written anew".to_owned(),
+            remedy: "delete it, and it is recreated at the next start".to_owned(),
         });
     }
     Ok(authority)

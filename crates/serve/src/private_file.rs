@@ -8,7 +8,7 @@ use std::path::Path;
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-const OTHERS: u32 = 0o077;
+const OTHER_USERS_MODE: u32 = 0o077;
 
 /// Creates the folder, or revokes the access of other users to an existing one.
 pub(crate) fn make_folder(path: &Path) -> Result<(), ServeError> {
@@ -55,7 +55,7 @@ fn write_draft(draft: &Path, content: &str) -> io::Result<()> {
 
 fn tighten(path: &Path, mode: u32) -> io::Result<()> {
     let mut permissions = fs::metadata(path)?.permissions();
-    if permissions.mode() & OTHERS != 0 {
+    if permissions.mode() & OTHER_USERS_MODE != 0 {
         permissions.set_mode(mode);
         fs::set_permissions(path, permissions)?;
     }

@@ -22,8 +22,8 @@ use tokio_rustls::TlsAcceptor;
 const MAX_CONNECTIONS: usize = 4096;
 /// Grace period of requests in flight at shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Pause after a failed accept, such as for lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Delay after a failed accept, such as for lack of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Server that listens, but does not serve yet.
 pub struct Server {
@@ -110,7 +110,7 @@ async fn accept(listener: &TcpListener) -> TcpStream {
         match listener.accept().await {
             Ok((stream, _)) => return stream,
             Err(error) if left_early(error.kind()) => {}
-            Err(_) => sleep(ACCEPT_PAUSE).await,
+            Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
         }
     }
 }

@@ -165,13 +165,13 @@ impl TestEnv {
     pub fn eventually<F, Look>(
         &self,
         description: impl Display,
-        look: F,
+        poll: F,
     ) -> impl Future<Output = <Look::Output as Outcome>::Value>
     where
         F: FnMut() -> Look,
         Look: Future<Output: Outcome>,
     {
-        eventually(description, look)
+        eventually(description, poll)
     }
 }
 

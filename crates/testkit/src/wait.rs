@@ -71,19 +71,19 @@ impl<T: Outcome, E: Display> Outcome for Result<T, E> {
 #[track_caller]
 pub fn eventually<F, Look>(
     description: impl Display,
-    look: F,
+    poll: F,
 ) -> impl Future<Output = <Look::Output as Outcome>::Value>
 where
     F: FnMut() -> Look,
     Look: Future<Output: Outcome>,
 {
-    wait(description, look, Location::caller())
+    wait(description, poll, Location::caller())
 }
 
 #[allow(clippy::panic, reason = "a test fails by panicking")]
 async fn wait<F, Look>(
     description: impl Display,
-    mut look: F,
+    mut poll: F,
     place: &Location<'_>,
 ) -> <Look::Output as Outcome>::Value
 where
@@ -96,7 +96,7 @@ where
     let mut last = "no poll completed".to_owned();
     while Instant::now() < deadline {
         interval.tick().await;
-        match timeout_at(deadline, look()).await.map(Outcome::into_value) {
+        match timeout_at(deadline, poll()).await.map(Outcome::into_value) {
             Ok(Ok(value)) => return value,
             Ok(Err(reason)) => last = reason,
             Err(_) => break,

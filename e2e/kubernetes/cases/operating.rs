@@ -20,7 +20,7 @@ const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/score-system/leases
 async fn holder(space: &Space) -> Result<String, Error> {
     let lease = space.cluster.get(LEASE).await?;
     let holder = lease["spec"]["holderIdentity"].as_str().filter(|holder| !holder.is_empty());
-    Ok(holder.ok_or("nobody leads")?.to_owned())
+    Ok(holder.ok_or("no replica is the leader")?.to_owned())
 }
 
 fn idle(name: &str) -> Result<Json, Error> {

@@ -125,7 +125,7 @@ $ kubectl get z
 ";
 
     #[test]
-    fn commands_of_a_page_are_told_from_the_rest_with_who_runs_them() {
+    fn commands_of_a_page_are_parsed_with_the_user_that_runs_them() {
         let found = steps(PAGE);
         let commands: Vec<_> = found.iter().map(|step| (step.as_platform, step.command.as_str())).collect();
         assert_eq!(
@@ -135,7 +135,7 @@ $ kubectl get z
     }
 
     #[test]
-    fn what_a_page_shows_must_be_printed_in_this_order_whatever_its_age() {
+    fn output_matches_the_page_in_order_regardless_of_ages() {
         let step = &steps(PAGE)[0];
         check(step, "NAME   READY   AGE\nx      1/1     78s\n").unwrap();
         assert!(check(step, "x 1/1 5s\nNAME READY AGE\n").is_err());

@@ -41,7 +41,7 @@ const MANAGER: &str = "queue.example.org";
 /// Label of the claims that share a queue, and of its Secret.
 const INSTANCE: &str = "score.dev/instance";
 /// Interval of reconciles without changes.
-const RESYNC: Duration = Duration::from_secs(5);
+const RESYNC_INTERVAL: Duration = Duration::from_secs(5);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -56,7 +56,7 @@ async fn main() -> Result<()> {
             eprintln!("{error}; retrying");
         }
         // A timeout triggers a reconcile too.
-        let _ = timeout(RESYNC, changed.notified()).await;
+        let _ = timeout(RESYNC_INTERVAL, changed.notified()).await;
     }
 }
 

@@ -34,7 +34,7 @@ const FINALIZER: &str = "example.org/runtime";
 /// Field manager.
 const MANAGER: &str = "example.org";
 /// Interval of reconciles without changes.
-const RESYNC: Duration = Duration::from_secs(5);
+const RESYNC_INTERVAL: Duration = Duration::from_secs(5);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -59,7 +59,7 @@ async fn main() -> Result<()> {
             eprintln!("{error}; retrying");
         }
         // A timeout triggers a reconcile too.
-        let _ = timeout(RESYNC, changed.notified()).await;
+        let _ = timeout(RESYNC_INTERVAL, changed.notified()).await;
     }
 }
 
@@ -246,7 +246,7 @@ impl Runtime {
     }
 }
 
-/// Where the things were made that the status lists.
+/// Placement of the inventory.
 fn made_at(plan: &WorkloadPlan) -> Option<&Placement> {
     plan.status.as_ref().filter(|status| !status.inventory.is_empty())?.placement.as_ref()
 }

@@ -22,10 +22,10 @@ struct Arguments {
     /// Only scripts whose topic contains this.
     #[arg(long, global = true, default_value = "")]
     only: String,
-    /// How many scripts run at the same time.
+    /// Number of scripts that run concurrently.
     #[arg(long, global = true, default_value_t = 4)]
     jobs: usize,
-    /// Leave what the scripts made (for a server that is thrown away).
+    /// Keep the objects of the scripts (for a disposable server).
     #[arg(long, global = true)]
     keep: bool,
 }

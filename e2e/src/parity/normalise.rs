@@ -14,8 +14,8 @@ pub fn normalise(transcript: &Transcript) -> Result<Recording, regex_lite::Error
     let mut tokens = Tokens::new()?;
     for (index, answer) in transcript.answers.iter().enumerate() {
         match &answer.content {
-            Content::Body(body) => tokens.learn(index + 1, body),
-            Content::Events(events) => tokens.learn(index + 1, &Value::Array(events.clone())),
+            Content::Body(body) => tokens.register(index + 1, body),
+            Content::Events(events) => tokens.register(index + 1, &Value::Array(events.clone())),
             Content::Text(_) | Content::Watch(_) => {}
         }
     }

@@ -39,7 +39,7 @@ impl Tokens {
     }
 
     /// Registers all values in the response to a step.
-    pub(super) fn learn(&mut self, step: usize, value: &Value) {
+    pub(super) fn register(&mut self, step: usize, value: &Value) {
         let mut new = (0, 0);
         self.visit(step, value, &mut new);
     }

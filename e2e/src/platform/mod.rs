@@ -93,11 +93,11 @@ pub fn ignore_missing(answer: kube::Result<()>) -> kube::Result<()> {
 /// Polls until a check succeeds.
 pub async fn eventually<T>(
     what: impl Display,
-    mut look: impl AsyncFnMut() -> Result<T, Error>,
+    mut poll: impl AsyncFnMut() -> Result<T, Error>,
 ) -> Result<T, Error> {
     let end = Instant::now() + WAIT_TIMEOUT;
     loop {
-        match look().await {
+        match poll().await {
             Ok(found) => return Ok(found),
             Err(error) if Instant::now() > end => return Err(format!("{what}: {error}").into()),
             Err(_) => sleep(POLL_INTERVAL).await,

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Unit of times in `/proc/PID/stat` on Linux.
-const TICK: Duration = Duration::from_millis(10);
+const CLOCK_TICK: Duration = Duration::from_millis(10);
 
 /// Running `orchestra serve`, killed on drop.
 pub(crate) struct Embedded(Child);
@@ -93,5 +93,5 @@ pub(crate) fn computed(ids: &[u32]) -> Result<Duration, Failure> {
             ticks += field.parse::<u32>()?;
         }
     }
-    Ok(TICK * ticks)
+    Ok(CLOCK_TICK * ticks)
 }

@@ -33,7 +33,7 @@ const NAMESPACE: &str = "bench";
 const WARM: &str = "bench-warm";
 const BASELINE: &str = "bench-baseline";
 /// Concurrent requests.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT_REQUESTS: usize = 16;
 /// Placeholder of the name in a Workload template.
 const NAME: &str = "NAME";
 /// Timeout of each step.
@@ -146,7 +146,7 @@ impl Cluster {
     /// Applies a number of Workloads.
     pub(super) async fn apply(&self, count: usize) -> Result<(), Failure> {
         stream::iter((0..count).map(Ok::<_, Failure>))
-            .try_for_each_concurrent(AT_ONCE, |index| async move {
+            .try_for_each_concurrent(MAX_CONCURRENT_REQUESTS, |index| async move {
                 self.put(NAMESPACE, &format!("app-{index}")).await
             })
             .await
@@ -158,7 +158,7 @@ impl Cluster {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), BASELINE);
         let services: Api<Service> = Api::namespaced(self.client.clone(), BASELINE);
         stream::iter((0..count).map(Ok::<_, Failure>))
-            .try_for_each_concurrent(AT_ONCE, async |index| {
+            .try_for_each_concurrent(MAX_CONCURRENT_REQUESTS, async |index| {
                 let name = format!("app-{index}");
                 self.put(BASELINE, &name).await?;
                 let (deployment, service) = bare(&name);
@@ -202,7 +202,7 @@ impl Cluster {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        Err("nobody leads".into())
+        Err("no replica is the leader".into())
     }
 }
 

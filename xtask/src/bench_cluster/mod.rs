@@ -36,7 +36,7 @@ use self::{
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Time without writes after which the program is idle.
-const QUIET: Duration = Duration::from_secs(3);
+const QUIET_CHECK_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Options of the measurement.
 #[derive(Debug)]
@@ -212,11 +212,11 @@ fn is_apart(what: &str) -> bool {
 async fn settled(program: &Program, audit: &Audit) -> Result<Usage, Failure> {
     let mut before = (program.usage()?, audit.mark()?);
     loop {
-        tokio::time::sleep(QUIET).await;
+        tokio::time::sleep(QUIET_CHECK_INTERVAL).await;
         let now = (program.usage()?, audit.mark()?);
         let written = audit.since(&before.1)?;
         let is_quiet = written.keys().all(|what| what.contains(" leases"));
-        if is_quiet && now.0.cpu - before.0.cpu < 0.05 * QUIET.as_secs_f64() {
+        if is_quiet && now.0.cpu - before.0.cpu < 0.05 * QUIET_CHECK_INTERVAL.as_secs_f64() {
             return Ok(now.0);
         }
         before = now;

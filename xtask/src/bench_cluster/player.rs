@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::Failure;
 
 /// Concurrent requests.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// Runs until it is stopped.
 pub(super) async fn play(client: Client) {
@@ -24,7 +24,7 @@ pub(super) async fn play(client: Client) {
 }
 
 async fn follow(client: &Client) -> Result<(), Failure> {
-    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     let deployments: Api<Deployment> = Api::all(client.clone());
     let mut reported: BTreeMap<(String, String), i64> = BTreeMap::new();
     let listed = deployments.list_metadata(&ListParams::default()).await?;

@@ -42,7 +42,7 @@ pub(super) fn tar(entries: &[Entry], epoch: u64) -> Result<Vec<u8>, String> {
         }
         folders.extend(entry.path.match_indices('/').map(|(end, _)| &entry.path[..=end]));
     }
-    // A folder ends with a slash, and so stands before what is in it.
+    // A folder ends with a slash, and so sorts before its entries.
     let paths: BTreeSet<&str> = files.keys().copied().chain(folders).collect();
     let mut builder = Builder::new(Vec::new());
     for path in paths {

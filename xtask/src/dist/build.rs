@@ -59,7 +59,7 @@ struct Folders(Vec<Folder>);
 
 struct Folder {
     path: PathBuf,
-    /// What takes its place in the program.
+    /// Its replacement in the program.
     replacement: String,
     /// Names in the folder that the compiler reads from. A path alone may be something else: `/orchestra` begins REST paths,
     /// and `/src` is part of most paths of sources.
@@ -105,7 +105,7 @@ impl Folders {
         let replaced = self.0.iter().filter(|folder| folder.path != Path::new(&folder.replacement));
         for folder in replaced {
             let prefix = format!("{}/", folder.path.display());
-            if places(program, prefix.as_bytes()).any(|rest| starts_below(rest, &folder.below)) {
+            if occurrences(program, prefix.as_bytes()).any(|rest| starts_below(rest, &folder.below)) {
                 let path = folder.path.display();
                 return Err(format!("not reproducible: the program contains paths below {path}"));
             }
@@ -114,8 +114,8 @@ impl Folders {
     }
 }
 
-/// What follows each occurrence of a text.
-fn places<'a>(program: &'a [u8], text: &[u8]) -> impl Iterator<Item = &'a [u8]> {
+/// Remainder after each occurrence of a text.
+fn occurrences<'a>(program: &'a [u8], text: &[u8]) -> impl Iterator<Item = &'a [u8]> {
     (0..program.len()).filter_map(move |at| program[at..].strip_prefix(text))
 }
 

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_an_archive_begin_at_even_places() {
+    fn members_of_an_archive_begin_at_even_offsets() {
         let bytes = ar(&[("odd", b"abc".to_vec()), ("even", b"abcd".to_vec())], 7);
         let text = String::from_utf8(bytes).unwrap();
         let header =

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_downloads_this_version_from_the_repository_and_knows_its_checksums() {
+    fn the_script_downloads_this_version_from_the_repository_with_its_checksums() {
         let target = Target::parse("x86_64-unknown-linux-musl").unwrap();
         let script =
             script(&Release::sample(), &[(&target, &Entry::file("orchestra.tar.gz", "abc"))]).unwrap();

@@ -212,7 +212,7 @@ mod tests {
         write(folder.path(), &files).unwrap();
         write(folder.path(), &files[1..]).unwrap();
         assert!(!folder.path().join("a").exists(), "an earlier release is replaced");
-        // A release that somebody has added files to, or the checksums of something else.
+        // A release with added files, or checksums of another folder.
         fs::create_dir(folder.path().join("photos")).unwrap();
         assert!(write(folder.path(), &files).unwrap_err().contains("SHA256SUMS does not list photos"));
         assert!(folder.path().join("photos").exists() && folder.path().join(CHECKSUMS).exists());

@@ -16,7 +16,7 @@ use crate::root;
 /// Name and version.
 pub(super) type Id = (String, String);
 
-/// Package of the dependency tree, with what cargo knows of it.
+/// Package of the dependency tree, with its metadata from cargo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Package {
     pub(super) id: Id,

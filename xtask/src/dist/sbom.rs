@@ -105,7 +105,7 @@ fn of_toolchain(target: &Target, rust: &str) -> Vec<Json> {
     libraries
 }
 
-/// UUID of version 8 (from content) in the form that the format asks for.
+/// UUID of version 8 (from content) in the form that the format requires.
 fn serial_number(digest: &str) -> String {
     let part = |from: usize, to: usize| digest.get(from..to).unwrap_or_default();
     format!("urn:uuid:{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))

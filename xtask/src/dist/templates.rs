@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_of_a_value_is_filled() {
+    fn every_placeholder_is_filled() {
         let values = [("NAME", "orchestra"), ("VERSION", "1.2.3")];
         assert_eq!(
             fill("@NAME@-@VERSION@ \"$@\" @NAME@", &values).unwrap(),

@@ -67,7 +67,7 @@ impl Collector {
         }
         let Some(bytes) = value else { return };
         // Most objects have no owner and need not be parsed.
-        if !contains(bytes, b"\"ownerReferences\":") {
+        if !contains(bytes, b"\"ownerReferences\"") {
             return;
         }
         let object = StoredObject { revision: Revision(0), bytes }.stored();
@@ -126,7 +126,7 @@ fn is_gone(api: &Api, dependent: &Key, reference: &Value) -> bool {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let registry = api.registry();
     let Some(kind) = registry.find_kind(text("apiVersion"), text("kind")) else { return false };
-    // A cluster-scoped object does not tell the namespace of its owner.
+    // The owner reference of a cluster-scoped object has no namespace.
     if kind.namespaced && dependent.namespace.is_empty() {
         return false;
     }

@@ -11,12 +11,13 @@ pub(super) fn error(root: Props<'_>, path: &str) -> Option<FieldError> {
                            properties, externalDocs, example, x-kubernetes-preserve-unknown-fields and \
                            x-kubernetes-validations";
     let schema = root.schema;
-    let before_type = root.has_filled("id") || root.has_filled("$schema") || root.has("$ref");
-    if !before_type && !schema.kind.is_empty() && schema.kind != "object" {
+    // A real server checks these keywords before the type.
+    let has_reference = root.has_filled("id") || root.has_filled("$schema") || root.has("$ref");
+    if !has_reference && !schema.kind.is_empty() && schema.kind != "object" {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
         return Some(FieldError::invalid_text(format!("{path}.type"), &schema.kind, detail));
     }
-    let refused = before_type
+    let has_forbidden_keyword = has_reference
         || schema.nullable
         || schema.default.is_some()
         || schema.allowed.is_some()
@@ -29,13 +30,13 @@ pub(super) fn error(root: Props<'_>, path: &str) -> Option<FieldError> {
         || schema.additional_properties.is_some()
         || ["patternProperties", "dependencies", "additionalItems", "definitions"]
             .iter()
-            .any(|word| root.has(word))
+            .any(|keyword| root.has(keyword))
         || schema.embedded_resource
         || schema.int_or_string
         || !schema.list_map_keys.is_empty()
         || schema.list_type.is_some()
         || schema.map_type.is_some();
-    refused.then(|| {
+    has_forbidden_keyword.then(|| {
         let detail = format!(
             "only {ALLOWED} are allowed at the root of the schema if the status subresource is enabled"
         );

@@ -74,7 +74,7 @@ impl<'a> Validation<'a> {
             self.name();
         }
         self.group_and_scope();
-        self.schemas_are_there();
+        self.check_schemas_present();
         self.versions();
         self.names();
         self.shared_parts();
@@ -133,7 +133,7 @@ impl<'a> Validation<'a> {
         }
     }
 
-    fn schemas_are_there(&mut self) {
+    fn check_schemas_present(&mut self) {
         for (index, version) in self.crd.versions.iter().enumerate() {
             if version.schema.is_none() {
                 let place = format!("spec.versions[{index}].schema.openAPIV3Schema");
@@ -177,10 +177,10 @@ impl<'a> Validation<'a> {
         let mut names = HashSet::new();
         let unique = all.iter().all(|version| names.insert(&version.name));
         if !unique {
-            self.about_versions("must contain unique version names");
+            self.push_versions_error("must contain unique version names");
         }
         if all.iter().filter(|version| version.storage).count() != 1 {
-            self.about_versions("must have exactly one version marked as storage version");
+            self.push_versions_error("must have exactly one version marked as storage version");
         }
         if let Some(first) = all.first().filter(|first| !first.name.is_empty()) {
             let problems = dns1035_label(&first.name);
@@ -201,12 +201,12 @@ impl<'a> Validation<'a> {
         let detail = if path == "spec" {
             "may only be set when validations.schema is included"
         } else {
-            "may only be set when `version.schema.openAPIV3Schema` is not included"
+            "may only be set when `schema.openAPIV3Schema` is included"
         };
         self.errors.push(FieldError::invalid_text(format!("{path}.selectableFields"), "", detail));
     }
 
-    fn about_versions(&mut self, detail: &str) {
+    fn push_versions_error(&mut self, detail: &str) {
         self.errors.push(FieldError::invalid_part("spec.versions", detail));
     }
 

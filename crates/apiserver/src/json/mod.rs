@@ -30,12 +30,19 @@ pub(crate) fn no_object(value: &Value) -> String {
     format!("couldn't get version/kind; json parse error: expected an object, got {}", kind_of(value))
 }
 
+/// First integer above the range of `i64`, as a float.
+pub(crate) const I64_UPPER_BOUND: f64 = 9_223_372_036_854_775_808.0;
+
+/// Integer part of a float; the smallest integer if it does not fit.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+pub(crate) fn truncate(float: f64) -> i64 {
+    if (-I64_UPPER_BOUND..I64_UPPER_BOUND).contains(&float) { float as i64 } else { i64::MIN }
+}
+
 /// Integer with the value of a float without a fraction. JSON has one type of number: `1.0` is stored as `1`.
 fn integral(float: f64) -> Option<i64> {
-    /// The first integer beyond 64 bits.
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     #[expect(clippy::cast_possible_truncation, reason = "the value has no fraction and is in range")]
-    (float.fract() == 0.0 && float.abs() < LIMIT).then_some(float as i64)
+    (float.fract() == 0.0 && float.abs() < I64_UPPER_BOUND).then_some(float as i64)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
+use crate::json::I64_UPPER_BOUND;
+
 /// True if two values are equal.
 pub(super) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
@@ -91,9 +93,8 @@ pub(super) fn restore_integers(value: &mut Value) {
 }
 
 fn exact_integer(float: f64) -> Option<i64> {
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
-    (float.fract() == 0.0 && (-LIMIT..LIMIT).contains(&float)).then_some(float as i64)
+    (float.fract() == 0.0 && (-I64_UPPER_BOUND..I64_UPPER_BOUND).contains(&float)).then_some(float as i64)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::node::Numbers;
 use super::outcome::Outcome;
 use super::path::Path;
 use super::validate;
+use crate::json::truncate;
 
 /// Checks a number against its limits.
 pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome: &mut Outcome) {
@@ -25,7 +26,7 @@ pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome:
             outcome.add_general(&limits.out_of_range("MultipleOf", path));
         }
         let cause = match integer.filter(|_| native) {
-            Some(integer) => not_multiple_of_integer(integer, to_integer(divisor), path),
+            Some(integer) => not_multiple_of_integer(integer, truncate(divisor), path),
             None => not_multiple_of(value, divisor, path),
         };
         outcome.extend(cause);
@@ -42,7 +43,7 @@ pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome:
         let bound = Bound { is_minimum, exclusive };
         let cause = match integer.filter(|_| native) {
             Some(integer) => {
-                let limit = to_integer(limit);
+                let limit = truncate(limit);
                 bound.cause(&integer, &limit, limit, &Value::from(integer), path)
             }
             None => bound.cause(&value, &limit, limit, &float_value(value), path),
@@ -127,13 +128,6 @@ impl Numbers {
     }
 }
 
-/// The integer part of a floating-point number; the smallest integer if it does not fit.
-#[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
-pub(super) fn to_integer(value: f64) -> i64 {
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
-}
-
 /// True if a float is an integer that JSON can represent, up to a rounding error.
 pub(super) fn is_whole(value: f64) -> bool {
     const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
@@ -174,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_float_that_does_not_fit_becomes_the_smallest_integer() {
-        assert_eq!(to_integer(1e300), i64::MIN);
-        assert_eq!(to_integer(-1.9), -1);
+        assert_eq!(truncate(1e300), i64::MIN);
+        assert_eq!(truncate(-1.9), -1);
     }
 }

@@ -161,7 +161,7 @@ fn is_allowed(value: &Value, allowed: &Value) -> bool {
         (Value::Number(value), Value::Number(allowed)) => match (value.as_i64(), allowed.as_i64()) {
             (Some(value), Some(allowed)) => value == allowed,
             (None, Some(allowed)) => {
-                value.as_f64().is_some_and(|float| number_checks::to_integer(float) == allowed)
+                value.as_f64().is_some_and(|float| crate::json::truncate(float) == allowed)
             }
             _ => value.as_f64() == allowed.as_f64(),
         },

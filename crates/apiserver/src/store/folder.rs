@@ -92,6 +92,6 @@ mod tests {
         let error = Folder::hold(&path).unwrap_err().to_string();
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(held);
-        assert!(Folder::hold(&path).is_ok(), "a folder that was let go can be held again");
+        assert!(Folder::hold(&path).is_ok(), "an unlocked folder can be locked again");
     }
 }

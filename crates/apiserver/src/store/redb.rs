@@ -49,7 +49,7 @@ impl Redb {
             cause: format!("{}: {cause}", path.display()),
         };
         let damaged = |error: DatabaseError| {
-            failed(format!("{error}; restore it from a copy, or move it away to start anew"))
+            failed(format!("{error}; restore it from a backup, or move it away to start with an empty store"))
         };
         if !path.exists() {
             Self::make(&path).map_err(|error| failed(error.to_string()))?;
@@ -112,7 +112,7 @@ impl Redb {
         for entry in read.open_table(OBJECTS)?.iter()? {
             let (key, value) = entry?;
             let (Some(key), Some(object)) = (decode_key(key.value()), decode(value.value())) else {
-                let what = "an entry cannot be read; restore the file from a copy";
+                let what = "an entry cannot be read; restore the file from a backup";
                 return Err(::redb::Error::Corrupted(what.to_owned()));
             };
             objects.push((key, object));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{JsonPath, age};
 use crate::{
-    json::text,
+    json::{text, truncate},
     kinds::{Column, Kind},
 };
 
@@ -85,23 +85,16 @@ fn cell(kind: &str, value: &Value, now: i64) -> Value {
         ("string", Value::String(_)) | ("boolean", Value::Bool(_)) => value.clone(),
         ("string", Value::Null) => json!("<no value>"),
         ("string", value) => json!(text(value)),
-        ("integer", Value::Number(number)) => number.as_i64().or(number.as_f64().map(truncated)).into(),
+        ("integer", Value::Number(number)) => number.as_i64().or(number.as_f64().map(truncate)).into(),
         ("number", Value::Number(number)) => number.as_f64().map_or(Value::Null, plain),
         ("date", Value::String(text)) => json!(age::since(text, now)),
         _ => Value::Null,
     }
 }
 
-/// Integer part of a float; the smallest integer if it does not fit.
-#[allow(clippy::cast_possible_truncation, reason = "the range is checked first")]
-fn truncated(number: f64) -> i64 {
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
-}
-
 /// JSON of a float, without an empty fraction.
 fn plain(number: f64) -> Value {
-    let whole = truncated(number);
+    let whole = truncate(number);
     #[allow(clippy::cast_precision_loss, reason = "a number that is lost is not the same number")]
     if whole != i64::MIN && (whole as f64).to_bits() == number.to_bits() {
         json!(whole)

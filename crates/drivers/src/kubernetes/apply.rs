@@ -98,7 +98,7 @@ impl Kubernetes {
     }
 
     fn is_up_to_date(&self, id: &Id, live: &ObjectState, wanted: FieldsHash) -> bool {
-        live.mark == Some(wanted) || self.cache.is_defaulted(id, live, wanted)
+        live.fields_hash == Some(wanted) || self.cache.is_defaulted(id, live, wanted)
     }
 
     /// True if the composed secrets of this revision exist.

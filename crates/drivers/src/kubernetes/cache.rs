@@ -206,7 +206,7 @@ impl Cache {
         let state = self.state();
         let defaulted = state.workloads.get(id).into_iter().flat_map(|entry| &entry.defaulted);
         let mut defaulted = defaulted.filter(|(kind, name, ..)| *kind == live.kind && *name == live.name);
-        defaulted.any(|(.., asked, got)| *asked == wanted && Some(*got) == live.mark)
+        defaulted.any(|(.., asked, got)| *asked == wanted && Some(*got) == live.fields_hash)
     }
 
     /// Records the hashes of an object with defaulted fields.
@@ -214,7 +214,7 @@ impl Cache {
         let mut state = self.state();
         let entry = state.workloads.entry(id.clone()).or_default();
         entry.defaulted.retain(|(kind, name, ..)| *kind != live.kind || *name != live.name);
-        if let Some(got) = live.mark.filter(|got| *got != wanted) {
+        if let Some(got) = live.fields_hash.filter(|got| *got != wanted) {
             entry.defaulted.push((live.kind, live.name.clone(), wanted, got));
         }
     }
@@ -315,11 +315,11 @@ impl Cache {
         let Some(current) = of_pods.chain(of_makers).next() else { return false };
         let mut cause = cause.map(Box::new);
         // The first output of a command stays, so that the message is stable.
-        if let (Some(Cause::Probe(check)), Some(Cause::Probe(cached))) =
+        if let (Some(Cause::Probe(probe)), Some(Cause::Probe(cached))) =
             (cause.as_deref_mut(), current.as_deref())
-            && check.is_like(cached)
+            && probe.is_like(cached)
         {
-            check.found.clone_from(&cached.found);
+            probe.found.clone_from(&cached.found);
         }
         let is_changed = *current != cause;
         *current = cause;

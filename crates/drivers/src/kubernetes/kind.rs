@@ -43,7 +43,7 @@ impl Kind {
         [Self::Pod, Self::Deployment, Self::StatefulSet, Self::Job, Self::Service, Self::Ingress];
 
     /// Kind and group; the core group is empty.
-    const fn named(self) -> (&'static str, &'static str) {
+    pub(super) const fn named(self) -> (&'static str, &'static str) {
         match self {
             Self::Ingress => ("Ingress", "networking.k8s.io"),
             Self::HttpRoute => ("HTTPRoute", "gateway.networking.k8s.io"),

@@ -27,7 +27,7 @@ use crate::{LogLine, LogQuery};
 /// Interval of checks for new pods and restarted containers; short enough that users do not notice.
 const POD_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Buffered lines for a slow reader.
-const LINES: usize = 64;
+const LOG_BUFFER_LINES: usize = 64;
 
 /// Container of a pod: name and uid of the pod, and name of the container.
 type Source = (String, String, String);
@@ -41,7 +41,7 @@ pub(super) fn read(
 ) -> BoxStream<'static, io::Result<LogLine>> {
     let api: Api<Pod> = Api::namespaced(client, namespace);
     let reader = Reader { api, selector: of_workload(name), query };
-    let (sender, receiver) = mpsc::channel(LINES);
+    let (sender, receiver) = mpsc::channel(LOG_BUFFER_LINES);
     let reading = tokio::spawn(reader.run(sender));
     let guard = AbortOnDrop(reading);
     let lines = stream::unfold((receiver, guard), async |(mut receiver, guard)| {

@@ -4,8 +4,8 @@
 //! plan ── core::render ──► objects ── apply ──► the cluster ── watch ──► cache ── core::observe ──► status
 //! ```
 //!
-//! What a plan becomes, and its status, are decided by pure functions of `orchestra_core`. This module applies and deletes
-//! (`apply`, `remove`), and caches a summary of what it watches (`watch`, `object_state`, `cache`): an object is applied only if
+//! Pure functions of `orchestra_core` render the objects and derive the status. This module applies and deletes (`apply`,
+//! `remove`), and caches a summary of what it watches (`watch`, `object_state`, `cache`): an object is applied only if
 //! the fields that we own differ, and nothing is read that a watch delivers.
 
 mod api_error;

@@ -28,7 +28,7 @@ pub(super) struct ObjectState {
     /// Revision that it was rendered from.
     pub(super) revision: Option<Box<str>>,
     /// Hash of the fields that we own.
-    pub(super) mark: Option<FieldsHash>,
+    pub(super) fields_hash: Option<FieldsHash>,
     pub(super) is_leaving: bool,
     pub(super) facts: Facts,
     /// Cause of its failure, from events.
@@ -55,7 +55,7 @@ pub(super) struct WatchedObject {
     pub(super) version: u64,
     /// The object without managed fields.
     pub(super) json: Json,
-    mark: Option<FieldsHash>,
+    fields_hash: Option<FieldsHash>,
 }
 
 impl WatchedObject {
@@ -69,8 +69,8 @@ impl WatchedObject {
         if let Some(json) = json.as_object_mut() {
             json.insert("metadata".to_owned(), serde_json::to_value(metadata).unwrap_or_default());
         }
-        let mark = owned_fields::owned(&json, &notes, MANAGER);
-        Self { namespace, workload, instance, version: version.unwrap_or_default(), json, mark }
+        let fields_hash = owned_fields::owned(&json, &notes, MANAGER);
+        Self { namespace, workload, instance, version: version.unwrap_or_default(), json, fields_hash }
     }
 
     /// Object of which only the metadata is watched.
@@ -103,7 +103,7 @@ impl WatchedObject {
             uid: self.uid().into(),
             owner: text(&metadata["annotations"][WORKLOAD_UID]).filter(|_| is_managed),
             revision: text(&metadata["annotations"][REVISION]),
-            mark: self.mark,
+            fields_hash: self.fields_hash,
             is_leaving: metadata["deletionTimestamp"].is_string(),
             facts,
             event_cause: None,

@@ -45,18 +45,17 @@ impl Kubernetes {
         }
         let mut view = self.cache.view(&id);
         self.read_last_lines(&id, target, &mut view).await;
-        self.read_checks(&id, target, &mut view).await;
-        self.clean_checks(&id, target, &mut view).await;
-        let rollout = rollout(&view, &target.plan.revision);
+        self.read_probes(&id, target, &mut view).await;
+        self.clean_probes(&id, target, &mut view).await;
         let snapshot = Snapshot {
             plan: &target.plan,
-            rollout: rollout.as_ref(),
+            rollouts: &rollouts(&view),
             pods: &view.pods,
+            was_published: view.was_published,
             now: Timestamp::now(),
         };
         let status = observe(&snapshot);
-        let is_published = status.was_reachable || (view.was_published && !target.plan.lifecycle.suspend);
-        let exposures = if is_published {
+        let exposures = if status.is_published {
             self.exposures(&id, target, &view, status.is_reachable).await
         } else {
             Vec::new()
@@ -163,38 +162,38 @@ impl Kubernetes {
     }
 
     /// Reads whether a failed probe killed the containers that have exited.
-    async fn read_checks(&self, id: &Id, target: &Target, view: &mut View) {
+    async fn read_probes(&self, id: &Id, target: &Target, view: &mut View) {
         let revision = Some(target.plan.revision.as_str());
         for pod in view.pods.iter_mut().filter(|pod| pod.revision.as_deref() == revision) {
             let Some(Cause::Crash(crash)) = pod.cause.as_deref_mut() else { continue };
-            let is_checked = target.plan.containers.get(&*crash.container).is_some_and(|container| {
+            let has_probe = target.plan.containers.get(&*crash.container).is_some_and(|container| {
                 container.liveness_probe.is_some() || container.readiness_probe.is_some()
             });
-            if crash.killed_by.is_some() || !is_checked {
+            if crash.killed_by.is_some() || !has_probe {
                 continue;
             }
             let Some(events) = events_of(self.client.clone(), &id.0, &pod.uid).await else { continue };
-            let Some(mut check) = events::killed_by(&events, crash) else { continue };
-            self.clean(id, target, &mut check).await;
-            self.cache.killed_by(id, &pod.uid, &check);
-            crash.killed_by = Some(Box::new(check));
+            let Some(mut probe) = events::killed_by(&events, crash) else { continue };
+            self.clean(id, target, &mut probe).await;
+            self.cache.killed_by(id, &pod.uid, &probe);
+            crash.killed_by = Some(Box::new(probe));
         }
     }
 
     /// Redacts secrets in the output of probe commands.
-    async fn clean_checks(&self, id: &Id, target: &Target, view: &mut View) {
+    async fn clean_probes(&self, id: &Id, target: &Target, view: &mut View) {
         for cause in view.pods.iter_mut().filter_map(|pod| pod.event_cause.as_deref_mut()) {
-            if let Cause::Probe(check) = cause {
-                self.clean(id, target, check).await;
+            if let Cause::Probe(probe) = cause {
+                self.clean(id, target, probe).await;
             }
         }
     }
 
     /// Redacts secrets in the output of a probe command.
-    async fn clean(&self, id: &Id, target: &Target, check: &mut ProbeFailure) {
-        if let Some(line) = check.output() {
+    async fn clean(&self, id: &Id, target: &Target, probe: &mut ProbeFailure) {
+        if let Some(line) = probe.output() {
             let line = self.without_secrets(id, &target.plan, line).await;
-            check.found = line.as_deref().unwrap_or(HIDDEN).into();
+            probe.found = line.as_deref().unwrap_or(HIDDEN).into();
         }
     }
 
@@ -219,16 +218,14 @@ impl Kubernetes {
     }
 }
 
-/// Controller of the pods: that of this revision, if there are several.
-fn rollout(view: &View, revision: &str) -> Option<Rollout> {
-    let all =
-        || view.objects.iter().filter(|live| matches!(live.facts, Facts::Rollout(_)) && !live.is_leaving);
-    let current = |live: &&ObjectState| live.revision.as_deref() == Some(revision);
-    let live = all().find(current).or_else(|| all().next())?;
-    let Facts::Rollout(rollout) = &live.facts else { return None };
-    let mut rollout = (**rollout).clone();
-    rollout.cause = rollout.cause.or_else(|| live.event_cause.clone());
-    Some(rollout)
+/// Controllers of the pods, with the causes from their events.
+fn rollouts(view: &View) -> Vec<Rollout> {
+    let rollout = |live: &ObjectState| {
+        let Facts::Rollout(rollout) = &live.facts else { return None };
+        let cause = rollout.cause.clone().or_else(|| live.event_cause.clone());
+        Some(Rollout { cause, ..(**rollout).clone() })
+    };
+    view.objects.iter().filter_map(rollout).collect()
 }
 
 /// Secrets that a plan refers to.

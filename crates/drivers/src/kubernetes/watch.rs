@@ -40,7 +40,7 @@ const FREQUENT_CHECKS: u32 = 120;
 const SLOW_CHECK_FACTOR: u32 = 5;
 /// Intervals between notifications of Workloads that wait for the deletion of a foreign object.
 const REFUSED_RETRY_CHECKS: u32 = 30;
-/// `ProbeFailure` whether the definition of a kind was installed since.
+/// Interval of checks whether a missing CRD was installed.
 const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// State of the watches.

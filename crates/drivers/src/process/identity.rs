@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_whose_name_looks_like_fields_is_read_right() {
+    fn a_process_name_that_looks_like_fields_is_parsed() {
         let stat = "7 (a) S 1 (b)) S 42 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 8 9";
         let stat = Stat::parse(stat).unwrap();
         assert_eq!((stat.parent, stat.started), (42, 123_456));

@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn an_order_shows_names_and_no_value() {
+    fn debug_output_has_names_and_no_values() {
         let shown = format!("{:?}", order());
         assert!(!shown.contains("hunter2"), "{shown}");
         assert!(shown.contains("PASSWORD") && shown.contains("/etc/p") && shown.contains("0400"), "{shown}");
     }
 
     #[test]
-    fn an_order_arrives_as_it_was_sent_also_with_bytes_that_are_no_text() {
+    fn a_launch_spec_round_trips_with_bytes_that_are_not_utf8() {
         let text = serde_json::to_vec(&order()).unwrap();
         assert_eq!(serde_json::from_slice::<LaunchSpec>(&text).unwrap(), order());
     }

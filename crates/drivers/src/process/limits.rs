@@ -1,7 +1,7 @@
 //! CPU and memory limits by control groups, one for each run, where the kernel permits it.
 //!
 //! Root may create groups anywhere. Other users may in a delegated subtree, such as the session of a user under systemd.
-//! Elsewhere programs run without limits, and the status says so.
+//! Elsewhere programs run without limits, and the status reports it.
 
 use std::{
     fs, io,
@@ -53,7 +53,7 @@ impl Limits {
     }
 
     /// True if limits are enforced.
-    pub(super) fn hold(&self) -> bool {
+    pub(super) fn are_enforced(&self) -> bool {
         *self != Self::None
     }
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_one_tree_the_highest_folder_that_is_ours_and_gives_limits_is_taken() {
+    fn the_highest_writable_cgroup_with_controllers_is_used() {
         let root = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = root.path().join(path);
@@ -184,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_tree_nothing_is_limited() {
+    fn limits_are_not_enforced_without_cgroups() {
         let root = tempfile::tempdir().unwrap();
         let found = Limits::find_in(root.path(), "");
-        assert!(!found.hold());
+        assert!(!found.are_enforced());
         assert_eq!(found.make(Path::new("/data/run"), &Amounts::default()).unwrap(), Vec::<PathBuf>::new());
     }
 }

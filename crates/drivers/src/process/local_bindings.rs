@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_has_left_is_forgotten_and_those_of_others_are_not() {
+    fn bindings_of_removed_claims_are_deleted_and_those_of_other_instances_stay() {
         let data = tempfile::tempdir().unwrap();
         let find = |claim: &str| find(data.path(), "default", claim).unwrap();
         let (one, other) =
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_was_half_written_is_in_nobodys_way() {
+    fn partially_written_files_are_ignored() {
         let data = tempfile::tempdir().unwrap();
         let binding = LocalBinding::Folder("/one".into());
         set(data.path(), &id("one"), &["first".to_owned()], &binding).unwrap();

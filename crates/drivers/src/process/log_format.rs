@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_as_it_was_written_with_its_spaces() {
+    fn a_line_round_trips_with_its_whitespace() {
         let time: Timestamp = "2026-03-01T10:00:00.5Z".parse().unwrap();
         let mut out = Vec::new();
         append(&mut out, time, Stream::Stderr, true, b"  two  words ");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_no_line() {
+    fn a_truncated_line_is_ignored() {
         assert_eq!(Line::parse(b"2026-03-01T10:00:00.500000000Z std"), None);
     }
 }

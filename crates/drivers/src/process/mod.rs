@@ -18,8 +18,8 @@
 //! | `log.1`, `log.2`, … | the output, the highest number last; see [`mod@log_format`] |
 //! | `exit.json` | [`Exit`]: exit status, written when no process of the run is left |
 //!
-//! Above the runs, `program` supervises one program; `supervisor` drives the programs of a Workload by the pure decisions of
-//! `decide`, [`servers`] the database servers. No file contains secrets: the [`LaunchSpec`] does, and passes through pipes
+//! Above the runs, `program` supervises one program; `supervisor` drives the programs of a Workload by the decisions of
+//! [`orchestra_core::observe::process`], [`servers`] the database servers. No file contains secrets: the [`LaunchSpec`] does, and passes through pipes
 //! only, and files with secrets exist only in the mount namespace of the program ([`mounts`]).
 
 pub mod engine;
@@ -34,7 +34,6 @@ pub mod runtime;
 pub mod servers;
 pub mod shim;
 
-mod decide;
 mod forward;
 mod identity;
 mod limits;

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_in_the_table_of_mounts_are_read() {
+    fn escapes_in_the_mount_table_are_decoded() {
         assert_eq!(unescape(br"/a\040b\134c"), Path::new(r"/a b\c"));
     }
 }

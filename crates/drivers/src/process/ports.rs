@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_holder_is_refused_with_the_first_and_notified_when_it_leaves() {
+    fn a_reserved_port_is_refused_with_its_owner_and_its_release_notifies() {
         let ports = Ports::default();
         assert_eq!(ports.take(&holder("a"), &[80, 81].into()), Ok(vec![]));
         assert_eq!(ports.take(&holder("b"), &[81, 82].into()), Err((81, holder("a"))));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_that_needs_other_ports_releases_the_old_ones() {
+    fn a_workload_with_other_ports_releases_the_old_ones() {
         let ports = Ports::default();
         assert_eq!(ports.take(&holder("a"), &[80].into()), Ok(vec![]));
         assert!(ports.take(&holder("b"), &[80].into()).is_err());

@@ -1,6 +1,6 @@
 //! Readiness and liveness probes of one run.
 //!
-//! While the program starts it is probed often, since somebody waits for it; once it is ready, seldom. Liveness is probed
+//! While the program starts it is probed often, since a developer waits for it; once it is ready, seldom. Liveness is probed
 //! from the first readiness on, so that a slow start is not taken for a deadlock.
 
 use std::{collections::BTreeMap, path::PathBuf, process::Stdio, time::Duration};

@@ -12,6 +12,7 @@ use std::{
 };
 
 use orchestra_api::plan::Amounts;
+use orchestra_core::observe::process::restart::count_failure;
 use tokio::time::sleep;
 
 use super::{
@@ -21,13 +22,8 @@ use super::{
 
 /// Runs that are kept, for their logs: the last one, and two to compare it with.
 const MAX_RUNS: usize = 3;
-/// Time for which a program must have been ready before its next failure counts as the first again. Shorter, and a program
-/// that crashes right after its start would be restarted without backoff.
-const STABLE_AFTER: Duration = Duration::from_secs(10);
 /// Poll of a shim that has its lock and has not written `run.json` yet: it needs a few milliseconds.
 const SHIM_START_POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Longest delay between two starts: as long as a user waits before looking at the log.
-const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
 
 /// Stage of the last run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,14 +159,14 @@ impl Program {
         let Some(last) = self.last.as_mut() else { return Ok(()) };
         let Stage::Ended { success, how, at } = stage else { return Ok(()) };
         let was_stopped = last.stage == Stage::Stopping && !failed_liveness;
-        let was_stable = last.ready_since.is_some_and(|since| since.elapsed() >= STABLE_AFTER);
+        let ready_for = last.ready_since.map(|since| since.elapsed());
         last.stage = if failed_liveness {
             Stage::Ended { success: false, how: "liveness probe failed".to_owned(), at }
         } else {
             Stage::Ended { success, how, at }
         };
         if !was_stopped {
-            self.failures = if was_stable { 1 } else { self.failures + 1 };
+            self.failures = count_failure(self.failures, ready_for);
         }
         Ok(())
     }
@@ -267,12 +263,6 @@ impl LastRun {
     }
 }
 
-/// Delay before the next start after so many consecutive failures: doubles from the first on.
-pub(super) fn restart_backoff(first: Duration, failures: u32) -> Duration {
-    let doubled = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
-    first.saturating_mul(doubled).min(MAX_RESTART_BACKOFF)
-}
-
 /// End of a run, as part of a sentence.
 fn ended(exit: &Exit) -> Stage {
     let (success, how) = match &exit.end {
@@ -330,13 +320,5 @@ mod tests {
         }
         assert_eq!(run_names(folder.path()), ["a.9", "b.10", "a.11"]);
         assert_eq!((run_number("7"), run_number("never")), (Some(7), None));
-    }
-
-    #[test]
-    fn the_backoff_doubles_up_to_its_limit() {
-        let first = Duration::from_millis(500);
-        for (failures, wait) in [(0, 500), (1, 500), (2, 1000), (3, 2000), (7, 30_000), (60, 30_000)] {
-            assert_eq!(restart_backoff(first, failures), Duration::from_millis(wait), "after {failures}");
-        }
     }
 }

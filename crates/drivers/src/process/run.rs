@@ -39,9 +39,12 @@ pub enum LaunchError {
     /// The system refused.
     #[error("The shim of the program could not be started: {0}.")]
     Io(#[source] io::Error),
-    /// The shim refused.
+    /// The shim refused, with the error that it printed.
     #[error("The shim of the program could not be started: {0}.")]
     Shim(String),
+    /// The shim exited without an answer, with this code unless a signal killed it.
+    #[error("The shim of the program exited before it was ready{}.", .0.map(|code| format!(" (exit code {code})")).unwrap_or_default())]
+    ShimExited(Option<u8>),
 }
 
 /// State of a run.
@@ -88,7 +91,8 @@ impl Launcher {
         Err(match code {
             Some(shim::HELD) => LaunchError::Busy(folder),
             Some(shim::USED) => LaunchError::Used(folder),
-            _ => LaunchError::Shim(if answer.is_empty() { "it exited at once".to_owned() } else { answer }),
+            code if answer.is_empty() => LaunchError::ShimExited(code),
+            _ => LaunchError::Shim(answer),
         })
     }
 

@@ -10,8 +10,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use orchestra_api::plan::{Container, WorkloadPlanSpec};
-use orchestra_score::model::{Protocol, Ready};
+use orchestra_core::observe::process::{ContainerState, RunState, implied_ports, runs_once};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -20,7 +19,6 @@ use tokio::{
 
 use super::{
     Launcher, State,
-    decide::{self, ContainerState, RunState},
     limits::Limits,
     nsenter,
     probe::{self, CommandContext, Health, Probes},
@@ -96,7 +94,7 @@ impl Runs {
         let state = |(name, tracked): (&String, &mut Tracked)| {
             let health = *tracked.health.borrow();
             // A program that runs to completion does not become stable by running.
-            tracked.program.set_ready(health.ready && !decide::runs_once(&version.plan, name));
+            tracked.program.set_ready(health.ready && !runs_once(&version.plan, name));
             let run = match tracked.program.stage() {
                 None => RunState::Absent,
                 Some(Stage::Running) => RunState::Running,
@@ -240,7 +238,7 @@ impl Runs {
         let probes = Probes {
             readiness: described.readiness_probe.clone(),
             liveness: described.liveness_probe.clone(),
-            ports: implied_ports(plan, container, described),
+            ports: implied_ports(plan, container),
             context: context.clone(),
         };
         tracked.pre_stop = Some((context, plan.lifecycle.stop_command.clone()));
@@ -260,18 +258,6 @@ impl Runs {
 async fn retry_after(error: &io::Error) {
     tracing::warn!(%error, "the state of a program cannot be read");
     sleep(UNREADABLE_RETRY_INTERVAL).await;
-}
-
-/// Ports that have to accept connections before a container is ready: those of the Workload, for a container that runs on
-/// and has no readiness probe. Which container listens is unknown; before they are open, the Workload is not ready.
-fn implied_ports(plan: &WorkloadPlanSpec, name: &str, container: &Container) -> Vec<u16> {
-    // Others may wait for it before they open those ports.
-    let is_awaited = container.before.values().any(|ready| *ready == Ready::Healthy);
-    if decide::runs_once(plan, name) || container.readiness_probe.is_some() || is_awaited {
-        return Vec::new();
-    }
-    let tcp = plan.ports.values().filter(|port| port.protocol == Protocol::Tcp);
-    tcp.map(|port| port.target_port).collect()
 }
 
 /// Folders of all kept runs of a Workload with their container, the oldest first.

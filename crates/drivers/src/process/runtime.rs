@@ -18,8 +18,9 @@ use futures_util::{
 };
 use orchestra_api::{
     condition::Reason,
-    plan::{InventoryItem, Kind, Phase, WorkloadPlanSpec},
+    plan::{InventoryItem, Phase, WorkloadPlanSpec},
 };
+use orchestra_core::{config::builtin::PROCESS as PROCESS_CLASS, observe::process::rollback::is_fallback};
 use orchestra_score::model::Protocol;
 use tokio::sync::mpsc;
 
@@ -38,7 +39,7 @@ use crate::{
 };
 
 /// Class of the plans that it runs.
-pub const CLASS: &str = "process";
+pub const CLASS: &str = PROCESS_CLASS;
 /// Inventory kind of a Workload as a whole.
 const WORKLOAD: &str = "Workload";
 /// Longest wait for the first status of a Workload: adopted programs are published after two seconds.
@@ -105,8 +106,12 @@ impl Process {
         let (events, receiver) = mpsc::unbounded_channel();
         let folder = self.folder(id);
         let runs = Runs::new(folder.clone(), self.launcher.clone(), self.limits.clone(), events);
-        let site =
-            WorkloadSite { data: self.data.clone(), id: id.clone(), folder, has_limits: self.limits.hold() };
+        let site = WorkloadSite {
+            data: self.data.clone(),
+            id: id.clone(),
+            folder,
+            has_limits: self.limits.are_enforced(),
+        };
         let (notifier, workload) = (self.notifier.clone(), id.clone());
         let supervisor = Supervisor::start(site, runs, receiver, desired, move || notifier.notify(&workload));
         supervisors.insert(id.clone(), supervisor);
@@ -205,10 +210,7 @@ impl Runtime for Process {
                 return Ok(());
             }
             let state = WorkloadState::read(&self.folder(&id), &plan.workload_ref.uid);
-            // A job that has completed is nothing to go back to.
-            let is_service =
-                |good: &WorkloadPlanSpec| plan.kind == Kind::Service && good.kind == Kind::Service;
-            let good = state.good.filter(|good| good.revision != plan.revision && is_service(good));
+            let good = state.good.filter(|good| is_fallback(plan, good));
             self.take_ports(&id, plan, good.as_ref())?;
             let preparation = Preparation { data: &self.data, origins: &self.origins, target, secrets };
             let programs = preparation.prepare(plan).await?;

@@ -1,4 +1,5 @@
-//! Supervisor of one Workload: a task that observes its programs, decides ([`decide`]), acts, and waits for the next event.
+//! Supervisor of one Workload: a task that observes its programs, decides ([`orchestra_core::observe::process`]), acts, and
+//! waits for the next event.
 //!
 //! All of its state is on disk or in the desired version. After a crash of the platform, the next supervisor adopts the runs
 //! and reads the saved state.
@@ -14,10 +15,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use orchestra_api::{
-    condition::Reason,
-    exposure::{Exposure, Scope},
-    plan::{self, Container, ExposureTarget, Kind, Phase, WorkloadPlanSpec},
+use orchestra_api::plan::{ExposureTarget, Kind, Phase, WorkloadPlanSpec};
+use orchestra_core::observe::process::{
+    self as decisions,
+    rollback::{self, PORT_WAIT_TIMEOUT, Rollback},
+    status::{self, ADOPTION_GRACE_PERIOD, PORT_CHECK_INTERVAL, Snapshot},
 };
 use orchestra_score::model::Protocol;
 use tokio::{
@@ -26,7 +28,6 @@ use tokio::{
 };
 
 use super::{
-    decide::{self, Decision, READY_TIMEOUT, Rollback},
     forward::{self, Forward},
     local_bindings::{self, LocalBinding},
     port_owner,
@@ -36,17 +37,6 @@ use super::{
     state::{FailedVersion, WorkloadState},
 };
 use crate::Observation;
-
-/// Time that adopted programs have to become ready before a status is published: their first probe comes within a second,
-/// and until then the status of the earlier platform holds.
-const ADOPTION_GRACE_PERIOD: Duration = Duration::from_secs(2);
-/// Time that a new version waits for a port before the last good one runs again: a stopped program frees its port within
-/// its grace period of ten seconds.
-const PORT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Retry of a port that another program holds; nothing announces that it is free.
-const PORT_CHECK_INTERVAL: Duration = Duration::from_secs(2);
-/// Check whether a route has another address; the engine changes it without an event.
-const ROUTE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Surroundings of a supervised Workload.
 #[derive(Clone, Debug)]
@@ -211,7 +201,7 @@ impl Task {
             let tries = if has_tried { self.state.tries.clone() } else { BTreeMap::new() };
             self.runs.set_failures(&tries);
         }
-        let decision = decide::decide(plan, &self.runs.states(&version, SystemTime::now()));
+        let decision = decisions::decide(plan, &self.runs.states(&version, SystemTime::now()));
         for container in &decision.stop {
             self.runs.stop(container);
         }
@@ -231,7 +221,9 @@ impl Task {
                 if self.elapsed() >= PORT_WAIT_TIMEOUT && self.fail(desired, &active, conflict.clone()) {
                     return Some(Duration::ZERO);
                 }
-                self.publish_port_conflict(desired, rollback(desired, &active).add_to(conflict));
+                let observation =
+                    self.observe(desired, &active, |snapshot| status::port_conflict(snapshot, conflict));
+                self.publish(observation);
                 return Some(PORT_CHECK_INTERVAL);
             }
         }
@@ -246,46 +238,28 @@ impl Task {
         }
         if decision.phase == Phase::Ready && active.failed.is_none() {
             self.save(WorkloadState { good: Some(plan.clone()), failed: None, ..self.state.clone() });
-        } else if let Some(why) = decide::failure(plan, &decision, self.elapsed())
+        } else if let Some(why) = rollback::failure(plan, &decision, self.elapsed())
             && self.fail(desired, &active, why)
         {
             return Some(Duration::ZERO);
         }
         self.save_tries(plan);
-        let is_known = decision.phase != Phase::Provisioning || plan.lifecycle.suspend;
-        if is_known || self.adopted.is_some_and(|since| since.elapsed() >= ADOPTION_GRACE_PERIOD) {
-            self.adopted = None;
-        }
-        let requeue = self.requeue_after(plan, &decision, &active);
+        self.adopted.take_if(|since| status::is_adoption_over(plan, &decision, since.elapsed()));
+        let rollback = rollback_of(desired, &active);
+        let requeue = status::requeue_after(plan, &decision, rollback, self.elapsed());
         if self.adopted.is_some() {
             // The last published status holds until the first probe.
             return Some(requeue.map_or(ADOPTION_GRACE_PERIOD, |requeue| requeue.min(ADOPTION_GRACE_PERIOD)));
         }
-        self.publish(self.observation(desired, &active, decision));
+        self.publish(self.observe(desired, &active, |snapshot| status::observe(snapshot, decision)));
         requeue
-    }
-
-    /// Delay after which to reconcile again, if no event comes first.
-    fn requeue_after(
-        &self,
-        plan: &WorkloadPlanSpec,
-        decision: &Decision,
-        active: &ActiveVersion,
-    ) -> Option<Duration> {
-        let may_fail = decision.phase != Phase::Ready && active.failed.is_none() && !plan.lifecycle.suspend;
-        let late =
-            may_fail.then(|| READY_TIMEOUT.saturating_sub(self.elapsed())).filter(|rest| !rest.is_zero());
-        let is_routed = |exposure: &plan::Exposure| matches!(exposure.target, ExposureTarget::ClaimKey(_));
-        let route = plan.exposures.iter().any(is_routed).then_some(ROUTE_CHECK_INTERVAL);
-        decision.requeue.into_iter().chain(late).chain(route).min()
     }
 
     /// The version in force: the last good one, if the desired one has failed.
     fn active(&self, desired: &Desired) -> ActiveVersion {
         let plan = &desired.version.plan;
         let failed = self.state.failed.as_ref();
-        // A suspended version is never rolled back.
-        let failed = failed.filter(|failed| !plan.lifecycle.suspend && failed.revision == plan.revision);
+        let failed = failed.filter(|failed| rollback::is_rolled_back(plan, Some(&failed.revision)));
         match (&desired.fallback, failed) {
             (Fallback::Prepared(good), Some(failed)) => {
                 ActiveVersion { version: Arc::clone(good), failed: Some(failed.why.clone()) }
@@ -360,66 +334,35 @@ impl Task {
         }
     }
 
-    fn publish_port_conflict(&self, desired: &Desired, conflict: String) {
-        self.publish(Observation {
-            revision: Some(desired.version.plan.revision.clone()),
-            phase: Phase::Degraded,
-            reason: Some(Reason::NetworkUnavailable),
-            message: Some(conflict),
-            ..self.published().unwrap_or_default()
-        });
-    }
-
-    fn observation(&self, desired: &Desired, active: &ActiveVersion, decision: Decision) -> Observation {
+    /// Composes a status from what was observed.
+    fn observe(
+        &self,
+        desired: &Desired,
+        active: &ActiveVersion,
+        status: impl FnOnce(&Snapshot<'_>) -> Observation,
+    ) -> Observation {
         let plan = &active.version.plan;
-        let is_ready = decision.phase == Phase::Ready;
-        let was_published = self.published().is_some_and(|last| !last.exposures.is_empty());
-        let is_published = !plan.lifecycle.suspend && (is_ready || was_published);
-        let exposures = if is_published { self.exposures(plan, is_ready) } else { Vec::new() };
-        let decision = decision.with_rollback(rollback(desired, active));
-        let is_unlimited = is_ready && active.failed.is_none() && !self.site.has_limits;
-        let message = decision.message.or_else(|| unlimited(plan).filter(|_| is_unlimited));
-        Observation {
-            revision: Some(desired.version.plan.revision.clone()),
-            phase: decision.phase,
-            reason: Some(decision.reason),
-            message,
-            exposures,
-            placed_on: None,
-        }
+        status(&Snapshot {
+            desired_revision: &desired.version.plan.revision,
+            plan,
+            rollback: rollback_of(desired, active),
+            published: self.status.borrow().as_ref(),
+            routes: &self.routes(plan),
+            has_limits: self.site.has_limits,
+        })
     }
 
-    /// Addresses of the Workload.
-    fn exposures(&self, plan: &WorkloadPlanSpec, reachable: bool) -> Vec<Exposure> {
-        let address = |target: &ExposureTarget| match target {
-            ExposureTarget::Port(name) => {
-                let port = plan.ports.get(name)?.port;
-                let is_secure = name == "https" || port == 443 || port == 8443;
-                let scheme = if is_secure { "https" } else { "http" };
-                Some(format!("{scheme}://localhost:{port}"))
-            }
-            ExposureTarget::ClaimKey(key) => {
-                let claim = plan.claims.iter().find(|claim| claim.key == *key)?;
-                match local_bindings::find(&self.site.data, &self.site.id.0, &claim.name) {
-                    Ok(Some(LocalBinding::Route(address))) => Some(address),
-                    _ => None,
-                }
-            }
+    /// Addresses of the routes of a plan, by claim key.
+    fn routes(&self, plan: &WorkloadPlanSpec) -> BTreeMap<String, String> {
+        let route = |claim: &str| match local_bindings::find(&self.site.data, &self.site.id.0, claim) {
+            Ok(Some(LocalBinding::Route(address))) => Some(address),
+            _ => None,
         };
-        let exposures = plan.exposures.iter().filter_map(|exposure| {
-            Some(Exposure {
-                url: address(&exposure.target)?,
-                priority: exposure.priority,
-                scope: Some(Scope::Local),
-                scheme_hint: None,
-                reachable: Some(reachable),
-            })
+        let exposed = plan.exposures.iter().filter_map(|exposure| match &exposure.target {
+            ExposureTarget::ClaimKey(key) => plan.claims.iter().find(|claim| claim.key == *key),
+            ExposureTarget::Port(_) => None,
         });
-        exposures.collect()
-    }
-
-    fn published(&self) -> Option<Observation> {
-        self.status.borrow().clone()
+        exposed.filter_map(|claim| Some((claim.key.clone(), route(&claim.name)?))).collect()
     }
 
     fn publish(&self, observation: Observation) {
@@ -447,7 +390,7 @@ impl Task {
 }
 
 /// Rollback of the desired version.
-fn rollback<'a>(desired: &'a Desired, active: &'a ActiveVersion) -> Rollback<'a> {
+fn rollback_of<'a>(desired: &'a Desired, active: &'a ActiveVersion) -> Rollback<'a> {
     match (&active.failed, &desired.fallback) {
         (Some(why), _) => Rollback::Done(why),
         (None, Fallback::Unavailable(why)) => Rollback::Unavailable(why),
@@ -467,17 +410,6 @@ fn port_conflict(port: u16, error: &io::Error) -> String {
         }
         _ => format!("Port {port} is not available: {error}. Choose another port."),
     }
-}
-
-/// Message for limits that this machine does not enforce.
-fn unlimited(plan: &WorkloadPlanSpec) -> Option<String> {
-    let has_limits = |container: &&Container| !container.limits.is_empty();
-    plan.containers.values().find(has_limits)?;
-    let what = match plan.kind {
-        Kind::Service => "Running",
-        Kind::Job => "Completed",
-    };
-    Some(format!("{what}. CPU and memory limits are not enforced on this machine."))
 }
 
 /// Sleeps for a time; without one, never returns.

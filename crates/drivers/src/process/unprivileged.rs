@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_chosen_that_the_machine_knows_and_that_is_not_root() {
+    fn an_existing_user_other_than_root_is_chosen() {
         let passwd = "root:x:0:0::/root:/bin/sh\nnobody:x:99:98::/:/sbin/nologin\n";
         assert_eq!(another(passwd), (99, 98));
         assert_eq!(another(&format!("{passwd}postgres:x:104:107::/:/bin/sh\n")), (104, 107));

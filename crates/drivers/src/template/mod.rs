@@ -4,9 +4,8 @@
 //! instance ── files: entry ── core: render, admit, seal ──► instance_secret: seed, state, record ──► objects ──► ready?
 //! ```
 //!
-//! What an entry renders to is decided by pure functions of `orchestra_core`. Here it is stored first ([`instance_secret`]:
-//! nothing random is used before it is stored, nothing is created before it is recorded), then applied ([`objects`]), then
-//! observed. No state is in memory only, so a restarted platform continues where the last one stopped.
+//! Pure functions of `orchestra_core` render the entry. The result is stored first ([`instance_secret`]: nothing random is used
+//! before it is stored, nothing is created before it is recorded), then applied ([`objects`]), then observed. No state is in memory only, so a restarted platform continues where the last one stopped.
 
 pub mod files;
 mod instance_secret;
@@ -165,9 +164,10 @@ impl Template {
             return Provision::Blocked(reason, message);
         }
         let why = pods.iter().find_map(|pod| pod.cause.as_deref());
-        Provision::Binding(
-            why.map_or_else(|| otherwise.to_owned(), |cause| format!("{otherwise} {}", sentence(cause))),
-        )
+        Provision::Binding(why.map_or_else(
+            || otherwise.to_owned(),
+            |cause| format!("{otherwise} {}", cause.describe_dependency()),
+        ))
     }
 
     /// Cause why a controller creates no pods.
@@ -263,7 +263,10 @@ fn outcome(instance: &Instance, error: RunError) -> Result<Provision, DriverErro
                 instance.type_
             )))
         }
-        RunError::NewSecrets => Err(refused("It was created twice at the same time.".to_owned())),
+        RunError::NewSecrets => Err(DriverError::Transient {
+            reason: Reason::BindingPending,
+            message: "Its secret was changed concurrently; retrying.".to_owned(),
+        }),
     }
 }
 
@@ -292,22 +295,6 @@ fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&InstanceSecret>) -> P
         versions,
         message: format!("Ready to use.{warning}"),
     })
-}
-
-/// Message about a failure of the platform's programs, which a developer cannot correct.
-fn sentence(cause: &Cause) -> String {
-    match cause {
-        Cause::Image { .. } => {
-            "Its image cannot be pulled: the platform's administrators have to correct the template."
-                .to_owned()
-        }
-        Cause::Crash(crash) if crash.out_of_memory => "Out of memory: ask for a larger class.".to_owned(),
-        Cause::Crash(crash) => format!(
-            "It is in a crash loop (exit code {}): the platform's administrators have to look at its log.",
-            crash.exit_code
-        ),
-        other => other.describe().1,
-    }
 }
 
 /// Error for a request that cannot succeed.

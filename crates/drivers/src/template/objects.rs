@@ -14,6 +14,7 @@ use kube::{
 };
 use orchestra_api::{Reason, label};
 use orchestra_core::{
+    Denied,
     denial::{Denial, NotFound},
     observe::owned_fields::{self, FieldsHash},
     provision::template::Item,
@@ -21,7 +22,7 @@ use orchestra_core::{
 use serde_json::{Value as Json, json};
 
 use super::refused;
-use crate::DriverError;
+use crate::{DriverError, api_error};
 
 /// Field manager.
 const MANAGER: &str = "score.dev/template";
@@ -72,9 +73,9 @@ impl Objects {
     pub(super) async fn apply(&self, owner: Owner<'_>, wanted: &Json) -> Result<Json, DriverError> {
         let item = Item::of(wanted);
         let api = self.api(owner.namespace, &item);
-        let mark = owned_fields::desired(wanted);
+        let fields_hash = owned_fields::desired(wanted);
         let found = api.get_opt(&item.name).await.map_err(|error| driver_error(&item, &error))?;
-        let Some(found) = found else { return self.create(owner, &api, &item, wanted, mark).await };
+        let Some(found) = found else { return self.create(owner, &api, &item, wanted, fields_hash).await };
         if !owner.owns(&found) {
             return Err(foreign(owner, &item, &found));
         }
@@ -83,13 +84,13 @@ impl Objects {
         }
         let uid = found.uid().unwrap_or_default();
         let (live, held) = split_managed_fields(found);
-        if held == Some(mark) || self.is_defaulted(&uid, mark, held) {
+        if held == Some(fields_hash) || self.is_defaulted(&uid, fields_hash, held) {
             return Ok(live);
         }
         let mut body = wanted.clone();
         body["metadata"]["uid"] = json!(uid);
         match api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&body)).await {
-            Ok(answer) => Ok(self.record_defaulted(answer, mark)),
+            Ok(answer) => Ok(self.record_defaulted(answer, fields_hash)),
             // Jobs are immutable: it is replaced.
             Err(Error::Api(status)) if status.code == 422 && item.kind == "Job" => {
                 self.delete(owner, &item).await?;
@@ -106,7 +107,7 @@ impl Objects {
         api: &Api<DynamicObject>,
         item: &Item,
         wanted: &Json,
-        mark: FieldsHash,
+        fields_hash: FieldsHash,
     ) -> Result<Json, DriverError> {
         let made = api.patch(&item.name, &PatchParams::apply(MANAGER), &Patch::Apply(wanted)).await;
         let made = made.map_err(|error| match &error {
@@ -123,7 +124,7 @@ impl Objects {
             back.map_err(|error| driver_error(item, &error))?;
             return Err(name_conflict(item));
         }
-        Ok(self.record_defaulted(made, mark))
+        Ok(self.record_defaulted(made, fields_hash))
     }
 
     fn is_defaulted(&self, uid: &str, wanted: FieldsHash, held: Option<FieldsHash>) -> bool {
@@ -243,53 +244,40 @@ fn split_managed_fields(object: DynamicObject) -> (Json, Option<FieldsHash>) {
     (live, held)
 }
 
-/// True if a kind is not installed.
+/// True if the kind of an object is not installed.
 fn is_unknown_kind(error: &Error) -> bool {
-    matches!(error, Error::Api(status) if status.code == 404)
+    matches!(error, Error::Api(status) if NotFound::of(status) == Some(NotFound::Kind))
 }
 
-/// Error of a request. The cluster's message about a Secret is neither logged nor shown.
+/// Error of a request about an object.
 fn driver_error(item: &Item, error: &Error) -> DriverError {
-    let Error::Api(status) = error else {
-        tracing::warn!(kind = item.kind, %error, "the cluster is unreachable");
-        return DriverError::unreachable("The cluster does not respond; retrying.");
+    let status = match api_error::log_answer(&item.kind, &item.name, error) {
+        Ok(status) => status,
+        Err(error) => return error,
     };
-    let is_secret = item.kind == "Secret";
-    let message = if is_secret { "" } else { status.message.as_str() };
-    tracing::warn!(
-        kind = item.kind,
-        name = item.name,
-        code = status.code,
-        reason = status.reason,
-        message,
-        "the cluster refused a request"
-    );
-    if NotFound::of(status).is_some_and(|what| what != NotFound::Namespace) {
+    if is_unknown_kind(error) {
         return refused(format!(
             "The kind `{}` is not installed on the cluster: the platform's administrators have to install it.",
             item.kind
         ));
     }
-    let Some(denial) = Denial::of(status) else {
-        return DriverError::Transient {
-            reason: Reason::BindingPending,
-            message: "The cluster could not process a request; retrying.".to_owned(),
-        };
-    };
-    let denied = denial.describe(&status.message);
-    match denial {
-        Denial::Invalid if is_secret => {
-            refused("The cluster refuses a secret of this resource as invalid: the platform's administrators have to correct its template.".to_owned())
-        }
-        Denial::Invalid => DriverError::Refused { reason: Reason::BindingFailed, message: denied.message },
-        Denial::Permission => DriverError::Transient {
-            reason: denied.reason,
-            message: "The orchestrator lacks the permission to create it: the platform's administrators have to grant its role in this namespace.".to_owned(),
+    api_error::driver_error(status, Reason::BindingPending, |denial, denied| {
+        match denial {
+        Denial::Invalid => Denied {
+            reason: Reason::BindingFailed,
+            message: if item.kind == api_error::SECRET {
+                "The cluster refuses a secret of this resource as invalid: the platform's administrators have to correct its template.".to_owned()
+            } else {
+                denied.message
+            },
         },
-        Denial::Terminating | Denial::Quota | Denial::Policy => {
-            DriverError::Transient { reason: denied.reason, message: denied.message }
-        }
+        Denial::Permission => Denied {
+            message: "The orchestrator lacks the permission to create it: the platform's administrators have to grant its role in this namespace.".to_owned(),
+            ..denied
+        },
+        Denial::Terminating | Denial::Quota | Denial::Policy => denied,
     }
+    })
 }
 
 /// Error for an object of the same name that is not managed.

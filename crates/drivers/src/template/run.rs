@@ -183,6 +183,7 @@ impl<'a> Run<'a> {
                 }
                 Err(error) => {
                     note(Err(error));
+                    // Ends the edit; the noted error is returned instead.
                     Err(refused("It cannot be rendered.".to_owned()))
                 }
             }

@@ -20,11 +20,11 @@ use std::{
 use orchestra_score_fuzz::{TARGETS, Target};
 
 /// Time after which an input counts as a hang.
-const SLOW: Duration = Duration::from_secs(4);
+const HANG_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum length of most inputs.
-const LONGEST: usize = 64 * 1024;
+const MAX_INPUT_BYTES: usize = 64 * 1024;
 /// Maximum length of a few inputs that reveal superlinear time.
-const LARGE: usize = 1024 * 1024;
+const LARGE_INPUT_BYTES: usize = 1024 * 1024;
 
 /// Fragments of the language.
 const PIECES: &[&str] = &[
@@ -127,7 +127,7 @@ fn mutate(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
             }
         }
     }
-    input.truncate(LONGEST);
+    input.truncate(MAX_INPUT_BYTES);
 }
 
 /// Current input, for the watchdog.
@@ -137,12 +137,12 @@ static CURRENT: Mutex<Option<(Instant, Vec<u8>)>> = Mutex::new(None);
 fn watch() {
     thread::spawn(|| {
         loop {
-            thread::sleep(SLOW / 4);
+            thread::sleep(HANG_TIMEOUT / 4);
             if let Ok(current) = CURRENT.lock()
                 && let Some((since, input)) = current.as_ref()
-                && since.elapsed() > SLOW
+                && since.elapsed() > HANG_TIMEOUT
             {
-                eprintln!("hang: more than {SLOW:?} on {:?}", String::from_utf8_lossy(input));
+                eprintln!("hang: more than {HANG_TIMEOUT:?} on {:?}", String::from_utf8_lossy(input));
                 std::process::exit(1);
             }
         }
@@ -232,7 +232,7 @@ fn enlarge(input: &mut Vec<u8>, random: &mut Random) {
     }
     let at = random.below(input.len());
     let piece = input[at..(at + 1 + random.below(200)).min(input.len())].to_vec();
-    let count = LARGE / piece.len();
+    let count = LARGE_INPUT_BYTES / piece.len();
     let repeated: Vec<u8> = piece.iter().copied().cycle().take(piece.len() * count).collect();
     drop(input.splice(at..at, repeated));
 }

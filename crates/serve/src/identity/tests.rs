@@ -143,8 +143,8 @@ fn an_authority_that_a_kubeconfig_trusts_is_never_replaced() {
     fs::copy(other.path().join("pki/ca.pem"), folder.path().join("pki/ca.pem")).unwrap();
     assert_eq!(
         message(prepare(folder.path()), folder.path()),
-        "DATA/kubeconfig is damaged: it does not trust the authority in DATA/pki/ca.pem; remove it to have it \
-         written anew"
+        "DATA/kubeconfig is damaged: it does not trust the authority in DATA/pki/ca.pem; delete it, and it is \
+         recreated at the next start"
     );
 }
 
@@ -201,7 +201,7 @@ fn the_kubeconfig_of_a_server_on_all_interfaces_names_the_loopback() {
 }
 
 #[test]
-fn what_kubectl_adds_to_the_kubeconfig_stays() {
+fn entries_that_kubectl_adds_to_the_kubeconfig_are_kept() {
     let folder = used_folder();
     let path = folder.path().join("kubeconfig");
     let edited =

@@ -43,7 +43,7 @@ impl<S> Outside<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, place: Place) {
+    fn notify(&self, place: Place) {
         // There is no receiver while no controller runs.
         let _ = self.news.send(place);
     }

@@ -79,7 +79,7 @@ impl ScriptedProvisioner {
         let concerned: Vec<_> = state.made.keys().cloned().collect();
         drop(state);
         for place in concerned {
-            self.outside.tell(place);
+            self.outside.notify(place);
         }
     }
 
@@ -91,7 +91,7 @@ impl ScriptedProvisioner {
             state.types.iter().filter(|(_, known)| *known == type_).map(|(place, _)| place.clone()).collect();
         drop(state);
         for place in concerned {
-            self.outside.tell(place);
+            self.outside.notify(place);
         }
     }
 

@@ -89,7 +89,7 @@ impl ScriptedRuntime {
     pub fn script(&self, namespace: &str, name: &str, script: RunScript) {
         let place = (namespace.to_owned(), name.to_owned());
         self.outside.lock().scripts.insert(place.clone(), script);
-        self.outside.tell(place);
+        self.outside.notify(place);
     }
 
     /// Running state of a Workload.

@@ -27,7 +27,7 @@ on_both!(
     metadata_watchers_see_metadata_of_every_change,
     the_store_of_a_reflector_equals_the_list,
     custom_objects_are_watched_across_all_namespaces,
-    a_plain_watch_resumes_from_a_version_and_sends_bookmarks,
+    a_plain_watch_resumes_from_a_version_and_a_streaming_list_ends_with_a_bookmark,
     a_watch_from_an_invalid_version_is_rejected,
 );
 
@@ -156,7 +156,7 @@ async fn custom_objects_are_watched_across_all_namespaces(client: Client) {
     assert_eq!(next(&mut events).await, "apply one");
 }
 
-async fn a_plain_watch_resumes_from_a_version_and_sends_bookmarks(client: Client) {
+async fn a_plain_watch_resumes_from_a_version_and_a_streaming_list_ends_with_a_bookmark(client: Client) {
     let maps = two_red_maps(&client).await;
     let from = maps.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     touch(&maps, "one").await;

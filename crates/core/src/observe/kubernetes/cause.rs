@@ -169,6 +169,23 @@ impl Cause {
             }
         }
     }
+
+    /// Sentence for users about a program of the platform, such as a database, which they cannot correct.
+    pub fn describe_dependency(&self) -> String {
+        match self {
+            Self::Image { .. } => {
+                "Its image cannot be pulled: the platform's administrators have to correct the template."
+                    .to_owned()
+            }
+            Self::Crash(crash) if crash.out_of_memory => "Out of memory: ask for a larger class.".to_owned(),
+            Self::Crash(crash) if crash.is_loop => format!(
+                "It is in a crash loop ({}): the platform's administrators have to look at its log.",
+                crash.how()
+            ),
+            Self::Crash(crash) => format!("It is not running ({}); restarting.", crash.how()),
+            other => other.describe().1,
+        }
+    }
 }
 
 impl Crash {

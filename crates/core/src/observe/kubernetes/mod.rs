@@ -32,10 +32,12 @@ pub const RECOVERY_TIME: SignedDuration = SignedDuration::from_secs(10);
 pub struct Snapshot<'a> {
     /// The plan.
     pub plan: &'a WorkloadPlanSpec,
-    /// Its Deployment, `StatefulSet` or Job, if it exists.
-    pub rollout: Option<&'a Rollout>,
+    /// Its Deployments, `StatefulSets` and Jobs: several while its kind changes.
+    pub rollouts: &'a [Rollout],
     /// Its pods.
     pub pods: &'a [Pod],
+    /// True if its addresses were published by the last observation.
+    pub was_published: bool,
     /// Current time.
     pub now: Timestamp,
 }
@@ -53,20 +55,21 @@ pub struct RuntimeStatus {
     pub message: Option<String>,
     /// True if it is reachable now.
     pub is_reachable: bool,
-    /// True if it is or was reachable.
-    pub was_reachable: bool,
+    /// True if its addresses are published: it is or was reachable.
+    pub is_published: bool,
 }
 
 /// Status of a Workload.
 pub fn observe(snapshot: &Snapshot<'_>) -> RuntimeStatus {
-    let Some(rollout) = snapshot.rollout else {
+    let stays_published = snapshot.was_published && !snapshot.plan.lifecycle.suspend;
+    let Some(rollout) = rollout(snapshot) else {
         return RuntimeStatus {
             revision: None,
             phase: Phase::Pending,
             reason: Reason::RuntimeProvisioning,
             message: None,
             is_reachable: false,
-            was_reachable: false,
+            is_published: stays_published,
         };
     };
     let (phase, reason, message) = if rollout.revision.as_deref() != Some(snapshot.plan.revision.as_str()) {
@@ -86,8 +89,16 @@ pub fn observe(snapshot: &Snapshot<'_>) -> RuntimeStatus {
         reason,
         message,
         is_reachable,
-        was_reachable: !snapshot.plan.lifecycle.suspend && (is_reachable || was_up),
+        is_published: stays_published || !snapshot.plan.lifecycle.suspend && (is_reachable || was_up),
     }
+}
+
+/// Rollout that counts: that of the current revision, if there are several.
+fn rollout<'a>(snapshot: &Snapshot<'a>) -> Option<&'a Rollout> {
+    let Snapshot { plan, rollouts, .. } = *snapshot;
+    let mut remaining = rollouts.iter().filter(|rollout| !rollout.is_terminating);
+    let is_current = |rollout: &&Rollout| rollout.revision.as_deref() == Some(plan.revision.as_str());
+    remaining.clone().find(is_current).or_else(|| remaining.next())
 }
 
 type Verdict = (Phase, Reason, Option<String>);

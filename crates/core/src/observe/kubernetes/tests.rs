@@ -76,7 +76,7 @@ fn status(case: &Case) -> RuntimeStatus {
             (None, None) => {}
         }
     }
-    observe(&Snapshot { plan: &plan, rollout: rollout.as_ref(), pods: &pods, now })
+    observe(&Snapshot { plan: &plan, rollouts: rollout.as_slice(), pods: &pods, was_published: false, now })
 }
 
 #[test]
@@ -106,11 +106,61 @@ fn no_message_contains_a_noun_of_the_cluster() {
 fn an_address_stays_published_while_a_workload_that_was_up_is_down() {
     let status = |case: &str| status(table().iter().find(|known| known.name == case).unwrap());
     let ready = status("rolled out");
-    assert!(ready.is_reachable && ready.was_reachable);
+    assert!(ready.is_reachable && ready.is_published);
     let crashed = status("it was ready and crashes");
-    assert!(!crashed.is_reachable && crashed.was_reachable);
+    assert!(!crashed.is_reachable && crashed.is_published);
     let fresh = status("an image that does not exist");
-    assert!(!fresh.is_reachable && !fresh.was_reachable);
+    assert!(!fresh.is_reachable && !fresh.is_published);
     let serving = status("an image that does not exist while the previous version serves");
     assert!(serving.is_reachable);
+}
+
+#[test]
+fn published_addresses_stay_until_the_workload_is_suspended() {
+    let now: Timestamp = "2026-11-16T21:00:30Z".parse().unwrap();
+    let plan = |suspend| WorkloadPlanSpec {
+        lifecycle: Lifecycle { suspend, ..Lifecycle::default() },
+        ..WorkloadPlanSpec::default()
+    };
+    let starting = [Rollout::default()];
+    for (rollouts, suspend, expected) in
+        [(&starting[..], false, true), (&[], false, true), (&[], true, false)]
+    {
+        let snapshot = Snapshot { plan: &plan(suspend), rollouts, pods: &[], was_published: true, now };
+        assert_eq!(observe(&snapshot).is_published, expected, "{rollouts:?} {suspend}");
+    }
+}
+
+#[test]
+fn the_rollout_of_the_current_revision_counts_and_none_that_is_being_deleted() {
+    let rollout = |revision: &str, is_terminating| Rollout {
+        revision: Some(revision.into()),
+        is_terminating,
+        ..Rollout::default()
+    };
+    let plan = WorkloadPlanSpec { revision: "r2".to_owned(), ..WorkloadPlanSpec::default() };
+    let observed = |rollouts: &[Rollout]| {
+        let now = Timestamp::UNIX_EPOCH;
+        observe(&Snapshot { plan: &plan, rollouts, pods: &[], was_published: false, now }).revision
+    };
+    assert_eq!(observed(&[rollout("r1", false), rollout("r2", false)]).as_deref(), Some("r2"));
+    assert_eq!(observed(&[rollout("r2", true), rollout("r1", false)]).as_deref(), Some("r1"));
+    assert_eq!(observed(&[rollout("r2", true)]), None);
+}
+
+#[test]
+fn a_dependency_that_crashed_once_is_not_in_a_crash_loop() {
+    let crash = |is_loop| {
+        Cause::Crash(Crash {
+            container: "postgres".into(),
+            exit_code: 1,
+            out_of_memory: false,
+            is_loop,
+            started_at: None,
+            last_line: None,
+            killed_by: None,
+        })
+    };
+    assert_eq!(crash(false).describe_dependency(), "It is not running (exit code 1); restarting.");
+    assert!(crash(true).describe_dependency().starts_with("It is in a crash loop (exit code 1):"));
 }

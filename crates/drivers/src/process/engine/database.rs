@@ -25,8 +25,8 @@ pub(super) const REDIS: &str = "redis";
 pub(super) const PARAMS: &[&str] = &["version"];
 
 /// Characters of the name and of the identity in the name of a database, which has 63 at most.
-const SHOWN: usize = 48;
-const IDENTITY: usize = 8;
+const NAME_CHARS: usize = 48;
+const IDENTITY_CHARS: usize = 8;
 
 const HOST: &str = "127.0.0.1";
 const PASSWORD: &str = "password";
@@ -130,9 +130,9 @@ fn identifier(instance: &Instance) -> String {
     };
     let name = instance.shared_id.clone().or_else(by_workload).unwrap_or_default();
     let plain = |c: char| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '_' };
-    let name: String = name.chars().map(plain).take(SHOWN).collect();
+    let name: String = name.chars().map(plain).take(NAME_CHARS).collect();
     // Names that begin with a digit need quotes, and `pg_` is reserved.
     let is_free = name.starts_with(|c: char| c.is_ascii_lowercase()) && !name.starts_with("pg_");
-    let identity: String = instance.id.chars().take(IDENTITY).collect();
+    let identity: String = instance.id.chars().take(IDENTITY_CHARS).collect();
     format!("{}{name}_{identity}", if is_free { "" } else { "db_" })
 }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_beginning_on_the_border_of_a_segment_wins_and_the_path_itself_over_all() {
+    fn an_exact_path_wins_over_the_longest_prefix_of_whole_segments() {
         let mut rules = Rules::default();
         let exact = Rule { exact: true, ..rule("a.localhost", "/api/v1", 4) };
         let all = vec![
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_has_one_holder_who_may_change_it() {
+    fn host_and_path_have_one_owner_that_may_change_the_target() {
         let mut rules = Rules::default();
         rules.set(&id("a"), vec![rule("h", "/x", 1)]).unwrap();
         assert_eq!(rules.set(&id("b"), vec![rule("h", "/y", 2), rule("H", "/x/", 2)]), Err(id("a")));

@@ -61,7 +61,7 @@ async fn answering(word: &'static str) -> u16 {
 }
 
 /// Sends a request, and returns everything up to the end of the connection.
-async fn ask(address: impl Into<SocketAddr>, host: &str, path: &str) -> String {
+async fn get(address: impl Into<SocketAddr>, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address.into()).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -75,7 +75,7 @@ fn v4(proxy: &Proxy) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn host_and_path_decide_who_is_asked() {
+async fn host_and_path_select_the_target() {
     let (proxy, _data) = proxy().await;
     let (site, api, other) = (answering("site").await, answering("api").await, answering("other").await);
     proxy.set(&id("a"), vec![rule("a.localhost", "/", site), rule("a.localhost", "/api", api)]).unwrap();
@@ -86,25 +86,25 @@ async fn host_and_path_decide_who_is_asked() {
         ("a.localhost", "/apis", "site"),
         ("b.localhost", "/api", "other"),
     ] {
-        let answer = ask(v4(&proxy), host, path).await;
+        let answer = get(v4(&proxy), host, path).await;
         assert!(
             answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with(word),
             "{host}{path}: {answer}"
         );
     }
     if let Ok(newer) = TcpStream::connect((Ipv6Addr::LOCALHOST, proxy.port())).await {
-        let answer = ask(newer.peer_addr().unwrap(), "b.localhost", "/").await;
+        let answer = get(newer.peer_addr().unwrap(), "b.localhost", "/").await;
         assert!(answer.ends_with("other"), "{answer}");
     }
     assert_eq!(proxy.set(&id("c"), vec![rule("b.localhost", "/", api)]), Err(id("b")));
     proxy.remove(&id("b"));
-    assert!(ask(v4(&proxy), "b.localhost", "/").await.starts_with("HTTP/1.1 404 "));
+    assert!(get(v4(&proxy), "b.localhost", "/").await.starts_with("HTTP/1.1 404 "));
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_does_not_answer_is_told_in_a_sentence() {
+async fn a_missing_route_and_an_unreachable_target_are_described() {
     let (proxy, _data) = proxy().await;
-    let answer = ask(v4(&proxy), "x.localhost", "/y").await;
+    let answer = get(v4(&proxy), "x.localhost", "/y").await;
     assert!(
         answer.ends_with("404 Not Found: no route for `x.localhost/y`; no workload has a route yet.\n"),
         "{answer}"
@@ -112,7 +112,7 @@ async fn what_is_not_there_or_does_not_answer_is_told_in_a_sentence() {
     let (closed, taken) = program().await;
     drop(taken);
     proxy.set(&id("a"), vec![rule("a.localhost", "/", closed), rule("b.localhost", "/", closed)]).unwrap();
-    let answer = ask(v4(&proxy), "x.localhost", "/y").await;
+    let answer = get(v4(&proxy), "x.localhost", "/y").await;
     assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\ncontent-type: text/plain"), "{answer}");
     assert!(
         answer.ends_with(
@@ -120,7 +120,7 @@ async fn what_is_not_there_or_does_not_answer_is_told_in_a_sentence() {
         ),
         "{answer}"
     );
-    let answer = ask(v4(&proxy), "a.localhost", "/y").await;
+    let answer = get(v4(&proxy), "a.localhost", "/y").await;
     assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/plain"), "{answer}");
     assert!(
         answer.ends_with("502 Bad Gateway: the workload behind `a.localhost/y` does not respond; check whether it is ready.\n"),
@@ -129,7 +129,7 @@ async fn what_is_not_there_or_does_not_answer_is_told_in_a_sentence() {
 }
 
 #[tokio::test]
-async fn a_program_gets_the_request_as_it_was_and_learns_who_asked() {
+async fn a_request_is_forwarded_unchanged_with_forwarded_headers() {
     let (proxy, _data) = proxy().await;
     let (port, taken) = program().await;
     proxy.set(&id("a"), vec![rule("a.localhost", "/", port)]).unwrap();
@@ -161,7 +161,7 @@ async fn a_program_gets_the_request_as_it_was_and_learns_who_asked() {
 }
 
 #[tokio::test]
-async fn bodies_stream_both_ways_and_are_never_held_as_a_whole() {
+async fn bodies_are_streamed_in_both_directions_without_buffering() {
     const PIECE: usize = 64 * 1024;
     const PIECES: usize = 512;
     let (proxy, _data) = proxy().await;
@@ -191,7 +191,7 @@ async fn bodies_stream_both_ways_and_are_never_held_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_connection_that_becomes_something_else_is_carried_on() {
+async fn an_upgraded_connection_is_forwarded() {
     let (proxy, _data) = proxy().await;
     let (port, taken) = program().await;
     proxy.set(&id("a"), vec![rule("a.localhost", "/", port)]).unwrap();
@@ -217,7 +217,7 @@ async fn a_connection_that_becomes_something_else_is_carried_on() {
 }
 
 #[tokio::test]
-async fn the_port_is_kept_unless_somebody_has_taken_it() {
+async fn the_port_is_stable_unless_another_program_uses_it() {
     let (first, data) = proxy().await;
     let port = first.port();
     drop(first);

@@ -232,7 +232,7 @@ async fn find(wanted: Option<&str>) -> Result<PathBuf, NotInstalled> {
     let mut found = Vec::new();
     for program in programs {
         if program.is_file()
-            && let Some(version) = ask(&program).await
+            && let Some(version) = query_version(&program).await
         {
             found.push((program, version));
         }
@@ -255,7 +255,7 @@ fn choose(found: Vec<(PathBuf, u32)>, wanted: Option<&str>) -> Result<PathBuf, N
 }
 
 /// Major version of a program, from its `--version`.
-async fn ask(program: &Path) -> Option<u32> {
+async fn query_version(program: &Path) -> Option<u32> {
     let mut command = Command::new(program);
     command.arg("--version").env_clear().stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     let output = command.output().await.ok()?;

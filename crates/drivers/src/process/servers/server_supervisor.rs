@@ -9,12 +9,14 @@ use std::{
     io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
+    process::ExitStatus,
     sync::Arc,
     time::Duration,
 };
 
 use futures_util::future::BoxFuture;
 use orchestra_api::plan::Amounts;
+use orchestra_core::observe::process::restart::restart_backoff;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
 use super::{not_installed::NotInstalled, port};
@@ -22,7 +24,7 @@ use crate::process::{
     self, Launcher,
     limits::Limits,
     prepare::PreparedProgram,
-    program::{Program, Stage, restart_backoff},
+    program::{Program, Stage},
 };
 
 /// First interval of readiness checks; it doubles. A server whose data exists is ready within a few of them.
@@ -61,8 +63,13 @@ pub(super) enum StartError {
     #[error(transparent)]
     NotInstalled(#[from] NotInstalled),
     /// Its data folder could not be initialised.
-    #[error("its data folder could not be initialised: {0}")]
-    Init(String),
+    #[error("initdb failed ({status}): {message}")]
+    Init {
+        /// Exit status of `initdb`.
+        status: ExitStatus,
+        /// Its last error message.
+        message: String,
+    },
     /// It has exited.
     #[error("{how}; its log is in `{}`", run.display())]
     Exited {

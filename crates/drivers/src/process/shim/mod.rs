@@ -87,7 +87,7 @@ fn prepare(folder: &Path) -> io::Result<PreparedShim> {
     let run = introduce(&spec)?;
     run.write(folder)?;
     // The platform may have exited.
-    say(NOTED);
+    answer(NOTED);
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&null)?;
@@ -110,11 +110,11 @@ fn introduce(spec: &LaunchSpec) -> io::Result<Run> {
 }
 
 fn fail(error: &io::Error) -> ExitCode {
-    say(&error.to_string());
+    answer(&error.to_string());
     ExitCode::from(FAILED)
 }
 
-fn say(text: &str) {
+fn answer(text: &str) {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
 }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_comes_in_pieces_is_one_line_and_the_last_needs_no_end() {
+    fn chunks_are_joined_into_lines_and_the_last_needs_no_newline() {
         let texts: Vec<_> = cut(&[b"on", b"e\n\ntw", b"o"]).into_iter().map(|line| line.text).collect();
         assert_eq!(texts, ["one", "", "two"]);
     }

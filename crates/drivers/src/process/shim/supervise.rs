@@ -106,7 +106,7 @@ fn start(folder: &Path, spec: &LaunchSpec) -> io::Result<Program> {
         .stderr(Stdio::from(stderr_theirs))
         .process_group(0)
         .spawn()?;
-    // If it has exited, its error says more than a broken pipe.
+    // If it has exited, its error is more specific than a broken pipe.
     (&report).write_all(&serde_json::to_vec(spec)?).ok();
     report.shutdown(Shutdown::Write).ok();
     report.set_nonblocking(true)?;

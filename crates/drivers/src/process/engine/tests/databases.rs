@@ -13,17 +13,17 @@ use crate::{
 /// Name of the database of the Workload `shop` under the key `it`.
 const NAME: &str = "shop_it_01234567";
 
-fn stands(fixture: &Fixture, status: ServerStatus) {
+fn set_status(fixture: &Fixture, status: ServerStatus) {
     *fixture.servers.status.lock().unwrap() = Some(status);
 }
 
 #[tokio::test]
-async fn a_database_is_bound_when_it_answers_and_tells_how_to_reach_it_but_not_its_password() {
+async fn a_database_is_bound_when_its_server_is_up_and_its_status_has_no_password() {
     let fixture = Fixture::new();
-    stands(&fixture, ServerStatus::Starting("The database is being made.".to_owned()));
-    assert_eq!(fixture.message("postgres", json!({"version": 15})).await, "The database is being made.");
+    set_status(&fixture, ServerStatus::Starting("The database is being created.".to_owned()));
+    assert_eq!(fixture.message("postgres", json!({"version": 15})).await, "The database is being created.");
     let password = fixture.ctx.kept("password");
-    stands(&fixture, ServerStatus::Up { port: 5433 });
+    set_status(&fixture, ServerStatus::Up { port: 5433 });
     let bound = fixture.bound("postgres", json!({"version": 15})).await;
     assert_eq!(
         values(&bound),
@@ -37,32 +37,36 @@ async fn a_database_is_bound_when_it_answers_and_tells_how_to_reach_it_but_not_i
     let server =
         Server::Postgres { database: NAME.to_owned(), user: NAME.to_owned(), version: Some("15".to_owned()) };
     for (what, given) in asked.iter() {
-        assert_eq!((what, given.expose()), (&server, password.as_bytes()), "the same, each time");
+        assert_eq!(
+            (what, given.expose()),
+            (&server, password.as_bytes()),
+            "every request has the same server and password"
+        );
     }
 }
 
 #[tokio::test]
-async fn another_port_is_another_address_with_the_same_password() {
+async fn a_changed_port_changes_the_address_and_keeps_the_password() {
     let fixture = Fixture::new();
-    stands(&fixture, ServerStatus::Up { port: 6380 });
+    set_status(&fixture, ServerStatus::Up { port: 6380 });
     let first = fixture.bound("redis", json!({})).await;
     let password = fixture.ctx.kept("password");
     assert_eq!(fixture.bound("redis", json!({})).await.versions, first.versions, "nothing is written again");
-    stands(&fixture, ServerStatus::Up { port: 6381 });
+    set_status(&fixture, ServerStatus::Up { port: 6381 });
     let second = fixture.bound("redis", json!({})).await;
     assert_eq!(fixture.ctx.kept("uri"), format!("redis://default:{password}@127.0.0.1:6381"));
     assert_ne!(first.versions, second.versions);
 }
 
 #[tokio::test]
-async fn what_becomes_of_data_and_password_is_as_the_policy_says() {
+async fn the_deprovision_policy_decides_about_data_and_password() {
     for (policy, released, kept) in [
         (DeprovisionPolicy::Orphan, vec![], true),
         (DeprovisionPolicy::Retain, vec![false], true),
         (DeprovisionPolicy::Delete, vec![true], false),
     ] {
         let fixture = Fixture::new();
-        stands(&fixture, ServerStatus::Up { port: 5433 });
+        set_status(&fixture, ServerStatus::Up { port: 5433 });
         fixture.bound("postgres", json!({})).await;
         assert_eq!(fixture.release("postgres", policy).await, Released::Done);
         assert_eq!(*fixture.servers.released.lock().unwrap(), released, "{policy:?}");
@@ -71,9 +75,9 @@ async fn what_becomes_of_data_and_password_is_as_the_policy_says() {
 }
 
 #[tokio::test]
-async fn a_password_stays_until_its_database_is_gone() {
+async fn a_password_is_deleted_after_its_database() {
     let fixture = Fixture::new();
-    stands(&fixture, ServerStatus::Up { port: 5433 });
+    set_status(&fixture, ServerStatus::Up { port: 5433 });
     fixture.bound("postgres", json!({})).await;
     *fixture.servers.stopping.lock().unwrap() = true;
     let released = fixture.release("postgres", DeprovisionPolicy::Delete).await;
@@ -82,20 +86,23 @@ async fn a_password_stays_until_its_database_is_gone() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_here_fails_with_the_remedy() {
+async fn a_server_that_is_not_installed_fails_with_the_remedy() {
     let fixture = Fixture::new();
-    stands(&fixture, ServerStatus::Unavailable("There is no `redis-server` here: install it.".to_owned()));
-    let answer = fixture.ask("redis", json!({})).await.unwrap();
+    set_status(
+        &fixture,
+        ServerStatus::Unavailable("`redis-server` is not installed: install it.".to_owned()),
+    );
+    let answer = fixture.ensure("redis", json!({})).await.unwrap();
     let Provision::Failed(_, message) = answer else { panic!("{answer:?}") };
-    assert_eq!(message, "There is no `redis-server` here: install it.");
-    stands(&fixture, ServerStatus::Down("The cache is being started again.".to_owned()));
-    assert!(matches!(fixture.ask("redis", json!({})).await.unwrap(), Provision::Binding(_)));
+    assert_eq!(message, "`redis-server` is not installed: install it.");
+    set_status(&fixture, ServerStatus::Down("The cache is restarting.".to_owned()));
+    assert!(matches!(fixture.ensure("redis", json!({})).await.unwrap(), Provision::Binding(_)));
 }
 
 #[tokio::test]
-async fn names_of_databases_need_no_quotes_and_no_two_instances_share_one() {
+async fn database_names_are_unique_and_need_no_quotes() {
     let fixture = Fixture::new();
-    stands(&fixture, ServerStatus::Up { port: 5433 });
+    set_status(&fixture, ServerStatus::Up { port: 5433 });
     for (id, name) in [
         ("shop.orders-2", "shop_orders_2_01234567"),
         ("2nd", "db_2nd_01234567"),

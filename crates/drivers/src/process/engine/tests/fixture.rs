@@ -62,12 +62,12 @@ impl Fixture {
     }
 
     /// Result for the claim `it` of the Workload `shop`.
-    pub(super) async fn ask(&self, type_: &str, params: Json) -> Result<Provision, DriverError> {
+    pub(super) async fn ensure(&self, type_: &str, params: Json) -> Result<Provision, DriverError> {
         self.engine.ensure(&instance(type_, params), &self.ctx).await
     }
 
     pub(super) async fn bound(&self, type_: &str, params: Json) -> Bound {
-        match self.ask(type_, params).await.unwrap() {
+        match self.ensure(type_, params).await.unwrap() {
             Provision::Bound(bound) => bound,
             other => panic!("{other:?}"),
         }
@@ -75,7 +75,7 @@ impl Fixture {
 
     /// Message of a claim that is not bound.
     pub(super) async fn message(&self, type_: &str, params: Json) -> String {
-        match self.ask(type_, params).await {
+        match self.ensure(type_, params).await {
             Ok(Provision::Pending(message) | Provision::Binding(message) | Provision::Failed(_, message))
             | Err(DriverError::Refused { message, .. }) => message,
             other => panic!("{other:?}"),

@@ -19,7 +19,7 @@ fn rule(host: &str, path: &str, port: u16) -> Rule {
 }
 
 #[tokio::test]
-async fn a_name_is_that_of_the_workload_or_of_the_id_under_localhost() {
+async fn a_dns_name_is_the_workload_or_the_id_under_localhost() {
     let fixture = Fixture::new();
     let named = fixture.bound("dns", json!({})).await;
     assert_eq!(values(&named), json!({"host": "shop.localhost", "url": "http://shop.localhost:8000"}));
@@ -30,7 +30,7 @@ async fn a_name_is_that_of_the_workload_or_of_the_id_under_localhost() {
 }
 
 #[tokio::test]
-async fn a_route_leads_to_a_port_of_its_workload() {
+async fn a_route_forwards_to_a_port_of_its_workload() {
     let fixture = Fixture::new();
     fixture.ctx.declare("shop", ports(&[("web", 80, 8080), ("admin", 9000, 9000)]));
     let id = (NAMESPACE.to_owned(), INSTANCE.to_owned());
@@ -59,7 +59,7 @@ async fn a_route_leads_to_a_port_of_its_workload() {
 }
 
 #[tokio::test]
-async fn a_route_to_nowhere_is_refused_and_leads_nowhere_any_more() {
+async fn a_route_without_a_target_is_refused_and_its_rule_is_removed() {
     let fixture = Fixture::new();
     fixture.ctx.declare("shop", ports(&[("web", 80, 8080)]));
     fixture.bound("route", json!({})).await;
@@ -77,7 +77,7 @@ async fn a_route_to_nowhere_is_refused_and_leads_nowhere_any_more() {
 }
 
 #[tokio::test]
-async fn a_place_that_is_taken_is_told_with_its_holder_and_given_when_that_goes() {
+async fn a_route_conflict_names_its_owner_and_ends_with_it() {
     let fixture = Fixture::new();
     fixture.ctx.declare("shop", ports(&[("web", 80, 8080)]));
     fixture.bound("route", json!({})).await;
@@ -101,7 +101,7 @@ async fn a_place_that_is_taken_is_told_with_its_holder_and_given_when_that_goes(
 }
 
 #[tokio::test]
-async fn a_service_is_there_when_its_workload_declares_the_port() {
+async fn a_service_is_bound_when_its_workload_declares_the_port() {
     let fixture = Fixture::new();
     let wanted = json!({"workload": "back", "port": "api"});
     let message = async || fixture.message("service-port", wanted.clone()).await;
@@ -121,7 +121,7 @@ async fn a_service_is_there_when_its_workload_declares_the_port() {
 }
 
 #[tokio::test]
-async fn a_service_is_called_by_its_key_its_id_or_its_parameter() {
+async fn a_service_is_found_by_key_id_or_parameter() {
     let fixture = Fixture::new();
     for workload in ["it", "flags", "back"] {
         fixture.ctx.declare(workload, ports(&[("web", 8080, 8080)]));

@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn values_are_generated_once_and_all_of_them_are_secret() {
+async fn generated_values_are_stable_and_secret() {
     let fixture = Fixture::new();
     let bound = fixture.bound("secret", json!({"keys": ["secret", "encryptionKey"]})).await;
     assert_eq!(secrets(&bound), ["encryptionKey", "secret"]);
@@ -39,7 +39,7 @@ async fn values_are_generated_once_and_all_of_them_are_secret() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_one_is_refused() {
+async fn an_invalid_key_is_refused() {
     let fixture = Fixture::new();
     for keys in [json!(["a/b"]), json!([""]), json!([".."]), json!("secret"), json!([1])] {
         let message = fixture.message("secret", json!({"keys": keys})).await;
@@ -48,7 +48,7 @@ async fn a_key_that_cannot_be_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_certificate_is_accepted_for_its_hosts_by_whoever_trusts_its_authority() {
+async fn a_certificate_is_valid_for_its_hosts_under_its_authority() {
     let fixture = Fixture::new();
     let mut tls = instance("secret", json!({"hosts": ["shop.localhost", "10.0.0.1"]}));
     "tls".clone_into(&mut tls.class);
@@ -78,7 +78,7 @@ async fn a_certificate_is_accepted_for_its_hosts_by_whoever_trusts_its_authority
 }
 
 #[tokio::test]
-async fn the_environment_is_the_authors_and_follows_it() {
+async fn environment_variables_follow_the_origin_of_the_workload() {
     let fixture = Fixture::new();
     let message = fixture.message("environment", json!({})).await;
     assert!(message.starts_with("The environment of the author of `shop` is unknown"), "{message}");
@@ -98,6 +98,6 @@ async fn the_environment_is_the_authors_and_follows_it() {
     assert!(changes.next().await.is_some());
     let second = fixture.bound("environment", json!({})).await;
     assert_eq!(fixture.ctx.kept("TOKEN"), "two");
-    assert_ne!(second.versions, first.versions, "whoever uses it learns of it");
+    assert_ne!(second.versions, first.versions, "the version changes with the value");
     assert!(!format!("{second:?}").contains("two"));
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_volume_is_a_folder_of_its_user_alone_that_can_be_mounted() {
+async fn a_volume_is_a_private_folder_that_can_be_mounted() {
     let fixture = Fixture::new();
     let bound = fixture.bound("volume", json!({"size": "10Gi"})).await;
     let source = values(&bound)["source"].as_str().unwrap().to_owned();
@@ -27,7 +27,7 @@ async fn a_volume_is_a_folder_of_its_user_alone_that_can_be_mounted() {
 }
 
 #[tokio::test]
-async fn a_volume_is_kept_until_its_data_is_to_go() {
+async fn a_volume_is_deleted_only_with_the_policy_delete() {
     let fixture = Fixture::new();
     let source = |bound| values(&bound)["source"].as_str().unwrap().to_owned();
     let folder = source(fixture.bound("volume", json!({})).await);
@@ -47,7 +47,7 @@ async fn a_volume_is_kept_until_its_data_is_to_go() {
 }
 
 #[tokio::test]
-async fn what_a_volume_points_to_stays_when_the_volume_goes() {
+async fn the_target_of_a_symlink_survives_the_deletion_of_its_volume() {
     let fixture = Fixture::new();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("mine"), "").unwrap();
@@ -66,7 +66,7 @@ async fn what_a_volume_points_to_stays_when_the_volume_goes() {
 }
 
 #[tokio::test]
-async fn parameters_that_are_not_known_are_named_beside_those_that_are() {
+async fn unknown_parameters_are_named_with_the_known_ones() {
     let fixture = Fixture::new();
     let refused = fixture.message("postgres", json!({"version": "15", "colour": "red", "size": 3})).await;
     assert_eq!(
@@ -85,7 +85,7 @@ async fn parameters_that_are_not_known_are_named_beside_those_that_are() {
 }
 
 #[tokio::test]
-async fn a_type_that_this_machine_does_not_have_is_refused_with_those_that_it_has() {
+async fn an_unsupported_type_is_refused_with_the_supported_ones() {
     let message = Fixture::new().message("mainframe", json!({})).await;
     assert!(message.starts_with("This machine provides no `mainframe`, only `dns`, "), "{message}");
 }

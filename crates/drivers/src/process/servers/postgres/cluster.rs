@@ -123,8 +123,8 @@ impl Cluster {
             }
             if locale == "C" {
                 let stderr = String::from_utf8_lossy(&made.stderr);
-                let last = stderr.lines().rfind(|line| line.contains("error")).unwrap_or_default();
-                return Err(StartError::Init(last.to_owned()));
+                let last = stderr.lines().rfind(|line| line.contains("error")).unwrap_or("no error message");
+                return Err(StartError::Init { status: made.status, message: last.to_owned() });
             }
         }
         Ok(())

@@ -284,7 +284,7 @@ impl DatabaseManager {
             match statements::provide(&mut server, names, password).await {
                 Ok(()) => self.settle(&id, &request, Outcome::Done),
                 // The server is ready for the statements of other instances.
-                Err(error @ WireError::Refused(_)) => {
+                Err(error @ WireError::Refused { .. }) => {
                     let error = TurnError::Server(error);
                     tracing::warn!(
                         instance = id.1,

@@ -24,7 +24,7 @@ use crate::process::{Launcher, servers::not_installed::NotInstalled, unprivilege
 /// Variable with the folder of the programs.
 const VARIABLE: &str = "ORCHESTRA_POSTGRES";
 /// Oldest supported version.
-const OLDEST: u32 = 12;
+const MIN_MAJOR_VERSION: u32 = 12;
 /// Folders of Homebrew.
 const HOMEBREW: [&str; 3] = ["/home/linuxbrew/.linuxbrew/opt", "/opt/homebrew/opt", "/usr/local/opt"];
 
@@ -53,7 +53,7 @@ pub(super) async fn find(launcher: &Launcher) -> InstalledVersions {
     let named = env::var_os(VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let mut found = InstalledVersions { named, ..InstalledVersions::default() };
     for folder in folders(found.named.as_deref(), env::var_os("PATH").as_deref(), Path::new("/")) {
-        match ask(launcher, &folder).await {
+        match query_version(launcher, &folder).await {
             Ok(Some(major)) => found.installations.push(Installation { folder, major }),
             Ok(None) => {}
             Err(NotPermitted) => found.only_root = true,
@@ -66,7 +66,7 @@ impl InstalledVersions {
     /// Programs of a version, or of the best one.
     pub(super) fn choose(&self, wanted: Option<u32>) -> Result<&Installation, NotInstalled> {
         let fits = |found: &&Installation| {
-            found.major >= OLDEST && wanted.is_none_or(|wanted| wanted == found.major)
+            found.major >= MIN_MAJOR_VERSION && wanted.is_none_or(|wanted| wanted == found.major)
         };
         self.installations.iter().find(fits).ok_or_else(|| self.reason(wanted))
     }
@@ -87,10 +87,10 @@ impl InstalledVersions {
                 programs: "`postgres` and `initdb`",
             },
             _ if majors.is_empty() => NotInstalled::Absent { server, apt: "postgresql", brew: "postgresql" },
-            (_, Some(wanted)) if wanted >= OLDEST => {
+            (_, Some(wanted)) if wanted >= MIN_MAJOR_VERSION => {
                 NotInstalled::Version { server, wanted: wanted.to_string(), installed }
             }
-            _ => NotInstalled::TooOld { server, oldest: OLDEST, installed },
+            _ => NotInstalled::TooOld { server, oldest: MIN_MAJOR_VERSION, installed },
         }
     }
 }
@@ -141,10 +141,10 @@ fn newest_first(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 struct NotPermitted;
 
 /// Major version of the programs in a folder, from their `--version`.
-async fn ask(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermitted> {
+async fn query_version(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermitted> {
     let words = unprivileged::words(launcher, &folder.join("postgres"));
     let Some((program, args)) = words.split_first() else { return Ok(None) };
-    let asked = Command::new(program)
+    let output = Command::new(program)
         .args(args)
         .arg("--version")
         .env_clear()
@@ -153,7 +153,7 @@ async fn ask(launcher: &Launcher, folder: &Path) -> Result<Option<u32>, NotPermi
         .kill_on_drop(true)
         .output()
         .await;
-    match asked {
+    match output {
         Ok(output) if output.status.code() == Some(unprivileged::NOT_PERMITTED.into()) => Err(NotPermitted),
         Ok(output) => Ok(version(&String::from_utf8_lossy(&output.stdout))),
         Err(_) => Ok(None),

@@ -30,8 +30,16 @@ pub(super) enum WireError {
     #[error("the server does not answer: {0}")]
     Broken(#[from] io::Error),
     /// The server refused the statement.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{message} (SQLSTATE {code})")]
+    Refused {
+        /// SQLSTATE.
+        code: String,
+        /// Primary message.
+        message: String,
+    },
+    /// The server does not trust the user of the platform.
+    #[error("the server requests a password: its `pg_hba.conf` was changed")]
+    PasswordRequested,
 }
 
 /// Connection to a server.
@@ -92,12 +100,11 @@ impl Connection {
                     if is_fatal(&body) {
                         return Err(WireError::Broken(io::Error::other(message)));
                     }
-                    refusal = Some(WireError::Refused(message));
+                    let code = field(&body, b'C').unwrap_or_default();
+                    refusal = Some(WireError::Refused { code, message });
                 }
                 b'D' => values.extend(first_value(&body)),
-                b'R' if body != [0; 4] => {
-                    return Err(WireError::Refused("it asks the platform for a password".to_owned()));
-                }
+                b'R' if body != [0; 4] => return Err(WireError::PasswordRequested),
                 _ => {}
             }
         }

@@ -1,49 +1,53 @@
-//! Decision about the programs of one Workload: which to start and to stop, and the status that follows. Pure: the
-//! supervisor observes, asks, acts, and asks again after an event or at the time that the decision names.
+//! Decisions about the programs of a Workload on one machine, and the status that follows.
+//!
+//! [`decide`] chooses which programs to start and to stop, [`restart`] delays a restart, [`rollback`] gives up a version that
+//! does not become ready, [`status`] composes the status. The supervisor of the runtime observes, decides, acts, and decides
+//! again after an event or at the time that the decision names.
 
-use std::{collections::BTreeMap, time::Duration};
+pub mod restart;
+pub mod rollback;
+pub mod status;
+#[cfg(test)]
+mod tests;
+
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use orchestra_api::{
-    condition::Reason,
+    Reason,
     plan::{Kind, Phase, SUSPENDED, WorkloadPlanSpec},
 };
 use orchestra_score::model::{Protocol, Ready};
 
-use super::program::restart_backoff;
+use restart::{FIRST_RESTART_BACKOFF, restart_backoff};
 
 /// Consecutive failures that make a crash loop, and after which a job is not retried: one may be chance, two a slow
 /// dependency.
 const MAX_FAILURES: u32 = 3;
-/// Delay before the first restart; short, since a developer watches.
-const FIRST_RESTART_BACKOFF: Duration = Duration::from_millis(500);
-
-/// Time that a new version has to become ready before the last good one runs again: enough for a build that runs at start.
-pub(super) const READY_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Observed state of one container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ContainerState {
+pub struct ContainerState {
     /// State of its last run.
-    pub(super) run: RunState,
+    pub run: RunState,
     /// True if the run is of the revision in force.
-    pub(super) current: bool,
+    pub current: bool,
     /// True if it is ready.
-    pub(super) ready: bool,
+    pub ready: bool,
     /// True if its liveness probe has failed too often.
-    pub(super) failed_liveness: bool,
+    pub failed_liveness: bool,
     /// Consecutive failures.
-    pub(super) failures: u32,
+    pub failures: u32,
 }
 
 impl ContainerState {
     /// State of a container that has never run.
-    pub(super) const ABSENT: Self =
+    pub const ABSENT: Self =
         Self { run: RunState::Absent, current: false, ready: false, failed_liveness: false, failures: 0 };
 }
 
 /// State of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RunState {
+pub enum RunState {
     /// There is none.
     Absent,
     /// It runs.
@@ -63,77 +67,28 @@ pub(super) enum RunState {
 
 /// Decision about the programs of a Workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Decision {
+pub struct ProgramDecision {
     /// Containers to start.
-    pub(super) start: Vec<String>,
+    pub start: Vec<String>,
     /// Containers to stop.
-    pub(super) stop: Vec<String>,
+    pub stop: Vec<String>,
     /// Delay after which to decide again, if no event comes first.
-    pub(super) requeue: Option<Duration>,
+    pub requeue: Option<Duration>,
     /// Phase.
-    pub(super) phase: Phase,
+    pub phase: Phase,
     /// Reason of the phase.
-    pub(super) reason: Reason,
+    pub reason: Reason,
     /// Sentence for users; `None` if the phase is enough.
-    pub(super) message: Option<String>,
+    pub message: Option<String>,
     /// True if a program is running to completion, however long it takes.
-    pub(super) is_working: bool,
+    pub is_working: bool,
     /// Sentence about why the version will not become ready by itself.
-    pub(super) broken: Option<String>,
-}
-
-/// Rollback to the last good version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rollback<'a> {
-    /// Not needed, or there is no other version.
-    None,
-    /// The last good version is in force, because of this failure of the desired one.
-    Done(&'a str),
-    /// The last good version cannot be started, for this reason.
-    Unavailable(&'a str),
-}
-
-impl Decision {
-    /// Adds a rollback to the status.
-    pub(super) fn with_rollback(self, rollback: Rollback<'_>) -> Self {
-        match rollback {
-            Rollback::Done(why) => {
-                let state = if self.phase == Phase::Ready { "is running again" } else { "is being started" };
-                let message = format!(
-                    "Rolled back: the new version did not become ready, and the last good version {state}. {why} Correct it and apply it again."
-                );
-                Self {
-                    phase: Phase::Degraded,
-                    reason: Reason::RuntimeDegraded,
-                    message: Some(message),
-                    ..self
-                }
-            }
-            Rollback::Unavailable(_) if self.phase != Phase::Ready => {
-                let message = Some(rollback.add_to(self.message.unwrap_or_default()));
-                Self { message, ..self }
-            }
-            Rollback::None | Rollback::Unavailable(_) => self,
-        }
-    }
-}
-
-impl Rollback<'_> {
-    /// Message about a version that is not ready, with the reason why it does not give way to the last good one.
-    pub(super) fn add_to(self, message: String) -> String {
-        match self {
-            Rollback::Unavailable(why) => {
-                let message = format!("{message} Rollback to the last good version is not possible: {why}");
-                message.trim_start().to_owned()
-            }
-            Rollback::None | Rollback::Done(_) => message,
-        }
-    }
+    pub broken: Option<String>,
 }
 
 /// Decides about the programs of a plan.
-pub(super) fn decide(plan: &WorkloadPlanSpec, states: &BTreeMap<String, ContainerState>) -> Decision {
-    let mut decision = Decision {
+pub fn decide(plan: &WorkloadPlanSpec, states: &BTreeMap<String, ContainerState>) -> ProgramDecision {
+    let mut decision = ProgramDecision {
         start: Vec::new(),
         stop: Vec::new(),
         requeue: None,
@@ -199,23 +154,28 @@ fn set_status<'s>(
     plan: &WorkloadPlanSpec,
     state: &impl Fn(&str) -> &'s ContainerState,
     blocked: Option<String>,
-    decision: &mut Decision,
+    decision: &mut ProgramDecision,
 ) {
     let names: Vec<_> = plan.containers.keys().collect();
-    let ended = names.iter().find_map(|name| match &state(name).run {
-        RunState::Ended { success, how, .. } if !(*success && runs_once(plan, name)) => Some((*name, how)),
+    let ended = names.iter().filter_map(|name| match state(name) {
+        ContainerState { run: RunState::Ended { success, how, .. }, failures, .. }
+            if !(*success && runs_once(plan, name)) =>
+        {
+            Some((*name, how, *failures))
+        }
         _ => None,
     });
-    let failures = names.iter().map(|name| state(name).failures).max().unwrap_or_default();
+    // The container with the most failures, the first of several.
+    let ended = ended.min_by_key(|(.., failures)| Reverse(*failures));
     let is_done = |name: &str| match &state(name).run {
         RunState::Running => state(name).ready && plan.kind == Kind::Service && !runs_once(plan, name),
         RunState::Ended { success: true, .. } => runs_once(plan, name),
         _ => false,
     };
     let is_unready = |name: &&&String| state(name).run == RunState::Running && !state(name).ready;
-    if let Some((name, how)) = ended {
+    if let Some((name, how, failures)) = ended {
         let is_crash_loop = failures >= MAX_FAILURES;
-        if names.iter().any(|name| gives_up(plan, state(name))) {
+        if gives_up(plan, state(name)) {
             decision.phase = Phase::Failed;
             decision.message = Some(format!(
                 "`{name}` failed {failures} times: {how}. See its log, correct it and apply it again."
@@ -251,21 +211,23 @@ fn set_status<'s>(
     }
 }
 
-/// Failure, as a sentence, that causes a rollback of a version that was started this long ago; `None` while it may still
-/// become ready. A suspended version is never rolled back.
-pub(super) fn failure(plan: &WorkloadPlanSpec, decision: &Decision, elapsed: Duration) -> Option<String> {
-    if plan.lifecycle.suspend || decision.phase == Phase::Ready {
-        return None;
-    }
-    let is_late = elapsed >= READY_TIMEOUT && !decision.is_working;
-    let late = || decision.message.clone().unwrap_or_else(|| "It was not ready in time.".to_owned());
-    decision.broken.clone().or_else(|| is_late.then(late))
-}
-
 /// True if a container runs to completion: in a job, or because others wait for its end.
-pub(super) fn runs_once(plan: &WorkloadPlanSpec, name: &str) -> bool {
+pub fn runs_once(plan: &WorkloadPlanSpec, name: &str) -> bool {
     let awaited = plan.containers.get(name).map(|container| container.before.values());
     plan.kind == Kind::Job || awaited.into_iter().flatten().any(|ready| *ready == Ready::Complete)
+}
+
+/// Ports that have to accept connections before a container is ready: those of the Workload, for a container that runs on
+/// and has no readiness probe. Which container listens is unknown; before they are open, the Workload is not ready.
+pub fn implied_ports(plan: &WorkloadPlanSpec, name: &str) -> Vec<u16> {
+    let Some(container) = plan.containers.get(name) else { return Vec::new() };
+    // Others may wait for it before they open those ports.
+    let is_awaited = container.before.values().any(|ready| *ready == Ready::Healthy);
+    if runs_once(plan, name) || container.readiness_probe.is_some() || is_awaited {
+        return Vec::new();
+    }
+    let tcp = plan.ports.values().filter(|port| port.protocol == Protocol::Tcp);
+    tcp.map(|port| port.target_port).collect()
 }
 
 /// True if a container of a job has failed often enough.
@@ -292,6 +254,3 @@ fn blocked_by(
         (!is_met).then(|| format!("`{name}` waits for `{other}` to {what}."))
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,11 @@
-use orchestra_api::plan::Container;
+use orchestra_api::plan::{Container, ExposureTarget};
 
-use super::*;
+use super::{
+    rollback::{READY_TIMEOUT, Rollback, failure},
+    status::{ADOPTION_GRACE_PERIOD, Snapshot, is_adoption_over, observe},
+    *,
+};
+use crate::driver::Observation;
 
 fn plan(kind: Kind, containers: &[(&str, &[(&str, Ready)])]) -> WorkloadPlanSpec {
     let container = |before: &[(&str, Ready)]| Container {
@@ -45,11 +50,11 @@ fn the_previous_version_is_stopped_before_a_new_one_starts() {
         &plan,
         &states(&[("app", ContainerState { current: false, ..ended(true, 0, Duration::ZERO) })]),
     );
-    assert_eq!(decision.start, ["app"], "how an older version ended does not matter");
+    assert_eq!(decision.start, ["app"], "the exit of an older version does not count");
 }
 
 #[test]
-fn containers_start_in_the_order_that_they_ask_for() {
+fn containers_start_in_the_order_of_before() {
     let plan = plan(
         Kind::Service,
         &[
@@ -72,7 +77,7 @@ fn containers_start_in_the_order_that_they_ask_for() {
     assert_eq!(
         (decision.phase, decision.start),
         (Phase::Ready, vec![]),
-        "what has ended well is not started again"
+        "a completed container is not restarted"
     );
 }
 
@@ -89,11 +94,34 @@ fn a_program_that_exits_is_restarted_with_backoff() {
         assert_eq!(due.broken.is_some(), failures >= 3, "after {failures}");
     }
     let decision = decide(&plan, &states(&[("app", ended(true, 1, Duration::from_secs(1)))]));
-    assert_eq!(decision.start, ["app"], "also if it ended well: it should run on");
+    assert_eq!(decision.start, ["app"], "also after exit code 0: a service keeps running");
 }
 
 #[test]
-fn a_job_is_ready_when_it_has_ended_well_and_given_up_after_three_failures() {
+fn the_container_that_failed_most_often_is_named_with_its_own_failures() {
+    let two = [("app", [].as_slice()), ("proxy", &[])];
+    let failures = |app: u32, proxy: u32| {
+        states(&[("app", ended(true, app, Duration::ZERO)), ("proxy", ended(false, proxy, Duration::ZERO))])
+    };
+    let service = plan(Kind::Service, &two);
+    let decision = decide(&service, &failures(1, 3));
+    assert_eq!(decision.broken.as_deref(), Some("`proxy` is in a crash loop: exit code 1."));
+    assert!(decision.message.unwrap().starts_with("`proxy` is in a crash loop: exit code 1."));
+    let decision = decide(&service, &failures(2, 2));
+    assert!(decision.message.unwrap().starts_with("`app` is not running: exit code 0."));
+    let restarted = ContainerState { failures: 3, ..running(false) };
+    let decision =
+        decide(&service, &states(&[("app", ended(false, 1, Duration::ZERO)), ("proxy", restarted)]));
+    assert_eq!(decision.broken, None, "a container that runs does not make a crash loop of another");
+    let job = plan(Kind::Job, &two);
+    let all = [("app", ended(false, 2, Duration::ZERO)), ("proxy", ended(false, 3, Duration::ZERO))];
+    let decision = decide(&job, &states(&all));
+    assert_eq!(decision.phase, Phase::Failed);
+    assert!(decision.message.unwrap().starts_with("`proxy` failed 3 times: exit code 1."));
+}
+
+#[test]
+fn a_job_is_ready_after_success_and_failed_after_three_failures() {
     let plan = plan(Kind::Job, &[("work", &[])]);
     assert_eq!(decide(&plan, &states(&[("work", running(true))])).phase, Phase::Provisioning);
     let done = decide(&plan, &states(&[("work", ended(true, 0, Duration::MAX))]));
@@ -122,7 +150,7 @@ fn a_suspended_workload_is_stopped_and_stays_so() {
 }
 
 #[test]
-fn a_suspended_version_never_gives_way_to_the_previous_one() {
+fn a_suspended_version_is_never_rolled_back() {
     let mut plan = plan(Kind::Service, &[("app", &[])]);
     plan.lifecycle.suspend = true;
     for state in [ended(true, 0, Duration::MAX), ContainerState { run: RunState::Stopping, ..running(true) }]
@@ -133,7 +161,7 @@ fn a_suspended_version_never_gives_way_to_the_previous_one() {
 }
 
 #[test]
-fn a_version_that_is_late_or_in_a_crash_loop_gives_way_to_the_previous_one() {
+fn a_version_that_is_late_or_in_a_crash_loop_is_rolled_back() {
     let service = plan(Kind::Service, &[("app", &[])]);
     let starting = decide(&service, &states(&[("app", running(false))]));
     let just_before = READY_TIMEOUT.saturating_sub(Duration::from_nanos(1));
@@ -145,7 +173,7 @@ fn a_version_that_is_late_or_in_a_crash_loop_gives_way_to_the_previous_one() {
     assert_eq!(failure(&service, &ready, Duration::MAX), None);
     let job = plan(Kind::Job, &[("work", &[])]);
     let at_work = decide(&job, &states(&[("work", running(true))]));
-    assert_eq!(failure(&job, &at_work, Duration::MAX), None, "work takes the time that it takes");
+    assert_eq!(failure(&job, &at_work, Duration::MAX), None, "a job has no timeout");
 }
 
 #[test]
@@ -162,4 +190,40 @@ fn the_status_of_a_failed_version_has_the_reason_why_it_is_not_rolled_back() {
     assert_eq!(crashed().with_rollback(Rollback::None), crashed());
     let ready = || decide(&plan, &states(&[("app", running(true))]));
     assert_eq!(ready().with_rollback(unavailable), ready(), "a version that is ready needs no rollback");
+}
+
+#[test]
+fn addresses_stay_published_while_a_workload_is_not_ready_and_end_with_a_suspension() {
+    let mut plan = plan(Kind::Service, &[("app", &[])]);
+    plan.exposures = vec![orchestra_api::plan::Exposure {
+        target: ExposureTarget::ClaimKey("route".to_owned()),
+        priority: 0,
+    }];
+    let routes = BTreeMap::from([("route".to_owned(), "http://app.localhost:8080/".to_owned())]);
+    let observed = |plan: &WorkloadPlanSpec, published: Option<&Observation>, is_ready: bool| {
+        let decision = decide(plan, &states(&[("app", running(is_ready))]));
+        let rollback = Rollback::None;
+        let snapshot =
+            Snapshot { desired_revision: "r1", plan, rollback, published, routes: &routes, has_limits: true };
+        observe(&snapshot, decision)
+    };
+    let reachable = |status: &Observation| -> Vec<_> {
+        status.exposures.iter().map(|exposure| exposure.reachable).collect()
+    };
+    assert_eq!(observed(&plan, None, false).exposures, [], "it was never ready");
+    let ready = observed(&plan, None, true);
+    assert_eq!((ready.phase, reachable(&ready)), (Phase::Ready, vec![Some(true)]));
+    assert_eq!(reachable(&observed(&plan, Some(&ready), false)), [Some(false)]);
+    plan.lifecycle.suspend = true;
+    assert_eq!(observed(&plan, Some(&ready), false).exposures, []);
+}
+
+#[test]
+fn adopted_programs_keep_their_status_until_they_are_probed() {
+    let plan = plan(Kind::Service, &[("app", &[])]);
+    let starting = decide(&plan, &states(&[("app", running(false))]));
+    assert!(!is_adoption_over(&plan, &starting, Duration::ZERO));
+    assert!(is_adoption_over(&plan, &starting, ADOPTION_GRACE_PERIOD));
+    let ready = decide(&plan, &states(&[("app", running(true))]));
+    assert!(is_adoption_over(&plan, &ready, Duration::ZERO));
 }
