@@ -294,13 +294,13 @@ impl Serialize for Error {
     }
 }
 
-/// Error with its sources. The message of some errors of kube ends with that of the source, which is not repeated.
+/// Error with its sources. Errors of kube contain the message of their source, which is not repeated.
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {
         let message = source.to_string();
-        if !text.ends_with(&message) {
+        if !text.contains(&message) {
             text = format!("{text}: {message}");
         }
         next = source.source();

@@ -113,9 +113,14 @@ impl Platform {
     ) -> Result<(), CliError> {
         let body = serde_json::to_vec(origin).map_err(|error| CliError::Encode(error.into()))?;
         match self.send(Method::PUT, workload, "origin", "application/json", body).await {
-            Ok(_) | Err(CliError::NoOrigins { .. } | CliError::NoServer(_)) => Ok(()),
-            // A server with its own address belongs to a cluster.
-            Err(CliError::ServerUnreachable { .. } | CliError::NoToken) => Ok(()),
+            Ok(_)
+            | Err(
+                CliError::NoOrigins { .. }
+                | CliError::NoServer(_)
+                // A server with its own address belongs to a cluster.
+                | CliError::ServerUnreachable { .. }
+                | CliError::NoToken,
+            ) => Ok(()),
             Err(error) => Err(error),
         }
     }

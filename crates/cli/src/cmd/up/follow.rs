@@ -117,3 +117,62 @@ pub(super) async fn output(
         delay = (delay * 2).min(MAX_LOG_DELAY);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use http::{Request, Response};
+    use kube::{Client, Config, client::Body};
+    use orchestra_server::{Code, ERROR_CODE};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Requests for logs within ten seconds, and the lines that are shown. The server responds without a line, or with an error.
+    async fn followed(error: Option<Code>) -> (usize, Vec<String>) {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_log = request.uri().path().ends_with("/logs");
+            let count = if is_log { counted.fetch_add(1, Ordering::Relaxed) } else { 0 };
+            async move {
+                assert!(count < 100, "requests without a delay");
+                let missing = br#"{"kind":"Status","status":"Failure","reason":"NotFound","code":404}"#;
+                match error {
+                    _ if !is_log => Response::builder().status(404).body(Body::from(missing.to_vec())),
+                    Some(code) => {
+                        let response = Response::builder().status(404).header(ERROR_CODE, code.name());
+                        response.body(Body::from(b"elsewhere".to_vec()))
+                    }
+                    None => Response::builder().body(Body::empty()),
+                }
+            }
+        });
+        let config = Config::new("https://localhost".parse().unwrap());
+        let platform = Platform::with_client(config, Client::new(service, "default"));
+        let (sender, mut events) = mpsc::channel(16);
+        let prefix = Prefix { workload: false, container: false };
+        let following = output(platform, "web".to_owned(), prefix, Timestamp::UNIX_EPOCH, sender);
+        // It follows until the timeout, unless there are no logs.
+        let _ = timeout(Duration::from_secs(10), following).await;
+        let mut lines = Vec::new();
+        while let Ok(Event::Output(line, _)) = events.try_recv() {
+            lines.push(line);
+        }
+        (requests.load(Ordering::Relaxed), lines)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_without_a_line_are_repeated_with_a_growing_delay() {
+        assert_eq!(followed(None).await, (8, Vec::new()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_external_runtime_is_reported_once() {
+        assert_eq!(followed(Some(Code::NoLogs)).await, (1, vec!["web: elsewhere".to_owned()]));
+    }
+}
