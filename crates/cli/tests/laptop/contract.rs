@@ -24,7 +24,7 @@ fn static_config(text: &str, types: &BTreeSet<&str>) -> String {
     let outputs: serde_json::Map<String, Json> = references
         .filter_map(|reference| match reference {
             Reference::Resource { keys, .. } => Some((keys.first()?.clone(), json!({"value": "any"}))),
-            _ => None,
+            Reference::Metadata(_) => None,
         })
         .collect();
     let provisioner = |type_: &&str| json!({"type": type_, "engine": "static", "outputs": outputs});
