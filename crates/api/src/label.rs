@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 /// Workload that an object belongs to.
 pub const WORKLOAD: &str = "score.dev/workload";
@@ -19,13 +19,16 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`MANAGED_BY`].
 pub const ORCHESTRA: &str = "orchestra";
 
-/// Labels of a Score document as labels of an object. `None` if they are not valid there: Score allows any value.
-pub(crate) fn of_object(labels: &Json) -> Option<BTreeMap<String, String>> {
-    let labels = labels.as_object()?.iter().map(|(key, value)| {
-        let value = value.as_str().filter(|value| value.is_empty() || is_name(value))?;
-        is_key(key).then(|| (key.clone(), value.to_owned()))
-    });
-    labels.collect::<Option<BTreeMap<_, _>>>().filter(|labels| !labels.is_empty())
+/// Labels of a Score document: those that are valid on an object, and the others. Score allows any value.
+pub(crate) fn split(labels: &Map<String, Json>) -> (BTreeMap<String, String>, Map<String, Json>) {
+    let (mut valid, mut others) = (BTreeMap::new(), Map::new());
+    for (key, value) in labels {
+        match value.as_str().filter(|value| is_key(key) && (value.is_empty() || is_name(value))) {
+            Some(value) => drop(valid.insert(key.clone(), value.to_owned())),
+            None => drop(others.insert(key.clone(), value.clone())),
+        }
+    }
+    (valid, others)
 }
 
 fn is_key(key: &str) -> bool {
@@ -47,4 +50,36 @@ fn is_name(text: &str) -> bool {
         && text.starts_with(is_inside)
         && text.ends_with(is_inside)
         && text.chars().all(|c| is_inside(c) || "-_.".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn labels_that_an_object_cannot_have_are_kept_apart() {
+        for (key, value, is_valid) in [
+            ("team", json!("shop"), true),
+            ("team", json!(""), true),
+            ("example.org/team", json!("shop-1_a.b"), true),
+            ("team", json!("the shop"), false),
+            ("team", json!(7), false),
+            ("team", json!("x".repeat(64)), false),
+            ("the team", json!("shop"), false),
+            ("Example.org/team", json!("shop"), false),
+            ("/team", json!("shop"), false),
+            ("-team", json!("shop"), false),
+        ] {
+            let labels = Map::from_iter([(key.to_owned(), value.clone()), ("app".to_owned(), json!("web"))]);
+            let (valid, others) = split(&labels);
+            assert_eq!(valid["app"], "web");
+            assert_eq!(
+                (valid.contains_key(key), others.contains_key(key)),
+                (is_valid, !is_valid),
+                "{key} {value}"
+            );
+        }
+    }
 }

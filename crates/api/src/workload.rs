@@ -89,7 +89,9 @@ impl Workload {
             metadata.insert("annotations".to_owned(), json!(annotations));
         }
         if let Some(labels) = self.metadata.labels.as_ref().filter(|labels| !labels.is_empty()) {
-            metadata.insert("labels".to_owned(), json!(labels));
+            let mut all = metadata.get("labels").and_then(Json::as_object).cloned().unwrap_or_default();
+            all.extend(labels.iter().map(|(key, value)| (key.clone(), json!(value))));
+            metadata.insert("labels".to_owned(), Json::Object(all));
         }
         let mut document = self.spec.0.clone();
         document.insert("metadata".to_owned(), Json::Object(metadata));
@@ -101,10 +103,15 @@ impl Workload {
     pub fn of_document(document: &orchestra_score::Workload) -> Self {
         let mut metadata = document.metadata.extra.clone();
         // Labels that are not valid on an object stay in the spec.
-        let labels = metadata.get("labels").and_then(label::of_object);
-        if labels.is_some() {
+        let (labels, others) =
+            metadata.get("labels").and_then(Json::as_object).map(label::split).unwrap_or_default();
+        if !labels.is_empty() {
             metadata.remove("labels");
+            if !others.is_empty() {
+                metadata.insert("labels".to_owned(), Json::Object(others));
+            }
         }
+        let labels = Some(labels).filter(|labels| !labels.is_empty());
         // Empty and absent annotations are the same on an object.
         let annotations = document.metadata.annotations.clone().filter(|annotations| !annotations.is_empty());
         if document.metadata.annotations.is_some() && annotations.is_none() {

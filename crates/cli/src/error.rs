@@ -113,6 +113,12 @@ pub(crate) enum CliError {
     NoServer(String),
     #[error("{workload}: {message}")]
     Server { workload: String, message: String },
+    /// No runtime of the server uses workload origins.
+    #[error("{workload}: {message}")]
+    NoOrigins { workload: String, message: String },
+    /// An external runtime has the logs.
+    #[error("{workload}: {message}")]
+    NoLogs { workload: String, message: String },
     #[error("{what}: request failed: {}", root_cause(source))]
     RequestFailed { what: String, source: kube::Error },
     #[error("invalid request: {0}")]

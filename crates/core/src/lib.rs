@@ -49,6 +49,7 @@ mod teardown;
 pub mod template;
 pub mod validate;
 pub mod watch;
+pub mod workload_state;
 
 pub use decision::{Applied, Decision, Denied};
 pub use inputs::{Inputs, NamespaceFacts, Observed};

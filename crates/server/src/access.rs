@@ -34,7 +34,7 @@ pub struct AccessRequest<'a> {
     pub namespace: &'a str,
     /// Name of the Workload.
     pub name: &'a str,
-    /// Virtual subresource: `plan`, `log` or `home`.
+    /// Virtual subresource: `plan`, `log` or `origin`.
     pub subresource: &'static str,
 }
 
@@ -53,7 +53,7 @@ pub trait Access: Send + Sync {
 
 /// Failed access review.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to review the access: {0}")]
+#[error("failed to review the access")]
 pub struct AccessError(#[from] kube::Error);
 
 /// Authorizer of the embedded API: administrators may do everything, and there are no other users.

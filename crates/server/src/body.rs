@@ -51,10 +51,10 @@ fn parse_yaml(text: &str) -> Result<Json, WorkloadError> {
     match (node, found.iter().find(|finding| finding.is_error())) {
         (Some(node), None) => Ok(node.to_json()),
         (_, Some(error)) => {
-            let line = error.span.map(|span| format!("line {}: ", source.line(span.start as usize)));
-            Err(WorkloadError::Yaml(format!("{}{}", line.unwrap_or_default(), error.message)))
+            let line = error.span.map_or(1, |span| source.line(span.start as usize));
+            Err(WorkloadError::Yaml { line, message: error.message.clone() })
         }
-        (None, None) => Err(WorkloadError::Yaml("the body is empty".to_owned())),
+        (None, None) => Err(WorkloadError::Empty),
     }
 }
 

@@ -2,12 +2,19 @@
 
 use std::{error::Error as _, io};
 
-use axum::{extract::rejection::BytesRejection, http::StatusCode, response::Response};
+use axum::{
+    extract::rejection::BytesRejection,
+    http::{HeaderName, StatusCode},
+    response::{AppendHeaders, IntoResponse, Response},
+};
 use orchestra_api::API_VERSION;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::{access::AccessError, format::Format};
+
+/// Header of an error response with its [`Code`], also for clients that prefer text.
+pub const ERROR_CODE: &str = "orchestra-error";
 
 /// Machine-readable kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +25,14 @@ pub enum Code {
     Unauthorized,
     /// The caller lacks a permission.
     Forbidden,
-    /// The object or route does not exist.
+    /// The Workload or its namespace does not exist.
     NotFound,
+    /// The route does not exist.
+    NoSuchPath,
+    /// No runtime of the server uses workload origins.
+    NoOrigins,
+    /// An external runtime has the logs.
+    NoLogs,
     /// The route does not support the method.
     MethodNotAllowed,
     /// The body is too long.
@@ -38,6 +51,9 @@ impl Code {
             Self::Unauthorized => "UNAUTHORIZED",
             Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
+            Self::NoSuchPath => "NO_SUCH_PATH",
+            Self::NoOrigins => "NO_ORIGINS",
+            Self::NoLogs => "NO_LOGS",
             Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
             Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
             Self::Unavailable => "UNAVAILABLE",
@@ -50,7 +66,7 @@ impl Code {
             Self::BadRequest => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::NoSuchPath | Self::NoOrigins | Self::NoLogs => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
@@ -141,6 +157,14 @@ pub enum Error {
         /// Containers of the Workload.
         containers: String,
     },
+    /// An external runtime has the logs.
+    #[error(
+        "The workload runs in the external runtime {runtime_class:?}, which keeps its own logs; ask your platform team where to read them."
+    )]
+    ExternalRuntime {
+        /// Runtime class of the Workload.
+        runtime_class: String,
+    },
     /// The body is too long.
     #[error("The body is longer than 3 MiB; shorten it, or split the workload.")]
     BodyTooLarge,
@@ -192,11 +216,19 @@ pub enum WorkloadError {
     #[error("the body is not UTF-8")]
     Encoding(#[source] std::str::Utf8Error),
     /// Invalid JSON, or fields of the wrong type.
-    #[error("{0}")]
+    #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// Empty.
+    #[error("the body is empty")]
+    Empty,
     /// Invalid YAML.
-    #[error("{0}")]
-    Yaml(String),
+    #[error("line {line}: {message}")]
+    Yaml {
+        /// Line of the error, from 1.
+        line: usize,
+        /// Message of the diagnostic.
+        message: String,
+    },
     /// Another kind.
     #[error("it has another apiVersion or kind")]
     OtherKind,
@@ -231,9 +263,10 @@ impl Error {
             | Self::OtherWorkload { .. }
             | Self::InvalidOrigin(_)
             | Self::RelativeFolder => Code::BadRequest,
-            Self::NoSuchPath | Self::NoSuchWorkload { .. } | Self::NoSuchNamespace(_) | Self::NoOrigins => {
-                Code::NotFound
-            }
+            Self::NoSuchWorkload { .. } | Self::NoSuchNamespace(_) => Code::NotFound,
+            Self::NoSuchPath => Code::NoSuchPath,
+            Self::NoOrigins => Code::NoOrigins,
+            Self::ExternalRuntime { .. } => Code::NoLogs,
             Self::MethodNotAllowed => Code::MethodNotAllowed,
             Self::BodyTooLarge => Code::PayloadTooLarge,
             Self::TokenReview(_) | Self::AccessReview(_) | Self::RecordOrigin(_) | Self::NotReady(_) => {
@@ -250,7 +283,8 @@ impl Error {
             let cause = causes(cause);
             tracing::warn!(code = code.name(), cause, "request failed: {self}");
         }
-        format.respond(code.status(), self)
+        let code = (HeaderName::from_static(ERROR_CODE), code.name());
+        (AppendHeaders([code]), format.respond(self.code().status(), self)).into_response()
     }
 }
 
@@ -260,7 +294,7 @@ impl Serialize for Error {
     }
 }
 
-/// Error with its sources, except those that its message repeats.
+/// Error with its sources. Errors of kube contain the message of their source, which is not repeated.
 fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -13,10 +13,11 @@
 //! | `POST …/plan?delete=true` | preview of a deletion | `create` on `workloads/plan` |
 //! | `GET /v1/namespaces/{namespace}/workloads/{name}/events` | its events, the newest last | `get` on `workloads/log` |
 //! | `GET /v1/namespaces/{namespace}/workloads/{name}/logs` | log lines of its containers | `get` on `workloads/log` |
-//! | `PUT /v1/namespaces/{namespace}/workloads/{name}/home` | records its origin on this machine: folder and variables | `update` on `workloads/home` |
+//! | `PUT /v1/namespaces/{namespace}/workloads/{name}/origin` | records its origin on this machine: folder and variables | `update` on `workloads/origin` |
 //!
-//! If the previewed Workload is invalid or violates a policy, the header `orchestra-refused` has the reason. Responses
-//! are JSON, or text for clients that prefer `text/plain`. The server neither writes objects nor reads Secrets.
+//! If the previewed Workload is invalid or violates a policy, the header `orchestra-refused` has the reason. The header
+//! `orchestra-error` has the code of an error. Responses are JSON, or text for clients that prefer `text/plain`. The server
+//! neither writes objects nor reads Secrets.
 
 mod access;
 mod body;
@@ -48,7 +49,7 @@ use orchestra_core::provision::Engine;
 use orchestra_drivers::{Runtime, WorkloadOrigins};
 
 pub use access::{Access, AccessError, AccessRequest, AdminOnly, Caller};
-pub use error::{Code, Error, WorkloadError};
+pub use error::{Code, ERROR_CODE, Error, WorkloadError};
 pub use review::{Reviews, authenticate_token};
 pub use workload::REFUSED;
 
@@ -66,7 +67,7 @@ pub struct Server {
     pub access: Arc<dyn Access>,
     /// Metrics as text.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
-    /// What is still missing until the platform is ready.
+    /// Missing parts of a platform that is not ready.
     pub awaited: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Provisioning engines, for the forecast of claims; `None` if unknown.
     pub engines: Option<BTreeMap<String, Engine>>,
@@ -98,7 +99,7 @@ pub fn router(server: Server) -> Router {
         .route("/plan", post(workload::plan))
         .route("/events", get(events::events))
         .route("/logs", get(logs::logs))
-        .route("/home", put(workload_origin::record));
+        .route("/origin", put(workload_origin::record));
     let all = Router::new()
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))

@@ -1,5 +1,7 @@
 //! Logs of a Workload, streamed line by line as JSON objects or as text, and followed until the client disconnects.
 
+use std::{io, sync::Arc, time::Duration};
+
 use axum::{
     body::{Body, Bytes},
     extract::{Query, RawQuery, State, rejection::QueryRejection},
@@ -10,7 +12,7 @@ use futures_util::StreamExt as _;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use orchestra_api::{Workload, WorkloadPlan};
-use orchestra_drivers::{LogLine, LogQuery};
+use orchestra_drivers::{LogLine, LogQuery, Runtime};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,6 +22,11 @@ use crate::{
     format::Format,
     workload::{At, admit, no_such_workload},
 };
+
+/// First pause before a plan that does not exist yet is read again: most exist within milliseconds.
+const FIRST_PLAN_CHECK: Duration = Duration::from_millis(100);
+/// Longest pause: an invalid Workload has no plan until it is edited.
+const MAX_PLAN_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Query parameters.
 #[derive(Debug, Default, Deserialize)]
@@ -59,7 +66,7 @@ pub(crate) async fn logs(
     }
 }
 
-type Lines = futures_util::stream::BoxStream<'static, std::io::Result<LogLine>>;
+type Lines = futures_util::stream::BoxStream<'static, io::Result<LogLine>>;
 
 async fn open(server: &Server, namespace: &str, name: &str, query: Parameters) -> Result<Lines, Error> {
     let workloads: Api<Workload> = Api::namespaced(server.client.clone(), namespace);
@@ -71,15 +78,55 @@ async fn open(server: &Server, namespace: &str, name: &str, query: Parameters) -
         let names: Vec<_> = containers.keys().map(|name| format!("`{name}`")).collect();
         return Err(Error::NoSuchContainer { container: container.clone(), containers: names.join(", ") });
     }
-    let plans: Api<WorkloadPlan> = Api::namespaced(server.client.clone(), namespace);
-    let plan = plans.get_opt(name).await?;
-    let runtime = plan.and_then(|plan| server.runtimes.get(&plan.spec.runtime_class).cloned());
     let Parameters { container, since, tail, follow } = query;
-    Ok(match runtime {
-        Some(runtime) => runtime.logs(namespace, name, LogQuery { container, since, tail, follow }),
-        // Not running yet, or the logs of an external runtime are elsewhere.
-        None => futures_util::stream::empty().boxed(),
-    })
+    let query = LogQuery { container, since, tail, follow };
+    if let Some(runtime) = runtime(server, namespace, name).await? {
+        return Ok(runtime.logs(namespace, name, query));
+    }
+    if !query.follow {
+        return Ok(futures_util::stream::empty().boxed());
+    }
+    let (server, namespace, name) = (server.clone(), namespace.to_owned(), name.to_owned());
+    let started = async move {
+        let runtime = until_planned(&server, &workloads, &namespace, &name).await;
+        let lines = runtime.map(|runtime| runtime.map(|runtime| runtime.logs(&namespace, &name, query)));
+        match lines {
+            Ok(lines) => lines.unwrap_or_else(|| futures_util::stream::empty().boxed()),
+            Err(error) => futures_util::stream::iter([Err(io::Error::other(error))]).boxed(),
+        }
+    };
+    Ok(futures_util::stream::once(started).flatten().boxed())
+}
+
+/// Runtime of a Workload; `None` if it has no plan yet.
+async fn runtime(server: &Server, namespace: &str, name: &str) -> Result<Option<Arc<dyn Runtime>>, Error> {
+    let plans: Api<WorkloadPlan> = Api::namespaced(server.client.clone(), namespace);
+    let Some(plan) = plans.get_opt(name).await? else { return Ok(None) };
+    let runtime_class = plan.spec.runtime_class;
+    match server.runtimes.get(&runtime_class) {
+        Some(runtime) => Ok(Some(Arc::clone(runtime))),
+        None => Err(Error::ExternalRuntime { runtime_class }),
+    }
+}
+
+/// Waits until a Workload has a plan. Returns its runtime; `None` if the Workload is deleted before.
+async fn until_planned(
+    server: &Server,
+    workloads: &Api<Workload>,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Arc<dyn Runtime>>, Error> {
+    let mut delay = FIRST_PLAN_CHECK;
+    loop {
+        tokio::time::sleep(delay).await;
+        if let Some(runtime) = runtime(server, namespace, name).await? {
+            return Ok(Some(runtime));
+        }
+        if workloads.get_opt(name).await?.is_none() {
+            return Ok(None);
+        }
+        delay = (delay * 2).min(MAX_PLAN_CHECK_INTERVAL);
+    }
 }
 
 fn body(lines: Lines, format: Format) -> Body {

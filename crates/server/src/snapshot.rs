@@ -13,7 +13,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{
-    Api, Client,
+    Api, Client, Resource, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
 };
 use orchestra_api::{
@@ -27,7 +27,7 @@ use orchestra_core::{
     preview::{self, PreviewContext},
     provision::Engine,
 };
-use serde::Deserialize as _;
+use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value as Json;
 
 /// Workload and related objects in the API.
@@ -56,16 +56,14 @@ pub(crate) async fn read(
     let platform = PlatformKind::of(runtimes.iter().map(String::as_str));
     let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace);
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let plans: Api<WorkloadPlan> = Api::namespaced(client.clone(), namespace);
-    let exposures: Api<WorkloadExposure> = Api::namespaced(client.clone(), namespace);
     let (live, namespace, (policies, unreadable_policies), config, claims, plan, exposure) = tokio::try_join!(
         workloads.get_opt(name),
         namespaces.get_opt(namespace),
         read_policies(client),
         read_config(client, platform),
         read_claims(client, namespace, name),
-        plans.get_opt(name),
-        exposures.get_opt(name),
+        read_valid::<WorkloadPlan>(client, namespace, name),
+        read_valid::<WorkloadExposure>(client, namespace, name),
     )?;
     Ok(Snapshot { live, namespace, policies, unreadable_policies, config, claims, plan, exposure, runtimes })
 }
@@ -121,9 +119,8 @@ pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Resu
     if instances.is_empty() {
         return Ok(Vec::new());
     }
-    let api: Api<ResourceClaim> = Api::namespaced(client.clone(), inputs.namespace_name());
     let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
-    Ok(api.list(&ListParams::default().labels(&selector)).await?.items)
+    list_claims(client, inputs.namespace_name(), &selector).await
 }
 
 /// Policies that deserialize, and the others.
@@ -145,11 +142,7 @@ async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Ve
 async fn read_config(client: &Client, platform: PlatformKind) -> kube::Result<Arc<Config>> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let (map, kept) = tokio::try_join!(api.get_opt(CONFIG_MAP), api.get_opt(IN_FORCE_MAP))?;
-    let last_good = config::last_good(platform, kept.as_ref()).unwrap_or_else(|problem| {
-        tracing::warn!(config_map = IN_FORCE_MAP, "the stored last good config is invalid: {problem}");
-        None
-    });
-    Ok(config::in_force(platform, map.as_ref(), last_good).config)
+    Ok(config::of_maps(platform, map.as_ref(), kept.as_ref()).config)
 }
 
 async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<ResourceClaim>> {
@@ -157,7 +150,35 @@ async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Resu
     if name.len() > names::MAX {
         return Ok(Vec::new());
     }
-    let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
-    let of_workload = ListParams::default().labels(&format!("{}={name}", label::WORKLOAD));
-    Ok(api.list(&of_workload).await?.items)
+    list_claims(client, namespace, &format!("{}={name}", label::WORKLOAD)).await
+}
+
+/// Claims with these labels. Malformed ones are skipped, as in the controllers.
+async fn list_claims(client: &Client, namespace: &str, selector: &str) -> kube::Result<Vec<ResourceClaim>> {
+    let resource = ApiResource::erase::<ResourceClaim>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+    let listed = api.list(&ListParams::default().labels(selector)).await?;
+    Ok(listed.into_iter().filter_map(valid).collect())
+}
+
+/// Object of this name; `None` if there is none, or if it is malformed, as in the controllers.
+async fn read_valid<K>(client: &Client, namespace: &str, name: &str) -> kube::Result<Option<K>>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<K>(&()));
+    Ok(api.get_opt(name).await?.and_then(valid))
+}
+
+/// Object as its type; `None` if it is malformed.
+fn valid<K: DeserializeOwned>(object: DynamicObject) -> Option<K> {
+    let (kind, name) = (object.types.as_ref().map(|types| types.kind.clone()), object.name_any());
+    match serde_json::to_value(object).and_then(serde_json::from_value) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            tracing::warn!(kind, name, "a malformed object is ignored: {error}");
+            None
+        }
+    }
 }

@@ -11,6 +11,7 @@ use orchestra_drivers::WorkloadOrigin;
 
 use crate::{
     Server,
+    access::authenticate,
     error::Error,
     format::Format,
     workload::{At, admit},
@@ -25,8 +26,10 @@ pub(crate) async fn record(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let recorded = async {
-        let (namespace, name) = admit(&server, at, &extensions, "update", "home").await?;
+        authenticate(&extensions)?;
+        // Roles of a cluster do not grant this access, and its users need to know that origins are not used.
         let origins = server.origins.as_ref().ok_or(Error::NoOrigins)?;
+        let (namespace, name) = admit(&server, at, &extensions, "update", "origin").await?;
         let body = body.map_err(Error::of_body)?;
         let origin: WorkloadOrigin = serde_json::from_slice(&body).map_err(Error::InvalidOrigin)?;
         if !origin.folder.is_absolute() {

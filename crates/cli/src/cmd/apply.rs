@@ -11,6 +11,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use orchestra_api::{Workload, annotation};
+use orchestra_core::{preview, workload_state};
 use orchestra_drivers::WorkloadOrigin;
 use serde_json::json;
 
@@ -104,7 +105,7 @@ pub(super) async fn apply_workload(
     let LoadedWorkload { workload, origin } = loaded;
     let name = workload.name_any();
     let before = api.get_opt(&name).await.map_err(|error| platform.api_error(&name, error))?;
-    if before.as_ref().is_some_and(|before| before.metadata.deletion_timestamp.is_some()) {
+    if before.as_ref().is_some_and(workload_state::is_deleting) {
         return Err(CliError::BeingDeleted(name));
     }
     if let Some(origin) = origin {
@@ -115,8 +116,7 @@ pub(super) async fn apply_workload(
     object["kind"] = json!("Workload");
     let after = api.patch(&name, &params, &Patch::Apply(object)).await;
     let mut after = after.map_err(|error| platform.api_error(&name, error))?;
-    let is_suspended = |workload: &Workload| workload.annotations().contains_key(annotation::SUSPEND);
-    if is_suspended(&after) && !is_suspended(workload) {
+    if preview::resumes(&after) {
         after = platform.suspend(&name, false).await?;
     }
     let outcome = match before {

@@ -1,8 +1,14 @@
-//! `orchestra config check`
+//! `orchestra config check`, and the config in force for other commands.
 
 use std::path::Path;
 
-use orchestra_core::config::{self, Fault};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
+use orchestra_api::{
+    SYSTEM_NAMESPACE,
+    config::{CONFIG_MAP, IN_FORCE_MAP},
+};
+use orchestra_core::config::{self, Fault, InForce, PlatformKind};
 use orchestra_score::pointer::readable;
 use serde_json::json;
 
@@ -20,9 +26,17 @@ pub(crate) fn run(args: &Config) -> Result<Exit, CliError> {
     check(file, *output)
 }
 
+/// Config in force on a platform.
+pub(super) async fn in_force(client: &Client, platform: PlatformKind) -> kube::Result<InForce> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let (map, stored) = tokio::try_join!(maps.get_opt(CONFIG_MAP), maps.get_opt(IN_FORCE_MAP))?;
+    Ok(config::of_maps(platform, map.as_ref(), stored.as_ref()))
+}
+
 fn check(file: &Path, output: Output) -> Result<Exit, CliError> {
     let name = input::name(file);
     let source = input::read(file).map_err(CliError::Input)?;
+    // The faults of a config are the same on every kind of platform.
     let faults = config::check(&source.text).err().unwrap_or_default();
     let is_valid = faults.is_empty();
     let warnings = if is_valid { drivers::capabilities().missing(&source.text) } else { Vec::new() };

@@ -6,11 +6,12 @@ use futures_util::StreamExt as _;
 use http::Method;
 use kube::ResourceExt;
 use orchestra_api::{ConditionType, Reason, Workload};
+use orchestra_core::workload_state;
 
 use super::{
     logs::{Line, LogOptions},
     platform::{Platform, with_platform},
-    print, show,
+    print,
 };
 use crate::{
     args::{Describe, Format},
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Describe) -> Result<Exit, CliError> {
                 return print(&ui::printable_lines(&text));
             }
         };
-        if show::condition(&workload, ConditionType::RuntimeReady)
+        if workload_state::condition(&workload, ConditionType::RuntimeReady)
             .is_some_and(|runtime| runtime.reason == Reason::RuntimeDegraded)
         {
             text.push_str(&log_tail(&platform, &args.name).await?);
@@ -51,7 +52,10 @@ pub(crate) fn run(args: &Describe) -> Result<Exit, CliError> {
 /// Last lines of the log.
 async fn log_tail(platform: &Platform, name: &str) -> Result<String, CliError> {
     let options = LogOptions { tail: Some(LOG_TAIL), ..LogOptions::default() };
-    let mut lines = platform.logs(name, &options).await?;
+    let mut lines = match platform.logs(name, &options).await {
+        Err(error @ CliError::NoLogs { .. }) => return Ok(format!("Logs: {error}\n")),
+        lines => lines?,
+    };
     let mut text = String::new();
     while let Some(line) = lines.next().await {
         let Line { container, text: line, .. } = line?;

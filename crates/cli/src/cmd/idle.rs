@@ -14,8 +14,9 @@ use axum::{
     response::Response,
     routing::post,
 };
-use kube::{Api, Client, ResourceExt, api::ListParams};
-use orchestra_api::{Workload, annotation};
+use kube::{Api, Client, api::ListParams};
+use orchestra_api::Workload;
+use orchestra_core::workload_state;
 use tokio::{sync::Notify, time::sleep};
 
 /// Time without requests after which an idle platform shuts down: longer than a break between two commands.
@@ -52,7 +53,7 @@ impl IdleShutdown {
         let monitor = IdleMonitor { shutdown: self.clone(), client, is_busy, last_request };
         tokio::spawn(monitor.clone().run());
         platform
-            .route("/orchestra/v1/end", post(shut_down).with_state(monitor.clone()))
+            .route("/orchestra/v1/shutdown", post(shut_down).with_state(monitor.clone()))
             .layer(from_fn_with_state(monitor, record_request))
     }
 }
@@ -71,11 +72,8 @@ impl IdleMonitor {
     /// True if all Workloads are suspended, none is being deleted, and no program runs.
     async fn is_idle(&self) -> bool {
         let workloads: Api<Workload> = Api::all(self.client.clone());
-        let is_stopped = |workload: &Workload| {
-            workload.metadata.deletion_timestamp.is_none() && annotation::suspends(workload.annotations())
-        };
         let listed = workloads.list(&ListParams::default()).await;
-        listed.is_ok_and(|all| all.iter().all(is_stopped)) && !(self.is_busy)()
+        listed.is_ok_and(|all| all.iter().all(workload_state::is_suspended)) && !(self.is_busy)()
     }
 }
 

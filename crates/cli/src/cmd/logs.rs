@@ -73,11 +73,6 @@ impl Platform {
             path.extend(value.map(|value| format!("&{name}={value}")));
         }
         let response = self.send(Method::GET, workload, &path, "application/json", Vec::new()).await?;
-        let status = response.status();
-        if !status.is_success() {
-            let text = self.read_body(workload, response).await?;
-            return Err(self.response_error(workload, status, &text).await);
-        }
         let lines =
             response.into_body().into_data_stream().map_err(io::Error::other).into_async_read().lines();
         let parsed = lines.map(|line| {

@@ -34,6 +34,7 @@ mod up;
 mod validate;
 mod version;
 mod wait;
+mod watch;
 mod workload_origin;
 
 pub(crate) use attach::AttachError;

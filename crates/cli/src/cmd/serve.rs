@@ -11,7 +11,7 @@ use std::{
 use kube::config::{InClusterError, KubeconfigError};
 #[cfg(feature = "embedded")]
 use orchestra_apiserver::store::FolderError;
-use orchestra_core::config;
+use orchestra_core::config::{self, PlatformKind};
 
 use super::{cluster, input, logging};
 use crate::{
@@ -43,7 +43,7 @@ pub(crate) enum ServeError {
     Io { action: &'static str, source: io::Error },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{0}")]
+    #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
     #[error("not inside a cluster ({0}); pass --kubeconfig")]
     NotInCluster(#[source] InClusterError),
@@ -66,7 +66,8 @@ impl ServeError {
 }
 
 pub(crate) fn run(args: &Serve) -> Result<Exit, CliError> {
-    let config = args.config.as_deref().map(read_config).transpose()?;
+    let platform = if args.cluster { PlatformKind::CLUSTER } else { PlatformKind::MACHINE };
+    let config = args.config.as_deref().map(|path| read_config(path, platform)).transpose()?;
     logging::start(args.log, args.log_format);
     #[cfg(feature = "embedded")]
     if args.background {
@@ -96,11 +97,11 @@ pub(crate) fn run(args: &Serve) -> Result<Exit, CliError> {
     Ok(Exit::Success)
 }
 
-/// Reads and checks an orchestrator config.
-pub(super) fn read_config(path: &Path) -> Result<String, CliError> {
+/// Reads and checks an orchestrator config for a kind of platform.
+pub(super) fn read_config(path: &Path, platform: PlatformKind) -> Result<String, CliError> {
     let source = input::read(path).map_err(CliError::Input)?;
     let file = input::name(path);
-    if let Err(faults) = config::check(&source.text) {
+    if let Err(faults) = config::check_for(platform, &source.text) {
         return Err(CliError::InvalidConfig { file, faults });
     }
     for missing in drivers::capabilities().missing(&source.text) {

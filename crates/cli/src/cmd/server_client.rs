@@ -7,6 +7,7 @@ use http::{Method, Request, Response, StatusCode, header};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client, Config, client::Body, config::AuthInfo};
 use orchestra_api::SYSTEM_NAMESPACE;
+use orchestra_server::{Code, ERROR_CODE, REFUSED};
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tokio::sync::OnceCell;
 
@@ -99,17 +100,13 @@ impl Platform {
     ) -> Result<ServerResponse, CliError> {
         let accept = if format == Format::Human { "text/plain" } else { "application/json" };
         let response = self.send(method, workload, path, accept, body).await?;
-        let is_refused = response.headers().contains_key(orchestra_server::REFUSED);
-        let status = response.status();
-        let text = self.read_body(workload, response).await?;
-        if status.is_success() {
-            Ok(ServerResponse { text, is_refused })
-        } else {
-            Err(self.response_error(workload, status, &text).await)
-        }
+        let is_refused = response.headers().contains_key(REFUSED);
+        let bytes = response.into_body().collect_bytes().await;
+        let bytes = bytes.map_err(|error| self.api_error(workload, error))?;
+        Ok(ServerResponse { text: String::from_utf8_lossy(&bytes).into_owned(), is_refused })
     }
 
-    /// Sends a request about a workload to the server. The status of the response may be an error.
+    /// Sends a request about a workload to the server. The response is successful.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -125,40 +122,39 @@ impl Platform {
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body))?;
         let Endpoint { client, url } = self.server.endpoint(&self.client).await?;
-        client.send(request).await.map_err(|error| match url {
+        let response = client.send(request).await.map_err(|error| match url {
             Some(url) => CliError::ServerUnreachable { url, source: ConnectError::Client(error) },
             None => self.api_error(workload, error),
-        })
-    }
-
-    /// Text of a response.
-    pub(super) async fn read_body(
-        &self,
-        workload: &str,
-        response: Response<Body>,
-    ) -> Result<String, CliError> {
-        let bytes = response.into_body().collect_bytes().await;
-        let bytes = bytes.map_err(|error| self.api_error(workload, error))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// Error of a response.
-    pub(super) async fn response_error(&self, workload: &str, status: StatusCode, text: &str) -> CliError {
-        match status {
-            _ if is_refusal(status) && !self.has_server().await => CliError::NoServer(workload.to_owned()),
-            StatusCode::NOT_FOUND => self.workload_not_found(workload).await,
-            _ => CliError::Server { workload: workload.to_owned(), message: error_message(text) },
+        })?;
+        if response.status().is_success() {
+            Ok(response)
+        } else {
+            Err(self.response_error(workload, response).await)
         }
     }
 
-    /// False if the address belongs to an API without our server. The health check of ours requires no permission.
-    async fn has_server(&self) -> bool {
-        let Ok(request) = Request::get("/orchestra/healthz").body(Body::empty()) else { return true };
-        match self.server.endpoint(&self.client).await {
-            Ok(Endpoint { client, .. }) => {
-                client.send(request).await.map_or(true, |response| !is_refusal(response.status()))
-            }
-            Err(_) => true,
+    /// Error of a response.
+    async fn response_error(&self, workload: &str, response: Response<Body>) -> CliError {
+        let status = response.status();
+        let code =
+            response.headers().get(ERROR_CODE).and_then(|code| code.to_str().ok()).map(ToOwned::to_owned);
+        let bytes = match response.into_body().collect_bytes().await {
+            Ok(bytes) => bytes,
+            Err(error) => return self.api_error(workload, error),
+        };
+        let (workload, message) = (workload.to_owned(), error_message(&String::from_utf8_lossy(&bytes)));
+        let is = |expected: Code| code.as_deref() == Some(expected.name());
+        if is(Code::NotFound) {
+            self.workload_not_found(&workload).await
+        } else if is(Code::NoOrigins) {
+            CliError::NoOrigins { workload, message }
+        } else if is(Code::NoLogs) {
+            CliError::NoLogs { workload, message }
+        } else if code.is_none() && matches!(status, StatusCode::NOT_FOUND | StatusCode::FORBIDDEN) {
+            // To another API, all paths of our server are unknown or forbidden.
+            CliError::NoServer(workload)
+        } else {
+            CliError::Server { workload, message }
         }
     }
 }
@@ -168,11 +164,6 @@ fn error_message(text: &str) -> String {
     let json: Option<serde_json::Value> = serde_json::from_str(text).ok();
     let inner = json.as_ref().and_then(|json| json["error"]["message"].as_str().or(json["message"].as_str()));
     inner.unwrap_or(text).trim().to_owned()
-}
-
-/// True if a path is unknown or forbidden, as all paths of our server are to another API.
-fn is_refusal(status: StatusCode) -> bool {
-    matches!(status, StatusCode::NOT_FOUND | StatusCode::FORBIDDEN)
 }
 
 /// Credentials that may be sent to another server: tokens, but no client certificate, whose key stays with its owner.
@@ -216,40 +207,37 @@ mod tests {
         assert!(bearer(&certificate).is_none());
     }
 
-    /// Platform whose server responds to a path with a status, and has no address of its own.
-    fn platform(respond: fn(&str) -> StatusCode) -> Platform {
+    /// Error of a request to a server without an address of its own, which responds with this status and code.
+    async fn error(status: StatusCode, code: Option<Code>) -> CliError {
         let service = tower::service_fn(move |request: Request<Body>| async move {
             let path = request.uri().path();
-            let (status, text) = if path.ends_with(SERVER_CONFIG_MAP) {
-                (
-                    StatusCode::NOT_FOUND,
-                    r#"{"kind":"Status","status":"Failure","reason":"NotFound","code":404}"#,
-                )
-            } else {
-                (respond(path), "any text")
-            };
-            Response::builder().status(status).body(Body::from(text.as_bytes().to_vec()))
+            let response = Response::builder();
+            if path.ends_with(SERVER_CONFIG_MAP) {
+                let missing = r#"{"kind":"Status","status":"Failure","reason":"NotFound","code":404}"#;
+                return response.status(404).body(Body::from(missing.as_bytes().to_vec()));
+            }
+            let response = code
+                .into_iter()
+                .fold(response.status(status), |response, code| response.header(ERROR_CODE, code.name()));
+            response.body(Body::from(b"any text".to_vec()))
         });
         let config = Config::new("https://localhost".parse().unwrap());
-        let client = Client::new(service, "default");
-        Platform::with_client(config, client)
+        let platform = Platform::with_client(config, Client::new(service, "default"));
+        let sent = platform.query(Method::GET, "web", "explain", Vec::new(), Format::Human).await;
+        sent.err().unwrap()
     }
 
     #[tokio::test]
-    async fn an_api_without_the_server_differs_from_a_server_that_refuses() {
-        let other_api = platform(|_| StatusCode::NOT_FOUND);
-        let error = other_api.response_error("web", StatusCode::NOT_FOUND, "").await;
-        assert!(matches!(error, CliError::NoServer(_)), "{error}");
-        let hidden = platform(|_| StatusCode::FORBIDDEN);
-        let error = hidden.response_error("web", StatusCode::FORBIDDEN, "").await;
-        assert!(matches!(error, CliError::NoServer(_)), "{error}");
-        let ours = platform(|path| match path {
-            "/orchestra/healthz" => StatusCode::OK,
-            _ => StatusCode::FORBIDDEN,
-        });
-        let error = ours.response_error("web", StatusCode::FORBIDDEN, "").await;
-        assert!(matches!(error, CliError::Server { .. }), "{error}");
-        let error = ours.response_error("web", StatusCode::NOT_FOUND, "").await;
-        assert!(matches!(error, CliError::WorkloadNotFound { .. }), "{error}");
+    async fn the_code_of_the_server_decides_what_is_missing() {
+        for status in [StatusCode::NOT_FOUND, StatusCode::FORBIDDEN] {
+            let error = error(status, None).await;
+            assert!(matches!(error, CliError::NoServer(_)), "{error}");
+        }
+        let forbidden = error(StatusCode::FORBIDDEN, Some(Code::Forbidden)).await;
+        assert_eq!(forbidden.to_string(), "web: any text");
+        let missing = error(StatusCode::NOT_FOUND, Some(Code::NotFound)).await;
+        assert!(matches!(missing, CliError::WorkloadNotFound { .. }), "{missing}");
+        let unknown_route = error(StatusCode::NOT_FOUND, Some(Code::NoSuchPath)).await;
+        assert_eq!(unknown_route.to_string(), "web: any text");
     }
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
-use orchestra_api::{Condition, ConditionType, Workload};
+use orchestra_api::{ConditionType, Workload};
+use orchestra_core::workload_state;
 use serde_json::{Value as Json, json};
 
 use super::print;
@@ -47,7 +48,7 @@ fn object(workload: &Workload) -> Json {
 pub(super) fn table(workloads: &[Workload], with_namespace: bool, now: Timestamp) -> String {
     let mut rows = vec![["NAMESPACE", "NAME", "READY", "REASON", "ENDPOINT", "AGE"].map(ToOwned::to_owned)];
     for workload in workloads {
-        let ready = condition(workload, ConditionType::Ready);
+        let ready = workload_state::condition(workload, ConditionType::Ready);
         let endpoint = workload.status.as_ref().and_then(|status| status.endpoint.clone());
         rows.push([
             workload.namespace().unwrap_or_default(),
@@ -73,11 +74,6 @@ pub(super) fn table(workloads: &[Workload], with_namespace: bool, now: Timestamp
     text
 }
 
-/// Condition of a workload.
-pub(super) fn condition(workload: &Workload, type_: ConditionType) -> Option<&Condition> {
-    workload.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == type_)
-}
-
 fn age(workload: &Workload, now: Timestamp) -> String {
     let Some(created) = workload.creation_timestamp() else { return String::new() };
     let seconds = now.as_second().saturating_sub(created.0.as_second()).max(0);
@@ -94,5 +90,29 @@ pub(super) fn response(text: &str, format: Format) -> Result<Exit, CliError> {
     match format {
         Format::Human => print(&ui::printable_lines(text)),
         _ => value(&serde_json::from_str(text).map_err(CliError::InvalidResponse)?, format),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_of_an_earlier_generation_is_not_shown() {
+        let ready = json!({
+            "type": "Ready", "status": "True", "reason": "Succeeded", "message": "",
+            "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        let mut workload: Workload = serde_json::from_value(json!({
+            "metadata": {"name": "web", "generation": 1}, "spec": {}, "status": {"conditions": [ready]},
+        }))
+        .unwrap();
+        let row = |workload: &Workload| {
+            let table = table(std::slice::from_ref(workload), false, Timestamp::UNIX_EPOCH);
+            table.lines().nth(1).unwrap().to_owned()
+        };
+        assert!(row(&workload).starts_with("web    True"), "{}", row(&workload));
+        workload.metadata.generation = Some(2);
+        assert_eq!(row(&workload), "web    Unknown");
     }
 }

@@ -1,17 +1,14 @@
 //! `orchestra wait`: watches workloads until they are ready or deleted, and prints status changes.
 
-use std::{collections::BTreeMap, pin::pin, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use futures_util::TryStreamExt;
-use kube::{
-    ResourceExt,
-    api::{ListParams, WatchEvent, WatchParams},
-};
-use orchestra_api::{Condition, ConditionStatus, ConditionType, Workload};
+use kube::ResourceExt;
+use orchestra_api::{ConditionType, Workload};
+use orchestra_core::workload_state;
 
 use super::{
     platform::{Platform, with_platform},
-    show,
+    watch::{Change, WorkloadWatch},
 };
 use crate::{
     args::{Goal, Wait},
@@ -20,10 +17,6 @@ use crate::{
     ui,
 };
 
-/// Timeout of one watch request: below the 295 seconds that kube allows.
-const WATCH_TIMEOUT_SECONDS: u32 = 290;
-/// Pause before a list, watch or log request is repeated: short, since users wait for it.
-pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Shortest wait: enough for one list.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -94,50 +87,27 @@ async fn watch(
     waiting: &mut BTreeMap<String, String>,
 ) -> Result<(), CliError> {
     let goal = options.goal;
-    let api = platform.workloads();
-    let api_error = |error| platform.api_error("workloads", error);
-    let mut is_first = true;
+    let mut changes = WorkloadWatch::new(platform.workloads());
     while !waiting.is_empty() {
-        // A watch may end at once, for example behind a proxy that does not pass streams.
-        if !std::mem::take(&mut is_first) {
-            tokio::time::sleep(RETRY_INTERVAL).await;
-        }
-        let listed = api.list(&ListParams::default()).await.map_err(api_error)?;
-        let version = listed.metadata.resource_version.clone().unwrap_or_default();
-        let found: BTreeMap<String, Workload> =
-            listed.into_iter().map(|workload| (workload.name_any(), workload)).collect();
-        let names: Vec<String> = waiting.keys().cloned().collect();
-        for name in names {
-            match found.get(&name) {
-                Some(workload) => update(workload, options, waiting)?,
-                None if goal == Goal::Deleted => drop(waiting.remove(&name)),
-                None => return Err(platform.workload_not_found(&name).await),
-            }
-        }
-        if waiting.is_empty() {
-            break;
-        }
-        let params = WatchParams::default().timeout(WATCH_TIMEOUT_SECONDS);
-        let events = api.watch(&params, &version).await.map_err(api_error)?;
-        let mut events = pin!(events);
-        // After the end of a watch, the loop lists again.
-        while let Ok(Some(event)) = events.try_next().await {
-            match event {
-                WatchEvent::Added(workload) | WatchEvent::Modified(workload) => {
-                    update(&workload, options, waiting)?;
+        match changes.next().await.map_err(|error| platform.api_error("workloads", error))? {
+            Change::Listed(listed) => {
+                let found: BTreeMap<String, Workload> =
+                    listed.into_iter().map(|workload| (workload.name_any(), workload)).collect();
+                let names: Vec<String> = waiting.keys().cloned().collect();
+                for name in names {
+                    match found.get(&name) {
+                        Some(workload) => update(workload, options, waiting)?,
+                        None if goal == Goal::Deleted => drop(waiting.remove(&name)),
+                        None => return Err(platform.workload_not_found(&name).await),
+                    }
                 }
-                WatchEvent::Deleted(workload) if goal == Goal::Deleted => {
-                    waiting.remove(&workload.name_any());
-                }
-                WatchEvent::Deleted(workload) if waiting.contains_key(&workload.name_any()) => {
-                    return Err(WaitError::Deleted(workload.name_any()).into());
-                }
-                WatchEvent::Error(_) => break,
-                _ => {}
             }
-            if waiting.is_empty() {
-                return Ok(());
+            Change::Applied(workload) => update(&workload, options, waiting)?,
+            Change::Deleted(name) if goal == Goal::Deleted => drop(waiting.remove(&name)),
+            Change::Deleted(name) if waiting.contains_key(&name) => {
+                return Err(WaitError::Deleted(name).into());
             }
+            Change::Deleted(_) => {}
         }
     }
     Ok(())
@@ -152,30 +122,25 @@ fn update(
     let goal = options.goal;
     let name = workload.name_any();
     let Some(last) = waiting.get_mut(&name) else { return Ok(()) };
-    if goal == Goal::Ready && workload.metadata.deletion_timestamp.is_some() {
+    if goal == Goal::Ready && workload_state::is_deleting(workload) {
         return Err(WaitError::Deleting(name));
     }
-    let is_current =
-        |condition: &&Condition| Some(condition.observed_generation) == workload.metadata.generation;
-    let inputs = show::condition(workload, ConditionType::InputsValid).filter(is_current);
-    if let Some(invalid) = inputs.filter(|inputs| inputs.status == ConditionStatus::False)
-        && goal == Goal::Ready
+    if goal == Goal::Ready
+        && let Some(invalid) = workload_state::rejection(workload)
     {
         let (reason, message) = (invalid.reason.to_string(), ui::printable(&invalid.message).into_owned());
         return Err(WaitError::Invalid { name, reason, message });
     }
-    let ready = show::condition(workload, ConditionType::Ready)
-        .filter(|ready| Some(ready.observed_generation) == workload.metadata.generation);
-    if goal == Goal::Ready && ready.is_some_and(|ready| ready.status == ConditionStatus::True) {
+    if goal == Goal::Ready && workload_state::is_ready(workload) {
         let endpoint = workload.status.as_ref().and_then(|status| status.endpoint.as_deref());
         let at = endpoint.map(|endpoint| format!(" at {endpoint}")).unwrap_or_default();
         ui::print_status(&format!("{name} is ready{}", ui::printable(&at)));
         waiting.remove(&name);
         return Ok(());
     }
-    let status = match ready {
+    let status = match workload_state::condition(workload, ConditionType::Ready) {
         Some(ready) => ready.message.clone(),
-        None if workload.metadata.deletion_timestamp.is_some() => "being deleted".to_owned(),
+        None if workload_state::is_deleting(workload) => "being deleted".to_owned(),
         None => "waiting for the first status".to_owned(),
     };
     if *last != status {
@@ -198,7 +163,7 @@ mod tests {
     use kube::{Client, Config, client::Body};
     use serde_json::json;
 
-    use super::*;
+    use super::{super::watch::RETRY_INTERVAL, *};
 
     #[tokio::test(start_paused = true)]
     async fn a_watch_that_ends_at_once_is_repeated_with_a_delay() {

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use http::{Method, StatusCode};
+use http::Method;
 use orchestra_drivers::WorkloadOrigin;
 use orchestra_score::{
     Workload,
@@ -105,28 +105,33 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
 }
 
 impl Platform {
-    /// Sends the origin of a workload to the platform. A platform without a runtime on this machine ignores it.
+    /// Sends the origin of a workload to the platform. A platform without a runtime on this machine does not need it.
     pub(super) async fn record_origin(
         &self,
         workload: &str,
         origin: &WorkloadOrigin,
     ) -> Result<(), CliError> {
         let body = serde_json::to_vec(origin).map_err(|error| CliError::Encode(error.into()))?;
-        let response = self.send(Method::PUT, workload, "home", "application/json", body).await?;
-        match response.status() {
-            StatusCode::NOT_FOUND | StatusCode::FORBIDDEN => Ok(()),
-            status if status.is_success() => Ok(()),
-            status => {
-                let text = self.read_body(workload, response).await?;
-                Err(self.response_error(workload, status, &text).await)
-            }
+        match self.send(Method::PUT, workload, "origin", "application/json", body).await {
+            Ok(_)
+            | Err(
+                CliError::NoOrigins { .. }
+                | CliError::NoServer(_)
+                // A server with its own address belongs to a cluster.
+                | CliError::ServerUnreachable { .. }
+                | CliError::NoToken,
+            ) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::{Request, Response};
+    use kube::client::Body;
     use orchestra_score::{Document, Source};
+    use orchestra_server::Code;
 
     use super::*;
 
@@ -150,6 +155,31 @@ mod tests {
         assert!(
             matches!(error, CliError::Read { source, .. } if source.kind() == io::ErrorKind::FileTooLarge)
         );
+    }
+
+    #[tokio::test]
+    async fn only_a_platform_that_needs_no_origins_may_refuse_one() {
+        async fn recorded(status: u16, code: Option<Code>) -> Result<(), CliError> {
+            let service = tower::service_fn(move |request: Request<Body>| async move {
+                let is_origin = request.uri().path().ends_with("/workloads/web/origin");
+                let response = Response::builder().status(if is_origin { status } else { 404 });
+                let response = code.into_iter().fold(response, |response, code| {
+                    response.header(orchestra_server::ERROR_CODE, code.name())
+                });
+                response.body(Body::from(
+                    br#"{"kind":"Status","status":"Failure","reason":"NotFound","code":404}"#.to_vec(),
+                ))
+            });
+            let config = kube::Config::new("https://localhost".parse().unwrap());
+            let platform = Platform::with_client(config, kube::Client::new(service, "default"));
+            let origin = WorkloadOrigin { folder: "/".into(), path: None, environment: BTreeMap::new() };
+            platform.record_origin("web", &origin).await
+        }
+        assert!(recorded(204, None).await.is_ok());
+        assert!(recorded(404, Some(Code::NoOrigins)).await.is_ok());
+        assert!(recorded(404, None).await.is_ok(), "no server");
+        assert!(recorded(404, Some(Code::NoSuchPath)).await.is_err());
+        assert!(recorded(403, Some(Code::Forbidden)).await.is_err());
     }
 
     #[test]

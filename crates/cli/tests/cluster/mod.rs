@@ -3,12 +3,12 @@
 
 #![cfg(unix)]
 
-mod access;
+mod fixture;
 mod process;
 
 use std::time::{Duration, Instant};
 
-use access::Cluster;
+use fixture::{Cluster, NAMESPACE};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     coordination::v1::Lease,
@@ -81,9 +81,9 @@ async fn the_orchestrator_config_is_kept(cluster: &Cluster) {
 }
 
 async fn users_have_access_to_the_server_only(cluster: &Cluster, server: &str) {
-    cluster.namespace("shop").await;
-    let developer = cluster.account("developer", "shop", "score-user").await;
-    let stranger = cluster.account("stranger", "shop", "").await;
+    cluster.namespace(NAMESPACE).await;
+    let developer = cluster.account("developer", NAMESPACE, "score-user").await;
+    let stranger = cluster.account("stranger", NAMESPACE, "").await;
     let folder = tempfile::tempdir().unwrap();
     let score = folder.path().join("score.yaml");
     std::fs::write(&score, SCORE).unwrap();
@@ -92,7 +92,7 @@ async fn users_have_access_to_the_server_only(cluster: &Cluster, server: &str) {
     orchestra(&developer, &["apply", score]).unwrap();
     cluster
         .until("the workload has conditions", async |cluster| {
-            let workloads: Api<Workload> = Api::namespaced(cluster.client.clone(), "shop");
+            let workloads: Api<Workload> = Api::namespaced(cluster.client.clone(), NAMESPACE);
             workloads.get("web").await.unwrap().status.is_some_and(|status| !status.conditions.is_empty())
         })
         .await;
@@ -108,10 +108,10 @@ async fn users_have_access_to_the_server_only(cluster: &Cluster, server: &str) {
     let client = Cluster::client_of(&developer).await;
     let list = ListParams::default();
     let forbidden = [
-        Api::<WorkloadPlan>::namespaced(client.clone(), "shop").list(&list).await.map(drop),
-        Api::<ResourceClaim>::namespaced(client.clone(), "shop").list(&list).await.map(drop),
+        Api::<WorkloadPlan>::namespaced(client.clone(), NAMESPACE).list(&list).await.map(drop),
+        Api::<ResourceClaim>::namespaced(client.clone(), NAMESPACE).list(&list).await.map(drop),
         Api::<PlatformPolicy>::all(client.clone()).list(&list).await.map(drop),
-        Api::<Secret>::namespaced(client.clone(), "shop").list(&list).await.map(drop),
+        Api::<Secret>::namespaced(client.clone(), NAMESPACE).list(&list).await.map(drop),
         Api::<Secret>::namespaced(client.clone(), "score-system").get("orchestra-serving").await.map(drop),
     ];
     for answer in forbidden {
@@ -142,10 +142,10 @@ async fn another_process_takes_over(cluster: &Cluster, first: &mut process::Proc
 async fn uninstall_fails_while_workloads_exist(cluster: &Cluster) {
     let (code, error) = stderr(&cluster.admin, &["uninstall"]);
     assert_eq!(code, 1, "{error}");
-    assert!(error.contains("1 workload in shop (1)"), "{error}");
+    assert!(error.contains(&format!("1 workload in {NAMESPACE} (1)")), "{error}");
     let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "score-system");
     assert!(deployments.get_opt("orchestra").await.unwrap().is_some(), "nothing is removed");
-    orchestra(&cluster.admin, &["delete", "-n", "shop", "web"]).unwrap();
+    orchestra(&cluster.admin, &["delete", "-n", NAMESPACE, "web"]).unwrap();
 }
 
 async fn uninstall_removes_everything(cluster: &Cluster) {

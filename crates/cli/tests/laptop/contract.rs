@@ -4,25 +4,35 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
-use serde_json::Value as Json;
+use orchestra_score::{
+    Document, Source,
+    model::FileContent,
+    placeholder::{Reference, Token, tokens},
+};
+use serde_json::{Value as Json, json};
 
 use crate::laptop::session::{Laptop, eventually};
 
 const LIST: &str = "tests/laptop/refusals.txt";
 
-/// Orchestrator config with static provisioners for all types, so that only the runtime reports errors.
-fn static_config(text: &str, types: &BTreeSet<String>) -> String {
-    let referred = text.split("${resources.").skip(1).filter_map(|rest| rest.split('}').next());
-    let outputs: BTreeSet<_> =
-        referred.filter_map(|reference| reference.split_once('.')).map(|(_, name)| name).collect();
-    let outputs: Vec<_> = outputs.iter().map(|name| format!("{name}: {{value: any}}")).collect();
-    let outputs = outputs.join(", ");
-    let mut config =
-        "apiVersion: score.dev/v1b1\nkind: OrchestratorConfig\nspec:\n  provisioners:\n".to_owned();
-    for type_ in types {
-        let _ = writeln!(config, "    - {{type: {type_}, engine: static, outputs: {{{outputs}}}}}");
-    }
-    config
+/// Orchestrator config with static provisioners for all types, so that only the runtime reports errors. JSON is YAML.
+fn static_config(text: &str, types: &BTreeSet<&str>) -> String {
+    let references = tokens(text).filter_map(|token| match token {
+        Token::Reference(reference) => Reference::parse(reference).ok(),
+        _ => None,
+    });
+    let outputs: serde_json::Map<String, Json> = references
+        .filter_map(|reference| match reference {
+            Reference::Resource { keys, .. } => Some((keys.first()?.clone(), json!({"value": "any"}))),
+            Reference::Metadata(_) => None,
+        })
+        .collect();
+    let provisioner = |type_: &&str| json!({"type": type_, "engine": "static", "outputs": outputs});
+    let provisioners: Vec<Json> = types.iter().map(provisioner).collect();
+    json!({
+        "apiVersion": "score.dev/v1b1", "kind": "OrchestratorConfig", "spec": {"provisioners": provisioners},
+    })
+    .to_string()
 }
 
 #[test]
@@ -40,6 +50,7 @@ fn errors_of_the_contract_examples_match_the_list() {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join(LIST);
     if std::env::var_os("UPDATE_REFUSALS").is_some() {
         fs::write(&committed, &list).unwrap();
+        return;
     }
     assert_eq!(list, fs::read_to_string(committed).unwrap());
 }
@@ -47,13 +58,17 @@ fn errors_of_the_contract_examples_match_the_list() {
 fn refusals(file: &Path, list: &mut String) {
     let laptop = Laptop::new();
     let text = fs::read_to_string(file).unwrap();
+    let workload = Document::parse(Source::new("score.yaml", &text)).check().workload.unwrap();
     // The contract does not include the files that the examples refer to.
-    for line in text.lines().filter_map(|line| line.trim().strip_prefix("source: ./")) {
-        laptop.file(line, "of the author");
+    let files = workload.containers.values().flat_map(|container| container.files.iter().flatten());
+    for (_, file) in files {
+        if let FileContent::Source(path) = &file.content {
+            laptop.file(path, "of the author");
+        }
     }
     laptop.file("score.yaml", &text);
     let up = laptop.up(&["up"]);
-    let name = text.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap();
+    let name = workload.metadata.name.as_str();
     // First, errors of the provisioners.
     let claims = || {
         let got = laptop.run(&["get", name, "-o", "json"]);
@@ -68,11 +83,6 @@ fn refusals(file: &Path, list: &mut String) {
             .then_some(claims)
     };
     let claims = eventually(claims).unwrap_or_else(|| panic!("{}", laptop.run(&["describe", name]).out));
-    let mut types = BTreeSet::new();
-    let resources = text.split("\nresources:\n").nth(1).unwrap();
-    for line in resources.lines().filter_map(|line| line.strip_prefix("    type: ")) {
-        types.insert(line.to_owned());
-    }
     for claim in claims.iter().filter(|claim| claim["phase"] != "Bound") {
         let _ = writeln!(
             list,
@@ -84,6 +94,7 @@ fn refusals(file: &Path, list: &mut String) {
     up.interrupt();
     laptop.must(&["down", "--rm"]);
     // Then, with all resources provided, errors of the runtime.
+    let types = workload.resources.iter().flatten().map(|(_, resource)| resource.type_.as_str()).collect();
     laptop.file("platform.yaml", &static_config(&text, &types));
     let mut server =
         laptop.command(&["serve", "--listen", "127.0.0.1:0", "--config", "platform.yaml"]).spawn().unwrap();

@@ -27,7 +27,7 @@ fn up(laptop: &Laptop, name: &str, port: u16, target: u16) {
 }
 
 #[test]
-fn hello_greets() {
+fn hello_serves_its_page() {
     let laptop = Laptop::new();
     let (port, target) = (free_port(), free_port());
     up(&laptop, "hello", port, target);
@@ -37,7 +37,7 @@ fn hello_greets() {
 }
 
 #[test]
-fn neighbours_find_each_other_and_have_an_address() {
+fn neighbours_reach_each_other_and_have_an_address() {
     let laptop = Laptop::new();
     let (back, front) = (free_port(), free_port());
     up(&laptop, "neighbours/backend.score.yaml", back, back);
@@ -67,14 +67,14 @@ fn neighbours_find_each_other_and_have_an_address() {
 }
 
 #[test]
-fn the_job_ends_well() {
+fn the_job_succeeds() {
     let laptop = Laptop::new();
     laptop.must(&["up", "--detach", &example("job")]);
     assert!(laptop.must(&["logs", "job"]).out.starts_with("counting\n"));
 }
 
 #[test]
-fn containers_of_ordered_come_one_after_the_other() {
+fn containers_of_ordered_start_one_after_the_other() {
     let laptop = Laptop::new();
     let (port, cache) = (free_port(), free_port());
     laptop.must(&[
@@ -93,7 +93,10 @@ fn containers_of_ordered_come_one_after_the_other() {
     assert!(get(port).unwrap().contains("Everything before me is ready."));
     let logs = laptop.must(&["logs", "ordered"]).out;
     let order: Vec<_> = logs.lines().filter_map(|line| line.split(' ').next()).collect();
-    let first = |name: &str| order.iter().position(|container| *container == name);
+    let first = |name: &str| {
+        let found = order.iter().position(|container| *container == name);
+        found.unwrap_or_else(|| panic!("no line of {name}: {logs}"))
+    };
     assert!(first("prepare") < first("cache") && first("cache") < first("main"), "{logs}");
 }
 

@@ -151,7 +151,7 @@ containers:
 }
 
 #[test]
-fn containers_start_in_the_order_that_before_asks_for() {
+fn containers_start_in_the_order_of_before() {
     let laptop = Laptop::new();
     laptop.file(
         "score.yaml",
@@ -176,7 +176,7 @@ containers:
 }
 
 #[test]
-fn files_are_where_the_program_expects_them_and_nowhere_else() {
+fn files_are_mounted_for_the_program_only() {
     let laptop = Laptop::new();
     laptop.file(
         "score.yaml",

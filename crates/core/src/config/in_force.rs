@@ -39,6 +39,12 @@ pub fn last_good(platform: PlatformKind, stored: Option<&ConfigMap>) -> Result<O
     check_for(platform, text).map(|config| Some(Arc::new(config))).map_err(Problem::Invalid)
 }
 
+/// Config in force, given the config map of the platform and the one that stores the last good config. An invalid stored
+/// config is ignored.
+pub fn of_maps(platform: PlatformKind, map: Option<&ConfigMap>, stored: Option<&ConfigMap>) -> InForce {
+    in_force(platform, map, last_good(platform, stored).unwrap_or_default())
+}
+
 /// Config in force, given the config map of the platform and the last good config.
 pub fn in_force(platform: PlatformKind, map: Option<&ConfigMap>, last_good: Option<Arc<Config>>) -> InForce {
     let builtin = || Arc::new(Config::builtin_for(platform));
@@ -81,6 +87,16 @@ spec: {profiles: [{name: web, backends: [{backendId: a, runtimeClass: others}]}]
         assert_eq!(read(Some(map(&json!({})))), Err(Problem::KeyMissing));
         let invalid = read(Some(map(&json!({"config.yaml": "kind: x"}))));
         assert!(matches!(invalid, Err(Problem::Invalid(_))), "{invalid:?}");
+    }
+
+    #[test]
+    fn an_invalid_stored_config_is_ignored() {
+        let stored = map(&json!({"config.yaml": "kind: x"}));
+        let found = of_maps(PlatformKind::CLUSTER, None, Some(&stored));
+        assert_eq!(*found.config, Config::builtin_for(PlatformKind::CLUSTER));
+        assert_eq!(found.problem, None);
+        let stored = map(&json!({"config.yaml": CUSTOM}));
+        assert_eq!(of_maps(PlatformKind::CLUSTER, None, Some(&stored)).problem, Some(Problem::Missing));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use orchestra_score::{Code, Node, Pointer, Source, SourceId, node::Value, yaml};
 
 pub use capabilities::Capabilities;
 pub use fault::Fault;
-pub use in_force::{InForce, Problem, in_force, last_good, text};
+pub use in_force::{InForce, Problem, in_force, last_good, of_maps, text};
 pub use platform_kind::PlatformKind;
 pub use profile::{Backend, Profile};
 pub use reload::{ConfigEvent, Reload, reload};

@@ -36,7 +36,7 @@ pub use self::{
     deletion::of_deletion,
     explained::{Cause, Dependency, Explained, Provider, Running, explain},
     known_after_apply::KNOWN_AFTER_BINDING,
-    proposed::propose,
+    proposed::{propose, resumes},
 };
 
 use self::{

@@ -38,6 +38,20 @@ pub fn propose(live: Option<&Workload>, proposed: Workload) -> Workload {
     Workload { metadata, spec, status: live.status.clone() }
 }
 
+/// True if `orchestra down` has suspended the Workload, so that an apply resumes it: its field manager gives up the
+/// annotation.
+pub fn resumes(live: &Workload) -> bool {
+    let managed_fields = live.metadata.managed_fields.iter().flatten();
+    managed_fields
+        .filter(|entry| is_suspension(entry))
+        .any(|entry| owned_keys(entry, "f:annotations").contains(&annotation::SUSPEND))
+}
+
+/// True if the fields belong to the field manager of `orchestra down`.
+fn is_suspension(entry: &ManagedFieldsEntry) -> bool {
+    entry.manager.as_deref() == Some(annotation::SUSPEND_MANAGER)
+}
+
 /// Entries of the author, beside those of others.
 fn merged(
     mut others: BTreeMap<String, String>,
@@ -53,9 +67,7 @@ fn kept(
     entries: Option<&BTreeMap<String, String>>,
     field: &str,
 ) -> BTreeMap<String, String> {
-    let is_kept = |entry: &&ManagedFieldsEntry| {
-        entry.subresource.is_none() && entry.manager.as_deref() != Some(annotation::SUSPEND_MANAGER)
-    };
+    let is_kept = |entry: &&ManagedFieldsEntry| entry.subresource.is_none() && !is_suspension(entry);
     let managed_fields = metadata.managed_fields.iter().flatten().filter(is_kept);
     let (mut authors, mut others) = (BTreeSet::new(), BTreeSet::new());
     for entry in managed_fields {

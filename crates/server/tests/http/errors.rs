@@ -1,9 +1,10 @@
 //! Error responses.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use axum::body::Body;
 use http::StatusCode;
+use orchestra_drivers::{WorkloadOrigin, WorkloadOrigins};
 use orchestra_server::{Caller, Server, router};
 use orchestra_testkit::Matching;
 use serde_json::json;
@@ -12,20 +13,29 @@ use crate::platform::{Platform, administrator, object, request};
 
 const WEB: &str = "/orchestra/v1/namespaces/default/workloads/web";
 
+/// Origins that nobody may record.
+struct NoRecords;
+
+impl WorkloadOrigins for NoRecords {
+    fn record(&self, _: &str, _: &str, _: WorkloadOrigin) -> io::Result<()> {
+        panic!("an origin is recorded");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_without_credentials_or_role_are_rejected_before_anything_is_read() {
     let platform = Platform::start().await;
     let user = Caller { user: "eve".to_owned(), groups: vec!["developers".to_owned()], ..Caller::default() };
     for (method, subresource) in
-        [("GET", "explain"), ("POST", "plan"), ("GET", "events"), ("GET", "logs"), ("PUT", "home")]
+        [("GET", "explain"), ("POST", "plan"), ("GET", "events"), ("GET", "logs"), ("PUT", "origin")]
     {
         for (caller, status, code) in [
             (None, StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
             (Some(user.clone()), StatusCode::FORBIDDEN, "FORBIDDEN"),
         ] {
             let path = format!("{WEB}/{subresource}");
-            let reply =
-                request(router(platform.server()), caller, method, &path, "", "", Body::empty()).await;
+            let server = Server { origins: Some(Arc::new(NoRecords)), ..platform.server() };
+            let reply = request(router(server), caller, method, &path, "", "", Body::empty()).await;
             assert_eq!((reply.status, reply.code().as_str()), (status, code), "{path}");
         }
     }
@@ -45,10 +55,10 @@ async fn all_errors_have_one_format() {
         ("GET", format!("{WEB}/events"), "", 404, "NOT_FOUND"),
         ("GET", format!("{WEB}/logs"), "", 404, "NOT_FOUND"),
         ("GET", format!("{WEB}/logs?lines=7"), "", 400, "BAD_REQUEST"),
-        ("PUT", format!("{WEB}/home"), "{\"folder\": \"/\"}", 404, "NOT_FOUND"),
+        ("PUT", format!("{WEB}/origin"), "{\"folder\": \"/\"}", 404, "NO_ORIGINS"),
         ("POST", format!("{WEB}/plan?delete=true"), "", 404, "NOT_FOUND"),
         ("POST", elsewhere.to_owned(), &web, 404, "NOT_FOUND"),
-        ("GET", "/orchestra/nothing".to_owned(), "", 404, "NOT_FOUND"),
+        ("GET", "/orchestra/nothing".to_owned(), "", 404, "NO_SUCH_PATH"),
         ("DELETE", format!("{WEB}/plan"), "", 405, "METHOD_NOT_ALLOWED"),
         ("POST", format!("{WEB}/plan?dryRun=All"), &web, 400, "BAD_REQUEST"),
         ("POST", format!("{WEB}/plan"), "", 400, "BAD_REQUEST"),
@@ -72,6 +82,7 @@ async fn all_errors_have_one_format() {
                 request(router(platform.server()), Some(administrator()), method, &path, accept, kind, body)
                     .await;
             assert_eq!(reply.status.as_u16(), status, "{method} {path}: {}", reply.text);
+            assert_eq!(reply.error, code, "{method} {path}");
             match accept {
                 "text/plain" => {
                     assert!(!reply.text.contains(code) && reply.text.len() > 10, "{}", reply.text);

@@ -1,16 +1,19 @@
 //! Logs and origins of Workloads.
 
 use std::{
+    collections::BTreeMap,
     io,
     sync::{Arc, Mutex},
 };
 
 use axum::body::Body;
-use http::StatusCode;
+use futures_util::StreamExt as _;
+use http::{Request, StatusCode};
 use k8s_openapi::jiff::Timestamp;
 use orchestra_drivers::{LogLine, WorkloadOrigin, WorkloadOrigins};
 use orchestra_server::{Server, router};
 use serde_json::{Value as Json, json};
+use tower::ServiceExt as _;
 
 use crate::platform::{Platform, administrator, request};
 
@@ -41,6 +44,36 @@ async fn logs_are_filtered_by_container_time_and_number() {
     assert!(none.text.contains("the containers are `app`, `side`"), "{}", none.text);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logs_of_an_external_runtime_are_an_error() {
+    let platform = Platform::start().await;
+    platform.apply("web", &json!({"containers": {"app": {"image": "nginx"}}})).await;
+    platform.until_ready("web").await;
+    let server = Server { runtimes: BTreeMap::new(), ..platform.server() };
+    let path = format!("{WEB}/logs");
+    let reply = request(router(server), Some(administrator()), "GET", &path, "", "", Body::empty()).await;
+    assert_eq!(reply.code(), "NO_LOGS");
+    assert!(reply.text.contains("scripted"), "{}", reply.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn followed_logs_of_a_workload_without_a_plan_wait_for_it() {
+    let mut platform = Platform::start().await;
+    platform.stop_controllers().await;
+    platform.apply("web", &json!({"containers": {"app": {"image": "nginx"}}})).await;
+    let none = platform.get(&format!("{WEB}/logs"), "text/plain").await;
+    assert_eq!((none.status, none.text.as_str()), (StatusCode::OK, ""));
+    let mut followed = Request::get(format!("{WEB}/logs?follow=true")).body(Body::empty()).unwrap();
+    followed.extensions_mut().insert(administrator());
+    let response = router(platform.server()).oneshot(followed).await.unwrap();
+    platform.start_controllers().await;
+    platform.until_ready("web").await;
+    platform.runtime.write("default", "web", line("app", 1, "first"));
+    let mut lines = response.into_body().into_data_stream();
+    let first = lines.next().await.unwrap().unwrap();
+    assert!(String::from_utf8_lossy(&first).contains("first"), "{first:?}");
+}
+
 #[derive(Default)]
 struct Recorded(Mutex<Vec<(String, String, WorkloadOrigin)>>);
 
@@ -58,7 +91,7 @@ async fn the_origin_of_a_workload_is_recorded_before_it_exists() {
     let put = async |body: &str| {
         let server = Server { origins: Some(recorded.clone()), ..platform.server() };
         let body = Body::from(body.to_owned());
-        let path = format!("{WEB}/home");
+        let path = format!("{WEB}/origin");
         request(router(server), Some(administrator()), "PUT", &path, "text/plain", "application/json", body)
             .await
     };

@@ -16,7 +16,7 @@ use orchestra_api::{
 use orchestra_controllers::{Controllers, Options};
 use orchestra_core::provision::Engine;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
-use orchestra_server::{AdminOnly, Caller, Server, router};
+use orchestra_server::{AdminOnly, Caller, ERROR_CODE, Server, router};
 use orchestra_testkit::{
     TestEnv,
     scripted::{ScriptedProvisioner, ScriptedRuntime},
@@ -56,6 +56,8 @@ pub(crate) struct Platform {
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) kind: String,
+    /// Code in the header of an error.
+    pub(crate) error: String,
     pub(crate) text: String,
 }
 
@@ -93,7 +95,7 @@ impl Platform {
         engines.map(|engine| (engine.name().to_owned(), engine.capabilities())).collect()
     }
 
-    async fn start_controllers(&mut self) {
+    pub(crate) async fn start_controllers(&mut self) {
         let options = Options {
             runtimes: vec![Arc::new(self.runtime.clone())],
             provisioners: self.provisioners(),
@@ -244,8 +246,12 @@ pub(crate) async fn request(
         request.extensions_mut().insert(caller);
     }
     let response = router.oneshot(request).await.unwrap();
-    let kind = response.headers().get(header::CONTENT_TYPE).map(|kind| kind.to_str().unwrap().to_owned());
+    let header = |name: &str| {
+        let value = response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        value.unwrap_or_default()
+    };
+    let (kind, error) = (header(header::CONTENT_TYPE.as_str()), header(ERROR_CODE));
     let status = response.status();
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
-    Reply { status, kind: kind.unwrap_or_default(), text: String::from_utf8(bytes.to_vec()).unwrap() }
+    Reply { status, kind, error, text: String::from_utf8(bytes.to_vec()).unwrap() }
 }

@@ -1,11 +1,12 @@
 //! Explanations, previews and events.
 
+use http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api,
-    api::{DeleteParams, Patch, PatchParams},
+    api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams},
 };
-use orchestra_api::{ConditionStatus, ConditionType};
+use orchestra_api::{ConditionStatus, ConditionType, ResourceClaim, WorkloadExposure, WorkloadPlan, crd};
 use orchestra_testkit::scripted::{ProvisionScript, RunScript};
 use serde_json::{Value as Json, json};
 
@@ -259,4 +260,34 @@ async fn a_blocked_deletion_is_explained() {
             if waits { Ok(Some(())) } else { Err(reply.text) }
         })
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn malformed_claims_plans_and_exposures_do_not_block_plan_and_explain() {
+    let mut platform = Platform::start().await;
+    platform.stop_controllers().await;
+    let web = json!({"containers": {"app": {"image": "nginx"}}});
+    platform.apply("web", &web).await;
+    for definition in crd::all() {
+        let mut definition = json!(definition);
+        let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let schema = json!({"type": "object", "properties": {"spec": any, "status": any}});
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema;
+        platform.env.install(definition).await;
+    }
+    for (resource, spec) in [
+        (ApiResource::erase::<ResourceClaim>(&()), json!({"workloadRef": 7})),
+        (ApiResource::erase::<WorkloadPlan>(&()), json!({"containers": []})),
+        (ApiResource::erase::<WorkloadExposure>(&()), json!({"runtimeClass": {}})),
+    ] {
+        let api: Api<DynamicObject> = Api::default_namespaced_with(platform.env.client(), &resource);
+        let object = json!({
+            "apiVersion": "score.dev/v1b1", "kind": resource.kind,
+            "metadata": {"name": "web", "labels": {"score.dev/workload": "web"}}, "spec": spec,
+        });
+        api.patch("web", &PatchParams::apply("test"), &Patch::Apply(object)).await.unwrap();
+    }
+    platform.plan("web", &web).await;
+    let explained = platform.get(&format!("{WEB}/explain"), "").await;
+    assert_eq!(explained.status, StatusCode::OK, "{explained:?}");
 }

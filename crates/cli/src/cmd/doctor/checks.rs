@@ -1,28 +1,25 @@
 //! Single checks.
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use http::Request;
 use k8s_openapi::{
     api::{
-        apps::v1::Deployment, coordination::v1::Lease, core::v1::ConfigMap, networking::v1::IngressClass,
+        apps::v1::Deployment, coordination::v1::Lease, networking::v1::IngressClass,
         storage::v1::StorageClass,
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     jiff::Timestamp,
 };
 use kube::{Api, Client, ResourceExt, api::ListParams, client::Body};
-use orchestra_api::{
-    SYSTEM_NAMESPACE,
-    config::{CONFIG_KEY, CONFIG_MAP},
-    crd,
-};
-use orchestra_core::config::{self, PlatformKind};
+use orchestra_api::{SYSTEM_NAMESPACE, config::CONFIG_MAP, crd};
+use orchestra_core::config::{Config, InForce, PlatformKind};
 use tokio::time::timeout;
 
 use super::{
     super::{
         cluster::LEASE,
+        config::in_force,
         install::{ORCHESTRA, is_established, ready::missing},
         platform::Platform,
     },
@@ -40,8 +37,8 @@ const INSTALL: &str = "run `orchestra install`";
 pub(super) async fn all(cluster: &Platform) -> Vec<Check> {
     let client = &cluster.client;
     vec![
-        kinds(client).await,
-        document(client).await,
+        crds(client).await,
+        config(client).await,
         orchestrator(client).await,
         leader(client).await,
         permissions::of_orchestrator(client).await,
@@ -53,8 +50,8 @@ pub(super) async fn all(cluster: &Platform) -> Vec<Check> {
     ]
 }
 
-async fn kinds(client: &Client) -> Check {
-    let name = "kinds";
+async fn crds(client: &Client) -> Check {
+    let name = "crds";
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let (mut absent, mut different) = (Vec::new(), Vec::new());
     for wanted in crd::all() {
@@ -90,31 +87,20 @@ fn is_current(live: &CustomResourceDefinition, wanted: &CustomResourceDefinition
     schemas(live) == schemas(wanted)
 }
 
-async fn document(client: &Client) -> Check {
-    let name = "document";
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    match maps.get_opt(CONFIG_MAP).await {
-        Ok(None) => Check::ok(name, "no orchestrator config; the built-in defaults apply"),
-        Ok(Some(map)) => {
-            let text = map.data.and_then(|mut data| data.remove(CONFIG_KEY)).unwrap_or_default();
-            match config::check_for(PlatformKind::CLUSTER, &text) {
-                Ok(config) => {
-                    let profiles: Vec<&str> = config.profiles().keys().map(String::as_str).collect();
-                    Check::ok(name, format!("valid orchestrator config, profiles: {}", profiles.join(", ")))
-                }
-                Err(faults) => {
-                    let first = faults.first().map(ToString::to_string).unwrap_or_default();
-                    Check::fail(
-                        name,
-                        format!(
-                            "invalid orchestrator config ({} errors), the last valid one is in force: {first}",
-                            faults.len()
-                        ),
-                        "list all errors with `orchestra config check`",
-                    )
-                }
-            }
+async fn config(client: &Client) -> Check {
+    let name = "config";
+    let platform = PlatformKind::CLUSTER;
+    match in_force(client, platform).await {
+        Ok(InForce { config, problem: None }) => {
+            let origin = if *config == Config::builtin_for(platform) { "built-in" } else { "valid" };
+            let profiles: Vec<&str> = config.profiles().keys().map(String::as_str).collect();
+            Check::ok(name, format!("{origin} orchestrator config, profiles: {}", profiles.join(", ")))
         }
+        Ok(InForce { problem: Some(problem), .. }) => Check::fail(
+            name,
+            format!("invalid orchestrator config, the last good one stays in force: {problem}"),
+            format!("correct the config map {SYSTEM_NAMESPACE}/{CONFIG_MAP}"),
+        ),
         Err(error) => Check::unknown(name, &error),
     }
 }
@@ -176,11 +162,12 @@ async fn server(cluster: &Platform) -> Check {
         return Check::fail(name, "no address is published", INSTALL);
     };
     let readyz = async {
-        let request = Request::get("/orchestra/readyz").body(Body::empty())?;
+        let request =
+            Request::get("/orchestra/readyz").body(Body::empty()).map_err(kube::Error::HttpError)?;
         let response = server.client.send(request).await?;
         let is_ready = response.status().is_success();
         let bytes = response.into_body().collect_bytes().await?;
-        Ok::<_, Box<dyn Error>>((is_ready, String::from_utf8_lossy(&bytes).trim().to_owned()))
+        Ok::<_, kube::Error>((is_ready, String::from_utf8_lossy(&bytes).trim().to_owned()))
     };
     let remedy = "publish it with `orchestra install --server-url URL`, or forward its port with `kubectl -n score-system port-forward service/orchestra 8443:443`";
     match timeout(SERVER_TIMEOUT, readyz).await {
@@ -191,7 +178,7 @@ async fn server(cluster: &Platform) -> Check {
             "wait, or see `kubectl -n score-system logs deployment/orchestra`",
         ),
         Ok(Err(error)) => {
-            Check::warn(name, format!("cannot reach {url} from here: {}", root_cause(&*error)), remedy)
+            Check::warn(name, format!("cannot reach {url} from here: {}", root_cause(&error)), remedy)
         }
         Err(_) => Check::warn(name, format!("{url} does not answer from here"), remedy),
     }
@@ -268,5 +255,55 @@ async fn gateway(client: &Client) -> Check {
             )
         }
         Err(error) => Check::unknown(name, &error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+    use orchestra_api::config::CONFIG_KEY;
+    use serde_json::{Value as Json, json};
+
+    use super::{super::Verdict, *};
+
+    const CUSTOM: &str = "
+apiVersion: score.dev/v1b1
+kind: OrchestratorConfig
+spec: {profiles: [{name: web, backends: [{backendId: a, runtimeClass: others}]}]}
+";
+
+    /// Check of a cluster with these config maps.
+    async fn config_check(map: Option<Json>, stored: Option<Json>) -> Check {
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let data = if request.uri().path().ends_with(CONFIG_MAP) { map.clone() } else { stored.clone() };
+            async move {
+                let (status, body) = match data {
+                    Some(data) => (200, json!({"metadata": {}, "data": data})),
+                    None => (
+                        404,
+                        json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}),
+                    ),
+                };
+                Response::builder().status(status).body(Body::from(body.to_string().into_bytes()))
+            }
+        });
+        config(&Client::new(service, "default")).await
+    }
+
+    #[tokio::test]
+    async fn a_config_map_that_keeps_the_last_good_config_in_force_fails() {
+        let custom = || Some(json!({CONFIG_KEY: CUSTOM}));
+        for (map, stored, verdict, message) in [
+            (None, None, Verdict::Ok, "built-in"),
+            (custom(), None, Verdict::Ok, "profiles: web"),
+            (Some(json!({CONFIG_KEY: ""})), custom(), Verdict::Ok, "profiles: batch-job, web-service"),
+            (Some(json!({})), custom(), Verdict::Fail, "key `config.yaml` is missing"),
+            (None, custom(), Verdict::Fail, "config map is missing"),
+            (Some(json!({CONFIG_KEY: "kind: x"})), custom(), Verdict::Fail, "`apiVersion` is missing"),
+        ] {
+            let check = config_check(map.clone(), stored).await;
+            assert_eq!(check.verdict, verdict, "{map:?}: {check:?}");
+            assert!(check.message.contains(message), "{map:?}: {check:?}");
+        }
     }
 }

@@ -153,11 +153,11 @@ mod tests {
 
     #[test]
     fn a_failed_check_shows_its_remedy() {
-        let line = Check::fail("kinds", "missing: workloads.score.dev", "run `orchestra install`").line();
+        let line = Check::fail("crds", "missing: workloads.score.dev", "run `orchestra install`").line();
         assert_eq!(
             line,
-            "fail  kinds              missing: workloads.score.dev\n                         run `orchestra install`\n"
+            "fail  crds               missing: workloads.score.dev\n                         run `orchestra install`\n"
         );
-        assert_eq!(Check::ok("kinds", "all installed").line(), "ok    kinds              all installed\n");
+        assert_eq!(Check::ok("crds", "all installed").line(), "ok    crds               all installed\n");
     }
 }

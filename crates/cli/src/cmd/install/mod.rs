@@ -16,6 +16,7 @@ use orchestra_api::{
     SYSTEM_NAMESPACE,
     config::{CONFIG_KEY, CONFIG_MAP},
 };
+use orchestra_core::config::PlatformKind;
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -43,7 +44,7 @@ const DEFAULT_CONFIG: &str = "# The orchestrator config: backends to run workloa
      # Without content, the built-in defaults apply: everything runs on this cluster.\n";
 
 pub(crate) fn run(args: &Install) -> Result<Exit, CliError> {
-    let config = args.config.as_deref().map(read_config).transpose()?;
+    let config = args.config.as_deref().map(|path| read_config(path, PlatformKind::CLUSTER)).transpose()?;
     platform::block_on(async {
         match Platform::cluster(&args.cluster).await {
             Ok(cluster) => install(args, &cluster, config).await,

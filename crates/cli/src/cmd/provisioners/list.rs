@@ -1,16 +1,12 @@
 //! List of provisioners, with their files.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client};
-use orchestra_api::{
-    SYSTEM_NAMESPACE,
-    config::{CONFIG_KEY, CONFIG_MAP, IN_FORCE_MAP, Provisioner},
-};
+use kube::Client;
+use orchestra_api::config::Provisioner;
 use orchestra_core::{
     config::{
-        self, Config,
+        Config, PlatformKind,
         builtin::{self as built_in, TEMPLATE},
     },
     provision::template::{builtin, setting},
@@ -19,7 +15,7 @@ use orchestra_core::{
 use orchestra_drivers::template::files::{self, FileError};
 use serde_json::{Value as Json, json};
 
-use super::super::{self as cmd, show};
+use super::super::{self as cmd, config::in_force, show};
 use crate::{args::Format, error::CliError, exit::Exit, ui};
 
 /// Custom provisioner files, by `map/key`.
@@ -74,16 +70,10 @@ pub(super) fn has_entry(entries: &[Entry], name: &str) -> bool {
 }
 
 /// Orchestrator config in force.
-pub(super) async fn config(client: &Client) -> Result<Config, CliError> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    for name in [IN_FORCE_MAP, CONFIG_MAP] {
-        let found = api.get_opt(name).await.map_err(|error| read_error("orchestrator config", error))?;
-        let text = found.and_then(|map| map.data?.remove(CONFIG_KEY));
-        if let Some(config) = text.and_then(|text| config::check(&text).ok()) {
-            return Ok(config);
-        }
-    }
-    Ok(Config::builtin())
+pub(super) async fn config(client: &Client) -> Result<Arc<Config>, CliError> {
+    // Provisioner entries are the same on every kind of platform.
+    let found = in_force(client, PlatformKind::default()).await;
+    found.map(|found| found.config).map_err(|error| read_error("orchestrator config", error))
 }
 
 fn read_error(what: &'static str, error: kube::Error) -> CliError {
@@ -128,7 +118,7 @@ fn rows(config: &[Provisioner], files: &Files) -> Vec<Row> {
             uri,
         }
     };
-    let configured = config.iter().map(|entry| row(entry, "document"));
+    let configured = config.iter().map(|entry| row(entry, "config"));
     configured.chain(built_in::all().iter().map(|entry| row(entry, "built in"))).collect()
 }
 

@@ -14,6 +14,7 @@ use orchestra_core::{
     },
     template::{Entry, load},
 };
+use orchestra_score::model::Protocol;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::{input, show};
@@ -43,7 +44,9 @@ pub(super) fn run(args: &TestProvisioners) -> Result<Exit, CliError> {
     for entry in of_type {
         match test_entry(entry, args, &params, &settings) {
             Ok(value) => rendered.push(value),
-            Err(message) => {
+            Err(
+                Refusal::Pending(message) | Refusal::Refused(message) | Refusal::InvalidTemplate(message),
+            ) => {
                 let (file, uri) = (file.clone(), entry.uri.clone());
                 ui::print_error(&CliError::ProvisionerEntry { file, uri, message });
                 is_valid = false;
@@ -69,17 +72,17 @@ fn key_values(given: &[String]) -> Result<Map<String, Json>, CliError> {
     given.iter().map(parse).collect()
 }
 
-/// Rendered entry, or the message of its error, as the engine words it.
+/// Rendered entry, or its refusal by the engine.
 fn test_entry(
     entry: &Entry,
     args: &TestProvisioners,
     params: &Map<String, Json>,
     settings: &Map<String, Json>,
-) -> Result<Json, String> {
+) -> Result<Json, Refusal> {
     if let Some(message) = &entry.refused {
-        return Err(message.clone());
+        return Err(Refusal::Refused(message.clone()));
     }
-    let extension = Extension::read(&entry.extension)?;
+    let extension = Extension::read(&entry.extension).map_err(Refusal::InvalidTemplate)?;
     let class = args.class.clone().or_else(|| entry.class.clone()).unwrap_or_else(|| "default".to_owned());
     let shared_id = args.id.clone().or_else(|| entry.id.clone());
     let instance = Instance {
@@ -100,8 +103,7 @@ fn test_entry(
         dependents: vec![Dependent { workload: WORKLOAD.to_owned(), key: KEY.to_owned() }],
         warning: None,
     };
-    let port: Port =
-        serde_json::from_value(json!({"port": 80, "targetPort": 8080})).map_err(|error| error.to_string())?;
+    let port = Port { port: 80, target_port: 8080, protocol: Protocol::default() };
     let named = params.get("workload").and_then(Json::as_str).map(ToOwned::to_owned);
     let names = [WORKLOAD.to_owned(), named.unwrap_or_else(|| service_ref::named(&instance))];
     let ports: BTreeMap<String, Port> = [("http".to_owned(), port)].into();
@@ -115,12 +117,7 @@ fn test_entry(
         workloads: &names.into_iter().map(|name| (name, ports.clone())).collect(),
     };
     let saved = SavedState { seed: b"orchestra provisioners test".to_vec(), ..SavedState::default() };
-    match render(&request, &saved) {
-        Ok(rendered) => Ok(masked(entry, &instance, &rendered)),
-        Err(Refusal::Pending(message) | Refusal::Refused(message) | Refusal::InvalidTemplate(message)) => {
-            Err(message)
-        }
-    }
+    render(&request, &saved).map(|rendered| masked(entry, &instance, &rendered))
 }
 
 /// Placeholders for generated values.

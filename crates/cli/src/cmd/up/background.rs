@@ -97,7 +97,7 @@ fn start(data: &Path) -> std::io::Result<Child> {
 /// Shuts down a background platform that runs nothing, and waits for its end. A foreground `orchestra serve` refuses. After a
 /// failed request, the platform shuts down later by itself.
 pub(in crate::cmd) async fn shut_down(platform: &Platform, data: &Path) {
-    let Ok(request) = Request::post("/orchestra/v1/end").body(Body::empty()) else { return };
+    let Ok(request) = Request::post("/orchestra/v1/shutdown").body(Body::empty()) else { return };
     let response = timeout(REQUEST_TIMEOUT, platform.client.send(request)).await;
     if !matches!(response, Ok(Ok(response)) if response.status().is_success()) {
         return;

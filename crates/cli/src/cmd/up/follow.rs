@@ -2,22 +2,26 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
+use futures_util::StreamExt;
 use k8s_openapi::jiff::Timestamp;
-use kube::{
-    Api, ResourceExt,
-    api::{ListParams, WatchEvent, WatchParams},
-};
+use kube::ResourceExt;
 use orchestra_api::Workload;
 use tokio::sync::mpsc;
 
 use crate::{
-    cmd::{logs::LogOptions, platform::Platform, wait::RETRY_INTERVAL},
+    cmd::{
+        logs::LogOptions,
+        platform::Platform,
+        watch::{Change, RETRY_INTERVAL, WorkloadWatch},
+    },
+    error::CliError,
     ui,
 };
 
 /// Failed lists in a row after which the platform counts as lost.
 const MAX_FAILURES: usize = 3;
+/// Longest pause between two log requests without a line: the first lines of a restarted program are this late at most.
+const MAX_LOG_DELAY: Duration = Duration::from_secs(2);
 
 /// Names before a log line, where there are several workloads or containers.
 #[derive(Clone, Copy)]
@@ -45,55 +49,29 @@ struct Closed;
 
 /// Sends every change of a workload in the namespace, and [`Event::Lost`] once the platform no longer answers.
 pub(super) async fn watch(platform: Platform, events: mpsc::Sender<Event>) {
-    let api = platform.workloads();
+    let mut changes = WorkloadWatch::new(platform.workloads());
     let mut failures = 0;
     loop {
-        let sent = if let Ok(version) = list(&api, &events).await {
-            failures = 0;
-            match version {
-                Ok(version) => follow(&api, &version, &events).await,
-                Err(closed) => Err(closed),
+        let changed = match changes.next().await {
+            Ok(Change::Listed(workloads)) => {
+                failures = 0;
+                let names = workloads.iter().map(ResourceExt::name_any).collect();
+                let workloads = workloads.into_iter().map(|workload| Event::Workload(Box::new(workload)));
+                [Event::Listed(names)].into_iter().chain(workloads).collect()
             }
-        } else {
-            failures += 1;
-            if failures == MAX_FAILURES { send(&events, Event::Lost).await } else { Ok(()) }
+            Ok(Change::Applied(workload)) => vec![Event::Workload(workload)],
+            Ok(Change::Deleted(name)) => vec![Event::Deleted(name)],
+            Err(_) => {
+                failures += 1;
+                if failures == MAX_FAILURES { vec![Event::Lost] } else { Vec::new() }
+            }
         };
-        if sent.is_err() {
-            return;
-        }
-        tokio::time::sleep(RETRY_INTERVAL).await;
-    }
-}
-
-/// Sends all workloads. Returns the resourceVersion to watch from.
-async fn list(api: &Api<Workload>, events: &mpsc::Sender<Event>) -> kube::Result<Result<String, Closed>> {
-    let listed = api.list(&ListParams::default()).await?;
-    let version = listed.metadata.resource_version.clone().unwrap_or_default();
-    let names = listed.iter().map(ResourceExt::name_any).collect();
-    let workloads = listed.into_iter().map(|workload| Event::Workload(Box::new(workload)));
-    for event in [Event::Listed(names)].into_iter().chain(workloads) {
-        if send(events, event).await.is_err() {
-            return Ok(Err(Closed));
-        }
-    }
-    Ok(Ok(version))
-}
-
-/// Sends changes until the watch ends.
-async fn follow(api: &Api<Workload>, version: &str, events: &mpsc::Sender<Event>) -> Result<(), Closed> {
-    let Ok(changes) = api.watch(&WatchParams::default(), version).await else { return Ok(()) };
-    let mut changes: BoxStream<'_, _> = changes.boxed();
-    while let Ok(Some(change)) = changes.try_next().await {
-        match change {
-            WatchEvent::Added(workload) | WatchEvent::Modified(workload) => {
-                send(events, Event::Workload(Box::new(workload))).await?;
+        for event in changed {
+            if send(&events, event).await.is_err() {
+                return;
             }
-            WatchEvent::Deleted(workload) => send(events, Event::Deleted(workload.name_any())).await?,
-            WatchEvent::Bookmark(_) => {}
-            WatchEvent::Error(_) => break,
         }
     }
-    Ok(())
 }
 
 async fn send(events: &mpsc::Sender<Event>, event: Event) -> Result<(), Closed> {
@@ -108,23 +86,93 @@ pub(super) async fn output(
     mut since: Timestamp,
     events: mpsc::Sender<Event>,
 ) {
+    let mut delay = RETRY_INTERVAL;
     loop {
         let options = LogOptions { since: Some(since), follow: true, ..LogOptions::default() };
-        if let Ok(mut lines) = platform.logs(&name, &options).await {
-            while let Some(Ok(line)) = lines.next().await {
-                since = line.time.checked_add(Duration::from_nanos(1)).unwrap_or(line.time);
-                let from = match (prefix.workload, prefix.container) {
-                    (true, true) => format!("{name}/{} ", line.container),
-                    (true, false) => format!("{name} "),
-                    (false, true) => format!("{} ", line.container),
-                    (false, false) => String::new(),
-                };
-                let text = format!("{from}| {}", ui::printable(&line.text));
-                if send(&events, Event::Output(text, since)).await.is_err() {
-                    return;
+        match platform.logs(&name, &options).await {
+            Ok(mut lines) => {
+                while let Some(Ok(line)) = lines.next().await {
+                    delay = RETRY_INTERVAL;
+                    since = line.time.checked_add(Duration::from_nanos(1)).unwrap_or(line.time);
+                    let from = match (prefix.workload, prefix.container) {
+                        (true, true) => format!("{name}/{} ", line.container),
+                        (true, false) => format!("{name} "),
+                        (false, true) => format!("{} ", line.container),
+                        (false, false) => String::new(),
+                    };
+                    let text = format!("{from}| {}", ui::printable(&line.text));
+                    if send(&events, Event::Output(text, since)).await.is_err() {
+                        return;
+                    }
                 }
             }
+            Err(error @ CliError::NoLogs { .. }) => {
+                // The receiver may be gone.
+                let _ = send(&events, Event::Output(error.to_string(), since)).await;
+                return;
+            }
+            Err(_) => {}
         }
-        tokio::time::sleep(RETRY_INTERVAL).await;
+        tokio::time::sleep(delay).await;
+        delay = (delay * 2).min(MAX_LOG_DELAY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use http::{Request, Response};
+    use kube::{Client, Config, client::Body};
+    use orchestra_server::{Code, ERROR_CODE};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Requests for logs within ten seconds, and the lines that are shown. The server responds without a line, or with an error.
+    async fn followed(error: Option<Code>) -> (usize, Vec<String>) {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_log = request.uri().path().ends_with("/logs");
+            let count = if is_log { counted.fetch_add(1, Ordering::Relaxed) } else { 0 };
+            async move {
+                assert!(count < 100, "requests without a delay");
+                let missing = br#"{"kind":"Status","status":"Failure","reason":"NotFound","code":404}"#;
+                match error {
+                    _ if !is_log => Response::builder().status(404).body(Body::from(missing.to_vec())),
+                    Some(code) => {
+                        let response = Response::builder().status(404).header(ERROR_CODE, code.name());
+                        response.body(Body::from(b"elsewhere".to_vec()))
+                    }
+                    None => Response::builder().body(Body::empty()),
+                }
+            }
+        });
+        let config = Config::new("https://localhost".parse().unwrap());
+        let platform = Platform::with_client(config, Client::new(service, "default"));
+        let (sender, mut events) = mpsc::channel(16);
+        let prefix = Prefix { workload: false, container: false };
+        let following = output(platform, "web".to_owned(), prefix, Timestamp::UNIX_EPOCH, sender);
+        // It follows until the timeout, unless there are no logs.
+        let _ = timeout(Duration::from_secs(10), following).await;
+        let mut lines = Vec::new();
+        while let Ok(Event::Output(line, _)) = events.try_recv() {
+            lines.push(line);
+        }
+        (requests.load(Ordering::Relaxed), lines)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_without_a_line_are_repeated_with_a_growing_delay() {
+        assert_eq!(followed(None).await, (8, Vec::new()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_external_runtime_is_reported_once() {
+        assert_eq!(followed(Some(Code::NoLogs)).await, (1, vec!["web: elsewhere".to_owned()]));
     }
 }

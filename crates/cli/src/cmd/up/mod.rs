@@ -18,8 +18,11 @@ use std::{
 use http::Method;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Api, ResourceExt};
-use orchestra_api::{ConditionType, Reason, Workload, WorkloadPlan, annotation, plan::Phase};
-use orchestra_core::place::{self, Conclusion};
+use orchestra_api::{Workload, WorkloadPlan, annotation};
+use orchestra_core::{
+    place::{self, Conclusion},
+    workload_state,
+};
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, JoinSet},
@@ -35,8 +38,8 @@ use super::{
     attach, down,
     platform::{self, Platform},
     serve::shutdown_signal,
-    show,
-    wait::{self, RETRY_INTERVAL, WaitOptions},
+    wait::{self, WaitOptions},
+    watch::RETRY_INTERVAL,
     workload_origin::ENV_FILE,
 };
 use crate::{
@@ -281,7 +284,7 @@ impl Session {
                     return Ok(());
                 }
                 let line = status_view::line(&workload);
-                let is_ready = status_view::is_ready(&workload);
+                let is_ready = workload_state::is_ready(&workload);
                 if is_ready && !self.is_open {
                     self.is_open = open(&workload);
                 }
@@ -374,7 +377,7 @@ async fn until_stopped(platform: &Platform, names: &[String]) {
             Event::Workload(workload) if left.contains(&workload.name_any()) => {
                 // The status of the Workload follows that of the plan.
                 let name = workload.name_any();
-                if has_stopped(&workload, plan(platform, &name).await.as_ref()) {
+                if workload_state::has_stopped(&workload, plan(platform, &name).await.as_ref()) {
                     left.remove(&name);
                 }
             }
@@ -395,23 +398,6 @@ async fn plan(platform: &Platform, name: &str) -> Option<WorkloadPlan> {
             Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
         }
     }
-}
-
-/// True if a suspended workload has stopped: the runtime reports the suspended revision of its plan as pending. Without a
-/// plan nothing was started, once the status follows the annotation.
-fn has_stopped(workload: &Workload, plan: Option<&WorkloadPlan>) -> bool {
-    if !annotation::suspends(workload.annotations()) {
-        return false;
-    }
-    let Some(plan) = plan else {
-        let runtime = show::condition(workload, ConditionType::RuntimeReady);
-        return runtime.is_some_and(|runtime| runtime.reason == Reason::RuntimeProvisioning);
-    };
-    plan.spec.lifecycle.suspend
-        && plan.status.as_ref().is_some_and(|status| {
-            status.phase == Phase::Pending
-                && status.observed_revision.as_deref() == Some(plan.spec.revision.as_str())
-        })
 }
 
 /// Opens the endpoint of a workload in a browser. Returns false if it has none.
@@ -460,30 +446,5 @@ mod tests {
         );
         assert!(lines(Conclusion::Refused("no backend".to_owned())).is_empty());
         assert!(placement_reasons("").is_empty());
-    }
-
-    #[test]
-    fn a_workload_has_stopped_when_the_runtime_reports_its_suspended_revision() {
-        let mut workload = Workload::new("web", serde_json::from_value(json!({})).unwrap());
-        let mut plan = WorkloadPlan::new("web", orchestra_api::plan::WorkloadPlanSpec::default());
-        plan.spec.revision = "r2".to_owned();
-        plan.spec.lifecycle.suspend = true;
-        let mut with_status = |phase: Phase, revision: &str| {
-            plan.status = Some(orchestra_api::plan::WorkloadPlanStatus {
-                phase,
-                observed_revision: Some(revision.to_owned()),
-                // Users may read any sentence.
-                message: Some("Gone to sleep.".to_owned()),
-                ..Default::default()
-            });
-            plan.clone()
-        };
-        let stopped = with_status(Phase::Pending, "r2");
-        assert!(!has_stopped(&workload, Some(&stopped)), "it is not suspended");
-        workload.annotations_mut().insert(annotation::SUSPEND.to_owned(), "true".to_owned());
-        assert!(has_stopped(&workload, Some(&stopped)));
-        assert!(!has_stopped(&workload, Some(&with_status(Phase::Provisioning, "r2"))), "it is stopping");
-        assert!(!has_stopped(&workload, Some(&with_status(Phase::Pending, "r1"))), "the status is outdated");
-        assert!(!has_stopped(&workload, None), "the status does not follow the annotation yet");
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use kube::ResourceExt;
-use orchestra_api::{Condition, ConditionStatus, ConditionType, Workload, workload::ClaimSummary};
+use orchestra_api::{ConditionStatus, ConditionType, Workload, workload::ClaimSummary};
+use orchestra_core::workload_state;
 
-use crate::{cmd::show, ui};
+use crate::ui;
 
 /// Conditions in the order in which they fail, with column titles.
 const CONDITIONS: [(ConditionType, &str); 4] = [
@@ -39,9 +40,7 @@ pub(super) fn lines(workloads: &[Workload]) -> Vec<String> {
 
 /// Status of a condition: `yes`, `no` or `?`.
 fn mark(workload: &Workload, type_: ConditionType) -> &'static str {
-    let is_current =
-        |condition: &&Condition| Some(condition.observed_generation) == workload.metadata.generation;
-    match show::condition(workload, type_).filter(is_current).map(|condition| condition.status) {
+    match workload_state::condition(workload, type_).map(|condition| condition.status) {
         Some(ConditionStatus::True) => "yes",
         Some(ConditionStatus::False) => "no",
         Some(ConditionStatus::Unknown) | None => "?",
@@ -69,31 +68,19 @@ pub(super) fn line(workload: &Workload) -> String {
     ui::printable(&text).into_owned()
 }
 
-/// True if the last applied version is ready.
-pub(super) fn is_ready(workload: &Workload) -> bool {
-    current_ready(workload).is_some_and(|ready| ready.status == ConditionStatus::True)
-}
-
 fn state(workload: &Workload) -> &'static str {
-    let is_deleting = workload.metadata.deletion_timestamp.is_some();
-    match current_ready(workload).map(|ready| ready.status) {
-        _ if is_deleting => "stopping",
-        Some(ConditionStatus::True) => "ready",
-        _ => "not ready",
+    match workload_state::is_ready(workload) {
+        _ if workload_state::is_deleting(workload) => "stopping",
+        true => "ready",
+        false => "not ready",
     }
 }
 
 /// Message of a workload that is not ready.
 fn not_ready_message(workload: &Workload) -> Option<String> {
-    match current_ready(workload) {
-        Some(ready) if ready.status == ConditionStatus::True => None,
-        Some(ready) => Some(ready.message.clone()),
-        None => Some("Waiting for the first status.".to_owned()),
+    if workload_state::is_ready(workload) {
+        return None;
     }
-}
-
-/// Condition `Ready` of the last applied version.
-fn current_ready(workload: &Workload) -> Option<&Condition> {
-    show::condition(workload, ConditionType::Ready)
-        .filter(|ready| Some(ready.observed_generation) == workload.metadata.generation)
+    let ready = workload_state::condition(workload, ConditionType::Ready);
+    Some(ready.map_or_else(|| "Waiting for the first status.".to_owned(), |ready| ready.message.clone()))
 }

@@ -4,7 +4,7 @@ use orchestra_api::{Reason, annotation, claim::Phase};
 use serde_json::json;
 
 use super::world::{World, assert_text, ready, with_database};
-use crate::preview::{Action, Change, ObjectKind, of_deletion, preview, propose};
+use crate::preview::{Action, Change, ObjectKind, of_deletion, preview, propose, resumes};
 
 fn actions(changes: &[Change]) -> Vec<(Action, ObjectKind)> {
     changes.iter().map(|change| (change.action, change.kind)).collect()
@@ -349,6 +349,7 @@ fn an_apply_resumes_what_down_has_suspended_and_not_what_others_have() {
             {"manager": manager, "fieldsV1": {"f:metadata": {"f:annotations": {"f:score.dev/suspend": {}}}}},
         ]))
         .unwrap();
+        assert_eq!(resumes(&live), manager == annotation::SUSPEND_MANAGER);
         propose(Some(&live), proposed).metadata.annotations.unwrap_or_default()
     };
     assert!(!annotation::suspends(&annotations_after(annotation::SUSPEND_MANAGER)));

@@ -18,8 +18,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::process::Process;
 
-/// Timeout of expected events: generous, for loaded clusters.
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// Namespace of the developers.
+pub(crate) const NAMESPACE: &str = "shop";
+/// Timeout of an awaited condition: generous, for loaded clusters.
+const CONDITION_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct Cluster {
     pub(crate) client: Client,
@@ -102,7 +104,7 @@ impl Cluster {
 
     /// Polls until a condition is true.
     pub(crate) async fn until(&self, what: &str, mut condition: impl AsyncFnMut(&Self) -> bool) {
-        let end = Instant::now() + TIMEOUT;
+        let end = Instant::now() + CONDITION_TIMEOUT;
         while !condition(self).await {
             assert!(Instant::now() < end, "timed out: {what}");
             sleep(Duration::from_millis(50)).await;
@@ -112,6 +114,6 @@ impl Cluster {
     /// Deletes the namespace of the test.
     pub(crate) async fn clear(&self) {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        namespaces.delete("shop", &DeleteParams::default()).await.unwrap();
+        namespaces.delete(NAMESPACE, &DeleteParams::default()).await.unwrap();
     }
 }
