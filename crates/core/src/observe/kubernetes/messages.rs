@@ -3,7 +3,7 @@
 use crate::denial::messages::{ended, neutral};
 
 /// Sentence about a message of the scheduler.
-pub fn unschedulable(message: &str) -> String {
+pub(super) fn unschedulable(message: &str) -> String {
     let known = [
         ("Insufficient cpu", "no machine has enough CPU left"),
         ("Insufficient memory", "no machine has enough memory left"),
