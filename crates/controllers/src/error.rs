@@ -34,9 +34,6 @@ pub enum Error {
     /// An object that was made for a deleted Workload is invalid, and a finalizer keeps it.
     #[error("{0}")]
     InvalidLeftover(Fault),
-    /// Core decided to retry at once, for this reason.
-    #[error("{0}")]
-    RetryNow(String),
     /// Core decided to retry with backoff, for this reason.
     #[error("{0}")]
     Retry(String),
@@ -48,7 +45,7 @@ impl Error {
     pub fn is_conflict(&self) -> bool {
         match self {
             Self::Api(error) => matches!(&**error, kube::Error::Api(status) if status.code == 409),
-            Self::Changed(_) | Self::Gone { .. } | Self::Leftover { .. } | Self::RetryNow(_) => true,
+            Self::Changed(_) | Self::Gone { .. } | Self::Leftover { .. } => true,
             Self::Serialize(_) | Self::InvalidLeftover(_) | Self::Retry(_) => false,
         }
     }
@@ -62,11 +59,9 @@ impl Error {
                 _ => Fault::Unavailable,
             },
             Self::InvalidLeftover(fault) => fault.clone(),
-            Self::Serialize(_)
-            | Self::Gone { .. }
-            | Self::Leftover { .. }
-            | Self::RetryNow(_)
-            | Self::Retry(_) => Fault::Internal,
+            Self::Serialize(_) | Self::Gone { .. } | Self::Leftover { .. } | Self::Retry(_) => {
+                Fault::Internal
+            }
         }
     }
 }

@@ -127,8 +127,6 @@ pub enum Requeue {
     OnChange,
     /// After this time, or when something changes.
     After(Duration),
-    /// At once, for this reason.
-    Immediately(String),
     /// With backoff, after this fault.
     Backoff(String),
 }

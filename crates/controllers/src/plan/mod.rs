@@ -93,7 +93,8 @@ impl PlanController {
             Work::Apply(target) => {
                 let observed = self.apply(target).await;
                 let stale = run::prunable(inputs, &observed);
-                let pruned = stale.is_empty() || self.remove(target, &stale).await == Ok(Removed::Gone);
+                let pruned =
+                    if stale.is_empty() { Ok(Removed::Gone) } else { self.remove(target, &stale).await };
                 run::report_applied(inputs, decision, observed, pruned)
             }
             Work::Remove(target, inventory) => {

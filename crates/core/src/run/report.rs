@@ -1,5 +1,7 @@
 //! Reports: what is written after a runtime has worked.
 
+use std::time::Duration;
+
 use orchestra_api::{
     condition::Reason,
     plan::{InventoryItem, Phase, WorkloadPlanStatus},
@@ -23,25 +25,37 @@ pub fn prunable(inputs: &Inputs, observed: &Result<Observation, DriverError>) ->
     recorded.into_iter().filter(|item| !wanted.contains(item)).collect()
 }
 
-/// Report after the plan was applied and observed. `pruned` tells whether nothing [`prunable`] is left.
+/// Report after the plan was applied and observed, and what is [`prunable`] was removed.
 pub fn report_applied(
     inputs: &Inputs,
     decision: &Decision,
     observed: Result<Observation, DriverError>,
-    pruned: bool,
+    pruned: Result<Removed, DriverError>,
 ) -> Report {
     let plan = &inputs.plan;
     let recorded = union(&current_status(plan).inventory, wanted(inputs));
     let mut report = Report::default();
     let status = match observed {
         Ok(observation) => {
-            let is_settled = is_settled(inputs, &observation);
-            if is_settled && !pruned {
-                report.requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
-            }
             report.exposure = published(inputs, &observation);
-            let inventory = if is_settled && pruned { union(&[], wanted(inputs)) } else { recorded };
-            let Observation { revision, phase, reason, message, exposures: _, placed_on } = observation;
+            let is_settled = is_settled(inputs, &observation);
+            let Observation { revision, phase, reason, mut message, exposures: _, placed_on } = observation;
+            let inventory = match pruned {
+                Ok(Removed::Gone) if is_settled => union(&[], wanted(inputs)),
+                Ok(Removed::Stopping(_)) if is_settled => {
+                    report.requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
+                    recorded
+                }
+                Err(
+                    DriverError::Transient { message: fault, .. }
+                    | DriverError::Refused { message: fault, .. },
+                ) => {
+                    message = Some(format!("The previous version could not be removed; retrying: {fault}"));
+                    report.requeue = Requeue::Backoff(fault);
+                    recorded
+                }
+                Ok(_) => recorded,
+            };
             WorkloadPlanStatus {
                 phase,
                 reason,
@@ -92,7 +106,7 @@ fn gone(inputs: &Inputs) -> Report {
     if is_moving(inputs) {
         let message = Some("Moving to another backend.".to_owned());
         let moving = status(plan, Phase::Provisioning, Reason::RuntimeProvisioning, message, Vec::new());
-        let requeue = Requeue::Immediately("stopped at the previous placement".to_owned());
+        let requeue = Requeue::After(Duration::ZERO);
         return Report { status: changed(plan, moving), requeue, ..Report::default() };
     }
     let handed_over = WorkloadPlanStatus { inventory: Vec::new(), placement: None, ..current_status(plan) };

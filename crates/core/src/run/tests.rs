@@ -114,7 +114,7 @@ fn a_settled_plan_is_applied_and_nothing_is_written() {
     let inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
     let decision = decide(&inputs);
     assert_eq!((&decision.add_finalizer, &decision.status, &decision.exposure), (&None, &None, &None));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), true);
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
     let addresses = Some(WorkloadExposureStatus::default());
     assert_eq!(report, Report { exposure: addresses, ..Report::default() });
 }
@@ -140,16 +140,16 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
     let mut inputs = with_record(new(), &Record { placement: placement("here"), inventory: vec![item("a")] });
     let decision = decide(&inputs);
     let starting = || Ok(observation(Phase::Provisioning));
-    let report = report_applied(&inputs, &decision, starting(), true);
+    let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
     assert_eq!((report.status, report.deferred), (None, true));
     assert_eq!(report.requeue, Requeue::After(FIRST_STATUS_DEBOUNCE));
     inputs.deferred_for = FIRST_STATUS_DEBOUNCE;
-    let report = report_applied(&inputs, &decision, starting(), true);
+    let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
     assert!(report.status.is_some() && !report.deferred);
     // A fault is reported at once.
     inputs.deferred_for = Duration::ZERO;
     let fault = Err(DriverError::unreachable("No connection."));
-    let report = report_applied(&inputs, &decision, fault, true);
+    let report = report_applied(&inputs, &decision, fault, Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().reason, Some(Reason::NetworkUnavailable));
     assert_eq!(report.requeue, Requeue::Backoff("No connection.".to_owned()));
 }
@@ -159,7 +159,7 @@ fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
     let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
     let address: Exposure = serde_json::from_value(json!({"url": "http://web", "priority": 1})).unwrap();
     let ready = Observation { exposures: vec![address.clone()], ..observation(Phase::Ready) };
-    let report = report_applied(&inputs, &decide(&inputs), Ok(ready), true);
+    let report = report_applied(&inputs, &decide(&inputs), Ok(ready), Ok(Removed::Gone));
     let published = report.exposure.unwrap();
     assert_eq!(published.exposures, [address]);
     inputs.exposure.as_mut().unwrap().status = Some(published);
@@ -174,10 +174,17 @@ fn items_of_earlier_revisions_are_removed_once_the_new_one_is_ready() {
     let decision = decide(&inputs);
     assert_eq!(prunable(&inputs, &Ok(observation(Phase::Provisioning))), []);
     assert_eq!(prunable(&inputs, &Ok(observation(Phase::Ready))), [item("old")]);
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), false);
+    let stopping = Ok(Removed::Stopping("Stopping.".to_owned()));
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), stopping);
     assert_eq!(report.status.unwrap().inventory, [item("a"), item("old")]);
     assert_eq!(report.requeue, Requeue::After(STOPPING_CHECK_INTERVAL));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), true);
+    let failed = Err(DriverError::unreachable("No."));
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), failed);
+    let status = report.status.unwrap();
+    assert_eq!((status.phase, status.inventory), (Phase::Ready, vec![item("a"), item("old")]));
+    assert_eq!(status.message.as_deref(), Some("The previous version could not be removed; retrying: No."));
+    assert_eq!(report.requeue, Requeue::Backoff("No.".to_owned()));
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().inventory, [item("a")]);
 }
 
@@ -219,7 +226,7 @@ fn a_plan_that_moves_is_stopped_at_the_old_placement_first() {
     let report = report_removed(&inputs, Ok(Removed::Gone));
     let status = report.status.unwrap();
     assert_eq!((status.placement, status.inventory), (Some(placement("here")), Vec::new()));
-    assert!(!report.release && matches!(report.requeue, Requeue::Immediately(_)));
+    assert!(!report.release && report.requeue == Requeue::After(Duration::ZERO));
 }
 
 #[test]

@@ -58,7 +58,6 @@ pub(crate) fn requeue(requeue: Requeue) -> Result<Action, Error> {
     match requeue {
         Requeue::OnChange => Ok(Action::AwaitChange),
         Requeue::After(wait) => Ok(Action::After(wait)),
-        Requeue::Immediately(why) => Err(Error::RetryNow(why)),
         Requeue::Backoff(why) => Err(Error::Retry(why)),
     }
 }

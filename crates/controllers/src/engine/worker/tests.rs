@@ -60,7 +60,8 @@ async fn failures_wait_longer_each_time() {
 
 #[tokio::test(start_paused = true)]
 async fn conflicts_are_tried_again_at_once_but_not_for_ever() {
-    let conflicting = times(8, || Err(Error::RetryNow("changed".to_owned()))).await;
+    let conflicting =
+        times(8, || Err(Error::Gone { kind: "Workload".to_owned(), name: "a".to_owned() })).await;
     assert_eq!(conflicting, [0, 0, 0, 0, 0, 0, 100, 300]);
 }
 
