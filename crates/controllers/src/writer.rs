@@ -9,7 +9,7 @@ use kube::{
     core::{ClusterResourceScope, NamespaceResourceScope},
 };
 use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, label};
-use orchestra_core::{Denied, decision::Fault, leftover::Leftover};
+use orchestra_core::{Denied, decision::Fault, denial::NotFound, leftover::Leftover};
 use serde::{Serialize, de::Error as _};
 use serde_json::{Value as Json, json};
 
@@ -109,7 +109,7 @@ impl Writer {
         let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
         match api.patch_status(name, &params, &Patch::Merge(patch)).await {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -128,7 +128,7 @@ impl Writer {
         let namespace = object.namespace().unwrap_or_default();
         let patch = Patch::Apply(body);
         match read(self.guarded::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await) {
-            Err(kube::Error::Api(status)) if status.code == 404 => {
+            Err(error) if is_gone(&error) => {
                 cache.removed(&namespace, &object.name_any(), &object.uid().unwrap_or_default());
                 Err(Error::Gone { kind: K::kind(&()).into_owned(), name: object.name_any() })
             }
@@ -175,7 +175,9 @@ impl Writer {
                 }
                 Ok(())
             }
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+            Err(kube::Error::Api(status))
+                if status.code == 409 || NotFound::of(&status) == Some(NotFound::Object) =>
+            {
                 let found = self.api::<K>(namespace).get_opt(name).await?;
                 if found.is_some_and(|found| found.uid().as_deref() == Some(uid)) {
                     return Err(Error::Changed(Box::new(kube::Error::Api(status))));
@@ -226,10 +228,15 @@ impl Writer {
                 Ok(true)
             }
             // It is gone, or has been replaced.
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            Err(error) if is_gone(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// True if the object of a request does not exist. A missing namespace or definition is an error: objects may return with them.
+fn is_gone(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if NotFound::of(status) == Some(NotFound::Object))
 }
 
 /// Object in the answer to a write.
@@ -266,4 +273,23 @@ fn described<K: Kind>(object: &K) -> Result<Json, Error> {
         fields.remove("status");
     }
     Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missing_object_counts_as_gone() {
+        let written = |kind: &str, message: &str| {
+            let status = json!({
+                "code": 404, "reason": "NotFound", "message": message, "details": {"kind": kind},
+            });
+            let status = serde_json::from_value(status).unwrap();
+            Writer::settle(&Cache::<Workload>::default(), Err(kube::Error::Api(Box::new(status))))
+        };
+        assert!(matches!(written("workloads", "workloads.score.dev \"a\" not found"), Ok(false)));
+        assert!(written("namespaces", "namespaces \"a\" not found").is_err());
+        assert!(written("", "the server could not find the requested resource").is_err());
+    }
 }

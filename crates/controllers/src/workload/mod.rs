@@ -122,14 +122,38 @@ impl Reconcile for WorkloadController {
         }
         let report = decision.report(&applied);
         self.debounce.set(key, report.deferred.is_some_and(Deferral::is_timed));
-        if let Some(status) = &report.status {
-            self.report(&inputs.workload, status, report.events).await?;
-        }
-        // The log has the error itself.
-        failure.map_or_else(|| requeue(report.requeue), Err)
+        let reported = match &report.status {
+            Some(status) => self.report(&inputs.workload, status, report.events).await,
+            None => Ok(()),
+        };
+        failure_or(failure, reported)?;
+        requeue(report.requeue)
     }
+}
+
+/// Error to return, and so to log: that of the writes before that of the status.
+fn failure_or(failure: Option<Error>, reported: Result<(), Error>) -> Result<(), Error> {
+    let Some(failure) = failure else { return reported };
+    if let Err(unreported) = reported {
+        tracing::warn!("failed to report a failed reconcile: {unreported}");
+    }
+    Err(failure)
 }
 
 fn reference(workload: &Workload) -> ObjectReference {
     ObjectReference { namespace: workload.namespace(), ..workload.object_ref(&()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_a_write_is_returned_also_if_its_report_fails() {
+        let error = |text: &str| Error::Retry(text.to_owned());
+        let both = failure_or(Some(error("apply")), Err(error("status")));
+        assert_eq!(both.unwrap_err().to_string(), "apply");
+        assert_eq!(failure_or(None, Err(error("status"))).unwrap_err().to_string(), "status");
+        assert!(failure_or(None, Ok(())).is_ok());
+    }
 }
