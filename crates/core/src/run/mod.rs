@@ -129,7 +129,12 @@ pub fn requeue(inputs: &Inputs, requeue: Requeue, has_exposure: bool) -> Requeue
 
 /// True from before a built-in runtime makes anything until everything is gone.
 pub fn has_finalizer(plan: &WorkloadPlan) -> bool {
-    plan.metadata.finalizers.iter().flatten().any(|held| held == finalizer::RUNTIME)
+    finalizer::is_on(&plan.metadata, finalizer::RUNTIME)
+}
+
+/// True if this revision is the observed one, and ready.
+pub(crate) fn is_ready_at(phase: Phase, observed: Option<&str>, revision: &str) -> bool {
+    phase == Phase::Ready && observed == Some(revision)
 }
 
 /// True if a plan is being rolled out without an obstacle.

@@ -9,7 +9,7 @@ use orchestra_api::{
 
 use super::{
     Decision, Inputs, Report, STOPPING_CHECK_INTERVAL, addresses, changed, exposure, is_in_progress,
-    is_moving, record::current_status, status, union,
+    is_moving, is_ready_at, record::current_status, status, union,
 };
 use crate::{
     decision::Requeue,
@@ -143,7 +143,7 @@ fn published(
 
 /// True if the revision of the plan is ready, so that what only earlier revisions needed can go.
 fn is_settled(inputs: &Inputs, observation: &Observation) -> bool {
-    observation.phase == Phase::Ready && observation.revision.as_ref() == Some(&inputs.plan.spec.revision)
+    is_ready_at(observation.phase, observation.revision.as_deref(), &inputs.plan.spec.revision)
 }
 
 fn wanted(inputs: &Inputs) -> &[InventoryItem] {
