@@ -29,7 +29,7 @@ pub struct Decision {
     pub status_inputs: StatusInputs,
     /// Deferred write, with the reason.
     pub deferred: Vec<Deferral>,
-    /// Why all this.
+    /// Explanation.
     pub explanation: Explanation,
 }
 
@@ -70,6 +70,8 @@ pub enum DeletionKind {
 /// One write of a decision.
 #[derive(Clone, Copy, Debug)]
 pub enum Write<'a> {
+    /// Add the finalizer to the Workload.
+    AddFinalizer,
     /// Apply a claim.
     Claim(&'a ResourceClaim),
     /// Apply the plan.
@@ -78,6 +80,11 @@ pub enum Write<'a> {
     Exposure(&'a WorkloadExposure),
     /// Delete an object.
     Delete(&'a Deletion),
+    /// Fail if the API still has an object that was made for the Workload. The cache may lag behind, and nobody would remove what is
+    /// left after this.
+    EnsureNoLeftovers,
+    /// Remove the finalizer of the Workload.
+    RemoveFinalizer,
 }
 
 /// Deferred write, with the reason.
@@ -139,18 +146,25 @@ impl Decision {
         let is_new = self.status_inputs.live_exposure.is_none();
         let exposure =
             |first: bool| self.exposure.iter().filter(move |_| is_new == first).map(Write::Exposure);
-        self.claims
+        let (first, last): (&[Write<'_>], &[Write<'_>]) = match self.finalizer {
+            Finalizer::Unchanged => (&[], &[]),
+            Finalizer::Add => (&[Write::AddFinalizer], &[]),
+            Finalizer::Remove => (&[], &[Write::EnsureNoLeftovers, Write::RemoveFinalizer]),
+        };
+        first
             .iter()
-            .map(Write::Claim)
+            .copied()
+            .chain(self.claims.iter().map(Write::Claim))
             .chain(exposure(true))
             .chain(self.plan.iter().map(Write::Plan))
             .chain(exposure(false))
             .chain(self.delete.iter().map(Write::Delete))
+            .chain(last.iter().copied())
     }
 
     /// True if there is nothing to write or delete, the status apart.
     pub fn is_settled(&self) -> bool {
-        self.finalizer == Finalizer::Unchanged && self.writes().next().is_none()
+        self.writes().next().is_none()
     }
 }
 

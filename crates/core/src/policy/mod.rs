@@ -48,7 +48,7 @@ pub use self::outcome::{
 };
 use self::{limits::SmallestLimit, reading::InForce};
 pub use self::{
-    status::{Count, status, unreadable_status},
+    status::{Count, StatusWrite, statuses},
     unreadable::UnreadablePolicy,
 };
 

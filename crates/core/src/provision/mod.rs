@@ -8,6 +8,7 @@ mod secret;
 pub mod service_ref;
 mod sharing;
 pub mod template;
+mod writes;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +24,10 @@ use orchestra_api::{
 };
 use serde_json::{Map, Value as Json};
 
-pub use self::secret::{check_secret_owner, is_secret_of};
+pub use self::{
+    secret::{check_secret_owner, is_secret_of},
+    writes::Write,
+};
 use crate::{
     claim_state::{self, has_finalizer, has_only_foreign_finalizers, is_bound, is_deleting, is_releasing},
     claims,
