@@ -12,7 +12,7 @@ use super::{
     is_moving, is_ready_at, record::current_status, status, union,
 };
 use crate::{
-    decision::Requeue,
+    decision::{Deferral, Requeue},
     driver::{DriverError, Observation, Removed},
     status::FIRST_STATUS_DEBOUNCE,
 };
@@ -79,7 +79,7 @@ pub fn report_applied(
     let is_failing = matches!(report.requeue, Requeue::Backoff(_));
     let rest = FIRST_STATUS_DEBOUNCE.saturating_sub(inputs.deferred_for);
     if stored.is_none() && !is_failing && is_in_progress(Some(&status)) && !rest.is_zero() {
-        return Report { requeue: Requeue::After(rest), deferred: true, ..report };
+        return Report { requeue: Requeue::After(rest), deferred: Some(Deferral::FirstStatus), ..report };
     }
     report.status = (stored != Some(&status)).then_some(status);
     report
@@ -101,7 +101,7 @@ pub fn report_removed(inputs: &Inputs, removed: Result<Removed, DriverError>) ->
 fn gone(inputs: &Inputs) -> Report {
     let plan = &inputs.plan;
     if plan.metadata.deletion_timestamp.is_some() {
-        return Report { release: true, ..Report::default() };
+        return Report { remove_finalizer: true, ..Report::default() };
     }
     if is_moving(inputs) {
         let message = Some("Moving to another backend.".to_owned());
@@ -110,7 +110,7 @@ fn gone(inputs: &Inputs) -> Report {
         return Report { status: changed(plan, moving), requeue, ..Report::default() };
     }
     let handed_over = WorkloadPlanStatus { inventory: Vec::new(), placement: None, ..current_status(plan) };
-    Report { status: changed(plan, handed_over), release: true, ..Report::default() }
+    Report { status: changed(plan, handed_over), remove_finalizer: true, ..Report::default() }
 }
 
 /// Status while something is stopping. A plan that moves is being rolled out; any other keeps its phase.

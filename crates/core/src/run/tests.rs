@@ -141,11 +141,11 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
     let decision = decide(&inputs);
     let starting = || Ok(observation(Phase::Provisioning));
     let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
-    assert_eq!((report.status, report.deferred), (None, true));
+    assert_eq!((report.status, report.deferred), (None, Some(Deferral::FirstStatus)));
     assert_eq!(report.requeue, Requeue::After(FIRST_STATUS_DEBOUNCE));
     inputs.deferred_for = FIRST_STATUS_DEBOUNCE;
     let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
-    assert!(report.status.is_some() && !report.deferred);
+    assert!(report.status.is_some() && report.deferred.is_none());
     // A fault is reported at once.
     inputs.deferred_for = Duration::ZERO;
     let fault = Err(DriverError::unreachable("No connection."));
@@ -198,12 +198,12 @@ fn a_deleted_plan_is_released_only_when_everything_recorded_is_gone() {
         let inputs = deleting(inputs);
         let Work::Remove(target, inventory) = decide(&inputs).work else { panic!("nothing removed") };
         assert_eq!((target.plan.backend_id.as_str(), inventory), ("here", vec![item("a")]));
-        assert!(report_removed(&inputs, Ok(Removed::Gone)).release);
+        assert!(report_removed(&inputs, Ok(Removed::Gone)).remove_finalizer);
         let stopping = report_removed(&inputs, Ok(Removed::Stopping("Stopping.".to_owned())));
-        assert!(!stopping.release);
+        assert!(!stopping.remove_finalizer);
         assert_eq!(stopping.status.unwrap().inventory, [item("a")]);
         let failed = report_removed(&inputs, Err(DriverError::unreachable("No.")));
-        assert_eq!((failed.release, failed.requeue), (false, Requeue::Backoff("No.".to_owned())));
+        assert_eq!((failed.remove_finalizer, failed.requeue), (false, Requeue::Backoff("No.".to_owned())));
     }
     // Without a readable record, it may have been started.
     let lost = deleting(held(new(), None));
@@ -213,7 +213,7 @@ fn a_deleted_plan_is_released_only_when_everything_recorded_is_gone() {
     assert_eq!(decide(&absent).work, Work::Nothing(Report::default()), "only its runtime knows");
     let nothing_made = deleting(held(new(), Some(reported(Phase::Failed, "here", &[]))));
     let Work::Nothing(report) = decide(&nothing_made).work else { panic!("work") };
-    assert!(report.release, "nothing is recorded in the status, so nothing was made");
+    assert!(report.remove_finalizer, "nothing is recorded in the status, so nothing was made");
     let Work::Nothing(report) = decide(&deleting(new())).work else { panic!("work") };
     assert_eq!(report, Report::default(), "other controllers add_finalizer it");
 }
@@ -226,7 +226,7 @@ fn a_plan_that_moves_is_stopped_at_the_old_placement_first() {
     let report = report_removed(&inputs, Ok(Removed::Gone));
     let status = report.status.unwrap();
     assert_eq!((status.placement, status.inventory), (Some(placement("here")), Vec::new()));
-    assert!(!report.release && report.requeue == Requeue::After(Duration::ZERO));
+    assert!(!report.remove_finalizer && report.requeue == Requeue::After(Duration::ZERO));
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_plan_of_another_class_is_handed_over_with_an_empty_inventory() {
     let report = report_removed(&inputs, Ok(Removed::Gone));
     let status = report.status.unwrap();
     assert_eq!((status.placement, status.inventory), (None, Vec::new()));
-    assert!(report.release);
+    assert!(report.remove_finalizer);
     // Without the runtime that made it, it is held until that runtime is back.
     inputs.runtimes.clear();
     assert_eq!(decide(&inputs).work, Work::Nothing(Report::default()));
