@@ -15,6 +15,9 @@ pub enum Error {
     /// An object could not be serialized.
     #[error("failed to serialize an object: {0}")]
     Serialize(#[source] serde_json::Error),
+    /// The object in the answer to a write cannot be deserialized.
+    #[error("the answer of the API cannot be deserialized: {0}")]
+    InvalidAnswer(String),
     /// An object was deleted during the reconcile.
     #[error("the {kind} `{name}` was deleted during the reconcile")]
     Gone {
@@ -46,7 +49,7 @@ impl Error {
         match self {
             Self::Api(error) => matches!(&**error, kube::Error::Api(status) if status.code == 409),
             Self::Changed(_) | Self::Gone { .. } | Self::Leftover { .. } => true,
-            Self::Serialize(_) | Self::InvalidLeftover(_) | Self::Retry(_) => false,
+            Self::Serialize(_) | Self::InvalidAnswer(_) | Self::InvalidLeftover(_) | Self::Retry(_) => false,
         }
     }
 
@@ -59,9 +62,11 @@ impl Error {
                 _ => Fault::Unavailable,
             },
             Self::InvalidLeftover(fault) => fault.clone(),
-            Self::Serialize(_) | Self::Gone { .. } | Self::Leftover { .. } | Self::Retry(_) => {
-                Fault::Internal
-            }
+            Self::Serialize(_)
+            | Self::InvalidAnswer(_)
+            | Self::Gone { .. }
+            | Self::Leftover { .. }
+            | Self::Retry(_) => Fault::Internal,
         }
     }
 }
