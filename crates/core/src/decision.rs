@@ -9,7 +9,11 @@ use orchestra_api::{
 };
 use serde::Serialize;
 
-use crate::{denial::Denial, explain::Explanation, status::StatusInputs};
+use crate::{
+    denial::Denial,
+    explain::Explanation,
+    status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE, StatusInputs},
+};
 
 /// Decision about one Workload. It contains only what differs from the API: executed twice, it writes nothing.
 #[derive(Clone, Debug)]
@@ -113,16 +117,18 @@ impl Deferral {
 
 impl fmt::Display for Deferral {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NamespaceUnknown => "waiting until the namespace has been observed",
-            Self::Move => "the move starts after the first report of the current runtime",
-            Self::FirstStatus => {
-                "the first status is written with the first report of the runtime, or after half a second"
-            }
-            Self::Address => {
-                "the address is written with the report of the runtime that it is ready, or after two seconds"
-            }
-        })
+        match self {
+            Self::NamespaceUnknown => f.write_str("waiting until the namespace has been observed"),
+            Self::Move => f.write_str("the move starts after the first report of the current runtime"),
+            Self::FirstStatus => write!(
+                f,
+                "the first status is written with the first report of the runtime, or after {FIRST_STATUS_DEBOUNCE:?}"
+            ),
+            Self::Address => write!(
+                f,
+                "the address is written with the report of the runtime that it is ready, or after {ADDRESS_DEBOUNCE:?}"
+            ),
+        }
     }
 }
 
