@@ -189,7 +189,7 @@ impl ConfigWatcher {
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": IN_FORCE_MAP}, "data": {CONFIG_KEY: text},
         });
-        let params = PatchParams::apply("score.dev/settings").force();
+        let params = PatchParams::apply("score.dev/config").force();
         match self.api.patch(IN_FORCE_MAP, &params, &Patch::Apply(map)).await {
             Ok(_) => {
                 self.stored = self.pending.take();

@@ -54,7 +54,7 @@ pub fn plan(inputs: &Inputs) -> Decision {
 
 /// Policies that select a Workload, by name, and whether it violates them: the checks of [`plan`], for each policy alone.
 /// Empty for an invalid or deleted Workload.
-pub fn judge(inputs: &Inputs) -> BTreeMap<String, bool> {
+pub fn evaluate(inputs: &Inputs) -> BTreeMap<String, bool> {
     let valid = validate::validate(&inputs.workload).ok();
     let Some(document) = valid.filter(|_| inputs.workload.metadata.deletion_timestamp.is_none()) else {
         return BTreeMap::new();
@@ -66,7 +66,7 @@ pub fn judge(inputs: &Inputs) -> BTreeMap<String, bool> {
     let forbids = |allowed: &BTreeSet<String>| {
         request::forbid_profile(inputs, &live, &document, &effective, allowed).is_some()
     };
-    let verdicts = policy::judge(&inputs.policies, &subject).into_iter();
+    let verdicts = policy::evaluate(&inputs.policies, &subject).into_iter();
     verdicts
         .map(|verdict| {
             let is_violated =

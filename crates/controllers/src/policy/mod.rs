@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use orchestra_api::PlatformPolicy;
 use orchestra_core::{
-    judge,
+    evaluate,
     policy::{self, Count, StatusWrite},
 };
 
@@ -50,7 +50,7 @@ impl PolicyController {
         for workload in self.context.workloads.all() {
             // Each is a whole decision: other tasks come first.
             tokio::task::yield_now().await;
-            for (policy, is_violated) in judge(&self.context.inputs(workload, Duration::ZERO)) {
+            for (policy, is_violated) in evaluate(&self.context.inputs(workload, Duration::ZERO)) {
                 let count = counts.entry(policy).or_default();
                 count.matched += 1;
                 count.violating += u32::from(is_violated);
