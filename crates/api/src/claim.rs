@@ -57,6 +57,7 @@ pub struct ResourceClaimSpec {
 }
 
 /// Policy for a dependency after its last claim is deleted.
+// In the order of caution: of several claims, the greatest policy applies.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -123,4 +124,14 @@ pub enum Output {
     Value(#[schemars(schema_with = "free::value")] Json),
     /// Key of a Secret in the same namespace.
     SecretKeyRef(SecretKeyRef),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DeprovisionPolicy::{Delete, Orphan, Retain};
+
+    #[test]
+    fn the_greatest_policy_is_the_most_conservative() {
+        assert!(Delete < Retain && Retain < Orphan);
+    }
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 /// Maximum length of a label value and a DNS label.
-pub const MAX: usize = 63;
+pub const MAX_NAME_LENGTH: usize = 63;
 /// Length of the hash suffix.
 const HASH: usize = 10;
 
@@ -37,7 +37,8 @@ pub fn secret(type_: &str, instance: &str) -> String {
 /// Readable name with a hash of its identity.
 pub fn derived(shown: &[&str], identity: &[&str]) -> String {
     let mut name = shown.join("-");
-    let end = name.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end < MAX - HASH);
+    let end =
+        name.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end < MAX_NAME_LENGTH - HASH);
     name.truncate(end.last().unwrap_or(0));
     let name = name.trim_end_matches(['-', '.']);
     format!("{name}-{}", &hash(identity)[..HASH])
@@ -73,7 +74,7 @@ mod tests {
     fn the_longest_names_still_fit_into_a_label() {
         let long = "a".repeat(63);
         let name = claim(&long, &long, "postgres", "default", None);
-        assert_eq!(name.len(), MAX);
+        assert_eq!(name.len(), MAX_NAME_LENGTH);
         assert!(name.ends_with(|c: char| c.is_ascii_alphanumeric()));
     }
 

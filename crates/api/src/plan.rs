@@ -33,7 +33,7 @@ pub struct WorkloadPlanSpec {
     pub workload_ref: WorkloadRef,
     /// Generation of the Workload for which this revision was first created.
     pub observed_workload_generation: i64,
-    /// Hash of the meaning of the plan. Equal revisions run the same thing.
+    /// Hash of all fields that affect what runs. Equal revisions run the same thing.
     pub revision: String,
     /// Name of the runtime class that runs the plan.
     pub runtime_class: String,

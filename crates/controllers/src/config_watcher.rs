@@ -158,32 +158,24 @@ impl ConfigWatcher {
 
     /// Executes [`config::reload`]. True if the config in force has changed.
     async fn reload(&mut self, map: Option<&ConfigMap>) -> bool {
-        let (before, stored) = (self.config.get(), self.stored.as_deref());
-        let reload = config::reload(self.config.platform, map, &before, stored, self.rejected);
+        let (before, stored, pending) = (self.config.get(), self.stored.as_deref(), self.pending.as_deref());
+        let reload = config::reload(self.config.platform, map, &before, stored, pending, self.rejected);
         let Reload { config, changed, store, event, problem, rejected } = reload;
         self.rejected = rejected;
         self.metrics.config_valid(problem.is_none());
-        let note = match &problem {
-            Some(problem) => {
-                let note = format!("The config is invalid, and the last good one stays in force: {problem}.");
-                tracing::warn!("{note}");
-                note
-            }
-            None => "The config is valid again and in force.".to_owned(),
-        };
+        if let Some(problem) = &problem {
+            tracing::warn!(
+                "the orchestrator config is invalid, and the last good one stays in force: {problem}"
+            );
+        }
         if let (Some(map), Some(event)) = (map, event) {
-            let (severity, reason) = match event {
-                ConfigEvent::Invalid => (Severity::Warning, "ConfigInvalid"),
-                ConfigEvent::Taken => (Severity::Normal, "ConfigTaken"),
-            };
-            self.record(map, severity, reason, note);
+            self.record(map, event);
         }
         self.config.set(config);
         if changed {
             tracing::info!("the orchestrator config has changed");
         }
-        // An invalid config does not end the retries of the one in force.
-        if problem.is_none() {
+        if self.pending != store {
             self.pending = store;
             self.failures = 0;
         }
@@ -197,7 +189,7 @@ impl ConfigWatcher {
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": IN_FORCE_MAP}, "data": {CONFIG_KEY: text},
         });
-        let params = PatchParams::apply("score.dev/settings").force();
+        let params = PatchParams::apply("score.dev/config").force();
         match self.api.patch(IN_FORCE_MAP, &params, &Patch::Apply(map)).await {
             Ok(_) => {
                 self.stored = self.pending.take();
@@ -210,8 +202,9 @@ impl ConfigWatcher {
         }
     }
 
-    fn record(&self, map: &ConfigMap, severity: Severity, reason: &str, note: String) {
+    fn record(&self, map: &ConfigMap, ConfigEvent { warning, reason, note }: ConfigEvent) {
         let regarding = ObjectReference { namespace: map.namespace(), ..map.object_ref(&()) };
+        let severity = if warning { Severity::Warning } else { Severity::Normal };
         let (reason, action) = (reason.to_owned(), "Load".to_owned());
         self.recorder.record(&regarding, NewEvent { severity, reason, action, note });
     }

@@ -5,14 +5,11 @@ use orchestra_core::{Denied, denial::Denial};
 use crate::error::Error;
 
 /// Refusal of an apply to report, or the error to retry.
-pub(crate) fn judge(error: kube::Error) -> Result<Denied, Error> {
-    match &error {
-        kube::Error::Api(status) => {
-            let denial = Denial::of(status);
-            denial.map(|denial| denial.of_own_write(&status.message)).ok_or_else(|| error.into())
-        }
-        _ => Err(error.into()),
-    }
+pub(crate) fn classify(error: Error) -> Result<Denied, Error> {
+    let Error::Api(answer) = &error else { return Err(error) };
+    let kube::Error::Api(status) = &**answer else { return Err(error) };
+    let denied = Denial::of(status).map(|denial| denial.of_own_write(&status.message));
+    denied.ok_or(error)
 }
 
 #[cfg(test)]
@@ -22,9 +19,9 @@ mod tests {
 
     use super::*;
 
-    fn judged(code: u16, message: &str) -> Result<Reason, &'static str> {
+    fn classified(code: u16, message: &str) -> Result<Reason, &'static str> {
         let status = Status { code, message: message.to_owned(), ..Status::default() };
-        match judge(kube::Error::Api(Box::new(status))) {
+        match classify(kube::Error::Api(Box::new(status)).into()) {
             Ok(denied) => Ok(denied.reason),
             Err(error) if error.is_conflict() => Err("conflict"),
             Err(_) => Err("transient"),
@@ -56,7 +53,7 @@ mod tests {
             (409, "the object has been modified", Err("conflict")),
             (429, "slow down", Err("transient")),
         ] {
-            assert_eq!(judged(code, message), expected, "{code} {message}");
+            assert_eq!(classified(code, message), expected, "{code} {message}");
         }
     }
 }

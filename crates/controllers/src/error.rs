@@ -15,6 +15,9 @@ pub enum Error {
     /// An object could not be serialized.
     #[error("failed to serialize an object: {0}")]
     Serialize(#[source] serde_json::Error),
+    /// The object in the answer to a write cannot be deserialized.
+    #[error("the answer of the API cannot be deserialized: {0}")]
+    InvalidAnswer(String),
     /// An object was deleted during the reconcile.
     #[error("the {kind} `{name}` was deleted during the reconcile")]
     Gone {
@@ -34,9 +37,6 @@ pub enum Error {
     /// An object that was made for a deleted Workload is invalid, and a finalizer keeps it.
     #[error("{0}")]
     InvalidLeftover(Fault),
-    /// Core decided to retry at once, for this reason.
-    #[error("{0}")]
-    RetryNow(String),
     /// Core decided to retry with backoff, for this reason.
     #[error("{0}")]
     Retry(String),
@@ -48,8 +48,8 @@ impl Error {
     pub fn is_conflict(&self) -> bool {
         match self {
             Self::Api(error) => matches!(&**error, kube::Error::Api(status) if status.code == 409),
-            Self::Changed(_) | Self::Gone { .. } | Self::Leftover { .. } | Self::RetryNow(_) => true,
-            Self::Serialize(_) | Self::InvalidLeftover(_) | Self::Retry(_) => false,
+            Self::Changed(_) | Self::Gone { .. } | Self::Leftover { .. } => true,
+            Self::Serialize(_) | Self::InvalidAnswer(_) | Self::InvalidLeftover(_) | Self::Retry(_) => false,
         }
     }
 
@@ -63,9 +63,9 @@ impl Error {
             },
             Self::InvalidLeftover(fault) => fault.clone(),
             Self::Serialize(_)
+            | Self::InvalidAnswer(_)
             | Self::Gone { .. }
             | Self::Leftover { .. }
-            | Self::RetryNow(_)
             | Self::Retry(_) => Fault::Internal,
         }
     }

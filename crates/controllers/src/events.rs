@@ -168,7 +168,7 @@ fn cut(text: &str, bytes: usize) -> &str {
 
 /// Writes queued events; after shutdown, the rest of the queue until the timeout.
 async fn write_all(client: Client, mut queue: mpsc::Receiver<Event>, stop: Shutdown) {
-    let patience = async {
+    let drain_timeout = async {
         stop.requested().await;
         sleep(REQUEST_TIMEOUT).await;
     };
@@ -187,7 +187,7 @@ async fn write_all(client: Client, mut queue: mpsc::Receiver<Event>, stop: Shutd
     };
     tokio::select! {
         () = all => {}
-        () = patience => tracing::warn!("events in the queue dropped after shutdown"),
+        () = drain_timeout => tracing::warn!("events in the queue dropped after shutdown"),
     }
 }
 

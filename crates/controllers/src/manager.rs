@@ -104,7 +104,7 @@ impl Controllers {
         let provisioner_changes: Vec<_> =
             provisioners.iter().map(|provisioner| provisioner.changes()).collect();
         let workload = WorkloadController::new(context.clone(), writer("workload"), recorder);
-        // Of a thousand new Workloads, the first are ready soon.
+        // An eighth of the workers start new Workloads, the others complete those in progress: of a thousand, the first are ready soon.
         let starting = NonZeroUsize::new(concurrency.get() / 8);
         let (workloads, task) =
             Worker::start(Arc::new(workload), worker::Options { starting, ..work.clone() }, shutdown.clone());

@@ -10,21 +10,15 @@
 //! A Workload also enqueues the claims of its namespace that refer to Workloads, if it appears, disappears, or changes its ports.
 //! Policies count Workloads with a delay, after any change of what is decided about them.
 //!
-//! [`orchestra_core::watch`] leaves out and delays reconciles that would find nothing to do. Nothing is polled except the Secrets
+//! [`orchestra_core::watch`] decides: it leaves out and delays reconciles that would find nothing to do. Nothing is polled except the Secrets
 //! behind bound claims.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, Resource, ResourceExt};
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
-use orchestra_core::{
-    provision::service_ref,
-    watch::{self, Enqueue, Origin},
-};
+use orchestra_core::watch::{self, Enqueue};
 use tokio::task::JoinHandle;
 
 use crate::{
@@ -42,11 +36,6 @@ use crate::{
     object_metrics::ObjectMetrics,
     policy::AllPolicies,
 };
-
-/// Minimum time between two counts of the Workloads of all policies.
-const COUNT_INTERVAL: Duration = Duration::from_secs(1);
-/// Addition to that for each Workload, so that counting stays a small part of the work.
-const COUNT_INTERVAL_PER_WORKLOAD: Duration = Duration::from_micros(500);
 
 /// Queues of the controllers.
 #[derive(Clone, Debug)]
@@ -124,9 +113,7 @@ impl Watches {
 
     /// Has the Workloads of all policies counted, when changes have been gathered.
     fn count_policies(&self, handles: &Handles) {
-        let workloads = u32::try_from(self.context.workloads.len()).unwrap_or(u32::MAX);
-        let delay = COUNT_INTERVAL.max(COUNT_INTERVAL_PER_WORKLOAD.saturating_mul(workloads));
-        handles.policies.enqueue_after(AllPolicies, delay);
+        handles.policies.enqueue_after(AllPolicies, watch::count_delay(self.context.workloads.len()));
     }
 
     pub(crate) fn config_changed(&self) {
@@ -141,20 +128,14 @@ impl Watches {
     fn workload(&self, change: &Change<Workload>) {
         self.object_metrics.workload(change);
         let Some(handles) = self.handles.get() else { return };
-        if !change.echo {
+        let described = described(change);
+        if watch::workload_to_workload(&described) {
             handles.workloads.enqueue(Key::of(&change.object));
         }
-        if described(change).is_more_than_status() {
+        if watch::to_policies(&described) {
             self.count_policies(handles);
-            self.enqueue_referring_claims(change, handles);
         }
-    }
-
-    /// Enqueues claims that refer to Workloads, if this one appeared, disappeared, or changed its ports.
-    fn enqueue_referring_claims(&self, change: &Change<Workload>, handles: &Handles) {
-        let was = change.previous.as_ref().and_then(service_ref::ports);
-        let is = service_ref::ports(&change.object).filter(|_| !change.gone);
-        if was != is || change.gone {
+        if watch::workload_to_referring_claims(&described, change.previous.as_ref(), &change.object) {
             let namespace = change.object.namespace().unwrap_or_default();
             for claim in self.context.claims.indexed(&refers_to_workloads(&namespace)) {
                 handles.enqueue_instance(&claim);
@@ -165,7 +146,7 @@ impl Watches {
     fn policy(&self, event: &Event<PlatformPolicy>) {
         let Some(handles) = self.handles.get() else { return };
         let is_relevant = match event {
-            Event::Changed(change) => described(change).is_more_than_status(),
+            Event::Changed(change) => watch::policy_to_all(&described(change)),
             Event::InvalidChanged => true,
         };
         if is_relevant {
@@ -178,10 +159,10 @@ impl Watches {
         self.object_metrics.claim(change);
         let Some(handles) = self.handles.get() else { return };
         let claim = &change.object;
-        if described(change).origin() != Origin::OwnReport {
+        if watch::claim_to_instance(&described(change)) {
             handles.enqueue_instance(claim);
         }
-        if described(change).is_more_than_status() {
+        if watch::to_policies(&described(change)) {
             self.count_policies(handles);
         }
         let workload = Key::new(&claim.namespace().unwrap_or_default(), &claim.spec.workload_ref.name);
@@ -192,18 +173,17 @@ impl Watches {
         self.object_metrics.plan(change);
         let Some(handles) = self.handles.get() else { return };
         let key = Key::of(&change.object);
-        // Claims that were kept for what ran may be released now.
         for claim in self.context.claims.indexed(&by_workload(&key.namespace, &key.name)) {
-            if claim.metadata.deletion_timestamp.is_some() {
+            if watch::plan_to_instance(&claim) {
                 handles.enqueue_instance(&claim);
             }
         }
-        let origin = described(change).origin();
-        enqueue(&handles.workloads, &key, watch::plan_to_workload(origin, &change.object));
-        if described(change).is_more_than_status() {
+        let described = described(change);
+        enqueue(&handles.workloads, &key, watch::plan_to_workload(described.origin(), &change.object));
+        if watch::to_policies(&described) {
             self.count_policies(handles);
         }
-        if origin != Origin::OwnReport {
+        if watch::plan_to_plan(&described) {
             handles.plans.enqueue(key);
         }
     }
@@ -217,7 +197,7 @@ impl Watches {
         let reaction =
             watch::exposure_to_workload(described.origin(), &change.object, plan.as_ref(), workload.as_ref());
         enqueue(&handles.workloads, &key, reaction);
-        if described.is_more_than_status() {
+        if watch::to_policies(&described) {
             self.count_policies(handles);
         }
         if watch::exposure_to_plan(&described, plan.as_ref()) {

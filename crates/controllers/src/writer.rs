@@ -9,8 +9,8 @@ use kube::{
     core::{ClusterResourceScope, NamespaceResourceScope},
 };
 use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, label};
-use orchestra_core::{Denied, decision::Fault, leftover::Leftover};
-use serde::{Serialize, de::Error as _};
+use orchestra_core::{Denied, decision::Fault, denial::NotFound, leftover::Leftover};
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -72,7 +72,7 @@ impl Writer {
                 cache.wrote(&written);
                 Ok(Ok(written))
             }
-            Err(error) => denial::judge(error).map(Err),
+            Err(error) => denial::classify(error).map(Err),
         }
     }
 
@@ -107,10 +107,10 @@ impl Writer {
     pub async fn patch_cluster_status<K: Kind>(&self, name: &str, patch: &Json) -> Result<(), Error> {
         let api: Api<DeserializeGuard<K>> = Api::all(self.client.clone());
         let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
-        match api.patch_status(name, &params, &Patch::Merge(patch)).await {
+        match api.patch_status(name, &params, &Patch::Merge(patch)).await.map_err(Error::from) {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -128,7 +128,7 @@ impl Writer {
         let namespace = object.namespace().unwrap_or_default();
         let patch = Patch::Apply(body);
         match read(self.guarded::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await) {
-            Err(kube::Error::Api(status)) if status.code == 404 => {
+            Err(error) if is_gone(&error) => {
                 cache.removed(&namespace, &object.name_any(), &object.uid().unwrap_or_default());
                 Err(Error::Gone { kind: K::kind(&()).into_owned(), name: object.name_any() })
             }
@@ -175,7 +175,9 @@ impl Writer {
                 }
                 Ok(())
             }
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
+            Err(kube::Error::Api(status))
+                if status.code == 409 || NotFound::of(&status) == Some(NotFound::Object) =>
+            {
                 let found = self.api::<K>(namespace).get_opt(name).await?;
                 if found.is_some_and(|found| found.uid().as_deref() == Some(uid)) {
                     return Err(Error::Changed(Box::new(kube::Error::Api(status))));
@@ -219,22 +221,28 @@ impl Writer {
     }
 
     /// Stores the answer to a write in the cache. False if the object is gone.
-    fn settle<K: Kind>(cache: &Cache<K>, answer: kube::Result<K>) -> Result<bool, Error> {
+    fn settle<K: Kind>(cache: &Cache<K>, answer: Result<K, Error>) -> Result<bool, Error> {
         match answer {
             Ok(written) => {
                 cache.wrote(&written);
                 Ok(true)
             }
             // It is gone, or has been replaced.
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) if is_gone(&error) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 }
 
+/// True if the object of a request does not exist. A missing namespace or definition is an error: objects may return with them.
+fn is_gone(error: &Error) -> bool {
+    let Error::Api(error) = error else { return false };
+    matches!(&**error, kube::Error::Api(status) if NotFound::of(status) == Some(NotFound::Object))
+}
+
 /// Object in the answer to a write.
-fn read<K>(answer: kube::Result<DeserializeGuard<K>>) -> kube::Result<K> {
-    answer?.0.map_err(|illegible| kube::Error::SerdeError(serde_json::Error::custom(illegible.error)))
+fn read<K>(answer: kube::Result<DeserializeGuard<K>>) -> Result<K, Error> {
+    answer?.0.map_err(|invalid| Error::InvalidAnswer(invalid.error))
 }
 
 /// Fails if an object is a leftover of the Workload with this uid.
@@ -266,4 +274,23 @@ fn described<K: Kind>(object: &K) -> Result<Json, Error> {
         fields.remove("status");
     }
     Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_missing_object_counts_as_gone() {
+        let written = |kind: &str, message: &str| {
+            let status = json!({
+                "code": 404, "reason": "NotFound", "message": message, "details": {"kind": kind},
+            });
+            let status = serde_json::from_value(status).unwrap();
+            Writer::settle(&Cache::<Workload>::default(), Err(kube::Error::Api(Box::new(status)).into()))
+        };
+        assert!(matches!(written("workloads", "workloads.score.dev \"a\" not found"), Ok(false)));
+        assert!(written("namespaces", "namespaces \"a\" not found").is_err());
+        assert!(written("", "the server could not find the requested resource").is_err());
+    }
 }

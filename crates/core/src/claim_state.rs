@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use orchestra_api::{
     ResourceClaim, WorkloadPlan, annotation,
     claim::{Phase, ResourceClaimStatus},
-    finalizer, plan,
+    finalizer,
 };
 
 use crate::run;
@@ -42,15 +42,17 @@ pub(crate) fn is_deleting(claim: &ResourceClaim) -> bool {
     claim.metadata.deletion_timestamp.is_some()
 }
 
+/// True if a deleted claim is kept because a running version uses it. It is released afterwards, and keeps its outputs until then.
+pub(crate) fn is_kept(claim: &ResourceClaim, is_in_use: bool) -> bool {
+    is_in_use && !is_releasing(claim)
+}
+
 /// True if a running version may use the claim: the plan of its Workload names it, or has not replaced one that did. Before
 /// its first status, a plan with the finalizer of a built-in runtime may have run an earlier spec.
 pub fn is_in_use(claim: &ResourceClaim, plan: &WorkloadPlan) -> bool {
     let may_run_older = plan.status.as_ref().map_or_else(
         || run::has_finalizer(plan),
-        |status| {
-            status.phase != plan::Phase::Ready
-                || status.observed_revision.as_ref() != Some(&plan.spec.revision)
-        },
+        |status| !run::is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision),
     );
     plan.spec.workload_ref == claim.spec.workload_ref
         && (may_run_older
@@ -68,7 +70,7 @@ pub fn in_use(
 
 /// True if the claim has the finalizer of a built-in engine.
 pub(crate) fn has_finalizer(claim: &ResourceClaim) -> bool {
-    claim.metadata.finalizers.iter().flatten().any(|held| held == finalizer::PROVISIONER)
+    finalizer::is_on(&claim.metadata, finalizer::PROVISIONER)
 }
 
 /// True if only other controllers have finalizers on the claim. Two controllers must not contradict each other.

@@ -9,7 +9,11 @@ use orchestra_api::{
 };
 use serde::Serialize;
 
-use crate::{denial::Denial, explain::Explanation, status::StatusInputs};
+use crate::{
+    denial::Denial,
+    explain::Explanation,
+    status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE, StatusInputs},
+};
 
 /// Decision about one Workload. It contains only what differs from the API: executed twice, it writes nothing.
 #[derive(Clone, Debug)]
@@ -29,7 +33,7 @@ pub struct Decision {
     pub status_inputs: StatusInputs,
     /// Deferred write, with the reason.
     pub deferred: Vec<Deferral>,
-    /// Why all this.
+    /// Explanation.
     pub explanation: Explanation,
 }
 
@@ -70,6 +74,8 @@ pub enum DeletionKind {
 /// One write of a decision.
 #[derive(Clone, Copy, Debug)]
 pub enum Write<'a> {
+    /// Add the finalizer to the Workload.
+    AddFinalizer,
     /// Apply a claim.
     Claim(&'a ResourceClaim),
     /// Apply the plan.
@@ -78,6 +84,11 @@ pub enum Write<'a> {
     Exposure(&'a WorkloadExposure),
     /// Delete an object.
     Delete(&'a Deletion),
+    /// Fail if the API still has an object that was made for the Workload. The cache may lag behind, and nobody would remove what is
+    /// left after this.
+    EnsureNoLeftovers,
+    /// Remove the finalizer of the Workload.
+    RemoveFinalizer,
 }
 
 /// Deferred write, with the reason.
@@ -106,16 +117,18 @@ impl Deferral {
 
 impl fmt::Display for Deferral {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NamespaceUnknown => "waiting until the namespace has been observed",
-            Self::Move => "the move starts after the first report of the current runtime",
-            Self::FirstStatus => {
-                "the first status is written with the first report of the runtime, or after half a second"
-            }
-            Self::Address => {
-                "the address is written with the report of the runtime that it is ready, or after two seconds"
-            }
-        })
+        match self {
+            Self::NamespaceUnknown => f.write_str("waiting until the namespace has been observed"),
+            Self::Move => f.write_str("the move starts after the first report of the current runtime"),
+            Self::FirstStatus => write!(
+                f,
+                "the first status is written with the first report of the runtime, or after {FIRST_STATUS_DEBOUNCE:?}"
+            ),
+            Self::Address => write!(
+                f,
+                "the address is written with the report of the runtime that it is ready, or after {ADDRESS_DEBOUNCE:?}"
+            ),
+        }
     }
 }
 
@@ -127,8 +140,6 @@ pub enum Requeue {
     OnChange,
     /// After this time, or when something changes.
     After(Duration),
-    /// At once, for this reason.
-    Immediately(String),
     /// With backoff, after this fault.
     Backoff(String),
 }
@@ -141,18 +152,25 @@ impl Decision {
         let is_new = self.status_inputs.live_exposure.is_none();
         let exposure =
             |first: bool| self.exposure.iter().filter(move |_| is_new == first).map(Write::Exposure);
-        self.claims
+        let (first, last): (&[Write<'_>], &[Write<'_>]) = match self.finalizer {
+            Finalizer::Unchanged => (&[], &[]),
+            Finalizer::Add => (&[Write::AddFinalizer], &[]),
+            Finalizer::Remove => (&[], &[Write::EnsureNoLeftovers, Write::RemoveFinalizer]),
+        };
+        first
             .iter()
-            .map(Write::Claim)
+            .copied()
+            .chain(self.claims.iter().map(Write::Claim))
             .chain(exposure(true))
             .chain(self.plan.iter().map(Write::Plan))
             .chain(exposure(false))
             .chain(self.delete.iter().map(Write::Delete))
+            .chain(last.iter().copied())
     }
 
     /// True if there is nothing to write or delete, the status apart.
     pub fn is_settled(&self) -> bool {
-        self.finalizer == Finalizer::Unchanged && self.writes().next().is_none()
+        self.writes().next().is_none()
     }
 }
 

@@ -5,13 +5,13 @@
 use kube::core::{Status, response::StatusCause};
 use orchestra_api::Reason;
 
-use crate::{
-    decision::Denied,
-    observe::kubernetes::messages::{neutral, quota, security},
-};
+use self::messages::{ended, neutral, quota, required_by_quota, security};
+use crate::decision::Denied;
 
 /// Cause of a denial in a namespace that is being deleted.
 const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
+/// Words before the cause in the message of a forbidden write.
+const FORBIDDEN: &str = " is forbidden: ";
 /// Prefix of causes of field validation.
 const FIELD_CAUSE: &str = "FieldValue";
 
@@ -22,7 +22,7 @@ pub enum Denial {
     Terminating,
     /// A quota is exhausted.
     Quota,
-    /// A policy of the organisation forbids it.
+    /// A policy of the organisation forbids it, or a rule of the namespace such as a limit range.
     Policy,
     /// The orchestrator lacks a permission.
     Permission,
@@ -33,8 +33,8 @@ pub enum Denial {
 impl Denial {
     /// Denial that a status means; `None` if the write may succeed later.
     ///
-    /// Machine-readable causes and the reason decide first. Text decides only for quotas, security levels and webhooks, which
-    /// have no causes of their own.
+    /// Machine-readable causes decide first, then the reason. The text tells apart what shares the reason `Forbidden`, and finds
+    /// the denials of webhooks, which choose their reason.
     pub fn of(status: &Status) -> Option<Self> {
         let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
         let is_terminating = |cause: &StatusCause| cause.reason == NAMESPACE_TERMINATING;
@@ -57,16 +57,24 @@ impl Denial {
         }
     }
 
-    /// Denial that the message of a forbidden write means, from a status or an event.
-    pub fn forbidden(message: &str) -> Self {
-        if message.contains("is being terminated") {
-            Self::Terminating
-        } else if message.contains("exceeded quota") || message.contains("failed quota") {
-            Self::Quota
-        } else if is_policy(message) {
+    /// Denial that the message of an event about a failed creation means; `None` for any other failure.
+    pub fn of_event(message: &str) -> Option<Self> {
+        (message.contains(FORBIDDEN) || is_policy(message)).then(|| Self::forbidden(message))
+    }
+
+    /// Denial that the message of a forbidden write means. Text of a policy may contain anything, so it is recognised first.
+    fn forbidden(message: &str) -> Self {
+        if is_policy(message) {
             Self::Policy
-        } else {
+        } else if is_permission(message) {
             Self::Permission
+        } else if message.contains("is being terminated") {
+            Self::Terminating
+        } else if message.contains("exceeded quota") {
+            Self::Quota
+        } else {
+            // Limit ranges, quotas that require limits, missing service accounts, unknown priority classes.
+            Self::Policy
         }
     }
 
@@ -86,7 +94,7 @@ impl Denial {
         let message = match self {
             Self::Terminating => "The namespace is being deleted: nothing can be created in it.".to_owned(),
             Self::Quota => quota(message),
-            Self::Policy => format!("Denied by a policy: {}", policy_text(message)),
+            Self::Policy => policy(message),
             Self::Permission => "Permission denied: the orchestrator may not create its objects in this namespace; the platform's administrators have to grant its role.".to_owned(),
             Self::Invalid => format!("Rejected as invalid by the cluster: {}", neutral(message)),
         };
@@ -131,19 +139,33 @@ fn is_policy(message: &str) -> bool {
     ["denied request", "denied the request", "violates PodSecurity"].iter().any(|sign| message.contains(sign))
 }
 
-/// Text of the policy itself.
-fn policy_text(message: &str) -> String {
-    for sign in ["denied request: ", "denied the request: "] {
-        if let Some((_, own)) = message.split_once(sign) {
-            return own.trim().to_owned();
-        }
-    }
-    match message.split_once("violates PodSecurity ") {
-        Some((_, own)) => security(own),
-        None => neutral(message),
-    }
+/// True if a message is about a permission that the orchestrator lacks.
+fn is_permission(message: &str) -> bool {
+    let is_unauthorized = message.split_once("User \"").is_some_and(|(_, rest)| rest.contains("\" cannot "));
+    is_unauthorized || message.contains("attempting to grant RBAC permissions")
 }
 
+/// Sentence about a denial by a policy, or by a rule of the namespace or the cluster.
+fn policy(message: &str) -> String {
+    for sign in ["denied request: ", "denied the request: "] {
+        if let Some((_, own)) = message.split_once(sign) {
+            return format!("Denied by a policy: {}", own.trim());
+        }
+    }
+    if let Some((_, own)) = message.split_once("violates PodSecurity ") {
+        return format!("Denied by a policy: {}", security(own));
+    }
+    if let Some(sentence) = required_by_quota(message) {
+        return sentence;
+    }
+    if is_policy(message) {
+        return format!("Denied by a policy: {}", neutral(message));
+    }
+    let own = message.split_once(FORBIDDEN).map_or(message, |(_, own)| own);
+    format!("Forbidden by the cluster: {}", ended(&neutral(own)))
+}
+
+pub(crate) mod messages;
 mod own_write;
 pub mod secret;
 #[cfg(test)]

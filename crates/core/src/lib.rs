@@ -54,4 +54,4 @@ pub mod workload_state;
 pub use decision::{Applied, Decision, Denied};
 pub use inputs::{Inputs, NamespaceFacts, Observed};
 pub use outputs::Gap;
-pub use plan::{judge, plan};
+pub use plan::{evaluate, plan};

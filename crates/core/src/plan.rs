@@ -10,7 +10,7 @@ use orchestra_api::{
     condition::{Finding, Reason},
     exposure::WorkloadExposureSpec,
     finalizer, label,
-    plan::{Kind, Phase, SUSPENDED, WorkloadPlanSpec},
+    plan::{Kind, SUSPENDED, WorkloadPlanSpec},
 };
 use orchestra_score::{
     Node, Pointer,
@@ -54,7 +54,7 @@ pub fn plan(inputs: &Inputs) -> Decision {
 
 /// Policies that select a Workload, by name, and whether it violates them: the checks of [`plan`], for each policy alone.
 /// Empty for an invalid or deleted Workload.
-pub fn judge(inputs: &Inputs) -> BTreeMap<String, bool> {
+pub fn evaluate(inputs: &Inputs) -> BTreeMap<String, bool> {
     let valid = validate::validate(&inputs.workload).ok();
     let Some(document) = valid.filter(|_| inputs.workload.metadata.deletion_timestamp.is_none()) else {
         return BTreeMap::new();
@@ -66,7 +66,7 @@ pub fn judge(inputs: &Inputs) -> BTreeMap<String, bool> {
     let forbids = |allowed: &BTreeSet<String>| {
         request::forbid_profile(inputs, &live, &document, &effective, allowed).is_some()
     };
-    let verdicts = policy::judge(&inputs.policies, &subject).into_iter();
+    let verdicts = policy::evaluate(&inputs.policies, &subject).into_iter();
     verdicts
         .map(|verdict| {
             let is_violated =
@@ -135,13 +135,13 @@ impl Steps<'_> {
         }
         .project();
 
-        let lines = names.iter().map(|(key, name)| ClaimRow {
+        let rows = names.iter().map(|(key, name)| ClaimRow {
             key: key.clone(),
             claim: name.clone(),
             blocked: claims.desired.get(key).and_then(|wanted| wanted.blocked.clone()),
             wanted: true,
         });
-        let mut decision = self.decision(lines.collect());
+        let mut decision = self.decision(rows.collect());
         decision.finalizer = self.finalizer();
         let mut missing: Vec<Gap> = Vec::new();
         for wanted in claims.desired.into_values() {
@@ -434,10 +434,9 @@ impl Steps<'_> {
             // The first plan counts as stored.
             (_, None) => decision.plan.is_none(),
             (Runtime::Planned(revision, _), Some(plan)) => {
-                let status = plan.status.as_ref();
                 plan.spec.revision == *revision
-                    && status.is_some_and(|status| {
-                        status.observed_revision.as_ref() == Some(revision) && status.phase == Phase::Ready
+                    && plan.status.as_ref().is_some_and(|status| {
+                        run::is_ready_at(status.phase, status.observed_revision.as_deref(), revision)
                     })
             }
             _ => false,
@@ -458,8 +457,8 @@ impl Steps<'_> {
         decision.status_inputs.claims = unique_keys(std::mem::take(&mut decision.status_inputs.claims));
         if moved_on {
             let changing = decision.claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
-            let waiting = decision.status_inputs.claims.iter().filter(|line| line.blocked.is_some());
-            let unsettled: BTreeSet<&str> = changing.chain(waiting.map(|line| line.claim.as_str())).collect();
+            let waiting = decision.status_inputs.claims.iter().filter(|row| row.blocked.is_some());
+            let unsettled: BTreeSet<&str> = changing.chain(waiting.map(|row| row.claim.as_str())).collect();
             let is_current = |claim: &ResourceClaim| {
                 let name = claim.metadata.name.as_deref();
                 is_wanted(name)
@@ -475,19 +474,19 @@ impl Steps<'_> {
     }
 
     fn finalizer(&self) -> Finalizer {
-        let mut held = self.inputs.workload.metadata.finalizers.iter().flatten();
-        if held.any(|held| held == finalizer::WORKLOAD) { Finalizer::Unchanged } else { Finalizer::Add }
+        let has_finalizer = finalizer::is_on(&self.inputs.workload.metadata, finalizer::WORKLOAD);
+        if has_finalizer { Finalizer::Unchanged } else { Finalizer::Add }
     }
 
     /// Decision about refused inputs: nothing changes, the last plan stays in force.
     fn refused(&mut self, finding: Finding) -> Box<Decision> {
-        let lines = self.live.claims.iter().map(|(name, claim)| ClaimRow {
+        let rows = self.live.claims.iter().map(|(name, claim)| ClaimRow {
             key: claim.spec.key.clone(),
             claim: (*name).to_owned(),
             blocked: None,
             wanted: true,
         });
-        let mut decision = self.decision(unique_keys(lines.collect()));
+        let mut decision = self.decision(unique_keys(rows.collect()));
         decision.status_inputs.inputs = finding;
         decision.status_inputs.runtime =
             Runtime::LastGood(self.live.plan.ours().map(|plan| Box::new(plan.clone())));
@@ -497,14 +496,14 @@ impl Steps<'_> {
 
     /// Decision about valid inputs before claims can be requested.
     fn blocked(&mut self, names: &BTreeMap<String, String>, finding: Finding) -> Box<Decision> {
-        let lines = names.iter().map(|(key, name)| ClaimRow {
+        let rows = names.iter().map(|(key, name)| ClaimRow {
             key: key.clone(),
             claim: name.clone(),
             blocked: (!self.live.claims.contains_key(name.as_str()))
                 .then(|| "Requested once a backend is selected.".to_owned()),
             wanted: true,
         });
-        let mut decision = self.decision(lines.collect());
+        let mut decision = self.decision(rows.collect());
         decision.status_inputs.runtime = Runtime::Blocked(finding);
         decision.explanation = std::mem::take(&mut self.explanation);
         decision

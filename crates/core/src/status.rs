@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::{
     claims,
-    decision::{Applied, Decision, Deferral, Denied, Requeue},
+    decision::{Applied, Decision, Deferral, Denied, Finalizer, Requeue},
     endpoint,
     inputs::Inputs,
     sentence::sentence,
@@ -111,6 +111,10 @@ pub struct Report {
 impl Decision {
     /// Report after the decision was executed.
     pub fn report(&self, applied: &Applied) -> Report {
+        if self.finalizer == Finalizer::Remove && applied.fault.is_none() {
+            // The Workload is gone.
+            return Report::default();
+        }
         if self.deferred.contains(&Deferral::NamespaceUnknown) {
             return Report { deferred: Some(Deferral::NamespaceUnknown), ..Report::default() };
         }
@@ -187,14 +191,14 @@ pub enum Runtime {
 impl StatusInputs {
     /// Status after the decision was executed.
     pub fn report(&self, applied: &Applied) -> WorkloadStatus {
-        let mut rows = Vec::new();
+        let mut summaries = Vec::new();
         let mut wanted = Vec::new();
-        for line in &self.claims {
-            let row = self.row(line, applied);
-            if line.wanted {
-                wanted.push(row.clone());
+        for row in &self.claims {
+            let summary = self.summary(row, applied);
+            if row.wanted {
+                wanted.push(summary.clone());
             }
-            rows.push(row);
+            summaries.push(summary);
         }
         let claims = self.claims_overall.clone().unwrap_or_else(|| overall(&wanted));
         let mut runtime = self.runtime(applied);
@@ -225,26 +229,26 @@ impl StatusInputs {
         WorkloadStatus {
             endpoint: self.endpoint(applied),
             conditions: conditions.into(),
-            claims: rows,
+            claims: summaries,
             observed_generation: Some(self.generation),
         }
     }
 
-    fn row(&self, line: &ClaimRow, applied: &Applied) -> ClaimSummary {
+    fn summary(&self, row: &ClaimRow, applied: &Applied) -> ClaimSummary {
         let pending = |reason, message: &str| ClaimSummary {
-            key: line.key.clone(),
+            key: row.key.clone(),
             phase: if reason == Reason::BindingPending { ClaimPhase::Pending } else { ClaimPhase::Failed },
             reason,
             message: message.to_owned(),
             outputs_available: false,
         };
-        let is_kept = self.kept.contains(&line.claim);
-        match (applied.claims.get(&line.claim), self.live_claims.get(&line.claim)) {
+        let is_kept = self.kept.contains(&row.claim);
+        match (applied.claims.get(&row.claim), self.live_claims.get(&row.claim)) {
             (Some(Err(Denied { reason, message })), _) => pending(*reason, message),
-            (Some(Ok(claim)), _) => claims::summary(claim, is_kept, line.wanted),
-            (None, Some(claim)) if line.blocked.is_none() => claims::summary(claim, is_kept, line.wanted),
+            (Some(Ok(claim)), _) => claims::summary(claim, is_kept, row.wanted),
+            (None, Some(claim)) if row.blocked.is_none() => claims::summary(claim, is_kept, row.wanted),
             (None, _) => {
-                pending(Reason::BindingPending, line.blocked.as_deref().unwrap_or("Being requested."))
+                pending(Reason::BindingPending, row.blocked.as_deref().unwrap_or("Being requested."))
             }
         }
     }

@@ -13,6 +13,7 @@ use orchestra_api::{
 };
 
 use crate::{
+    claim_state::is_deleting,
     claims,
     decision::{Decision, Deletion, DeletionKind, Finalizer},
     explain::Explanation,
@@ -46,7 +47,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
         }
         claims = next.first().map(|claim| {
             // A message from before the release is outdated.
-            let status = claim.status.as_ref().filter(|_| claim.metadata.deletion_timestamp.is_some());
+            let status = claim.status.as_ref().filter(|_| is_deleting(claim));
             let status = status.filter(|status| status.reason == Some(Reason::BindingPending));
             let detail = status.and_then(|status| status.message.clone()).unwrap_or_default();
             let what = format!("resource `{}` to be released", claim.spec.key);
@@ -56,8 +57,8 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
             )
         });
     }
-    let held = inputs.workload.metadata.finalizers.iter().flatten().any(|held| held == finalizer::WORKLOAD);
-    let lines = live.claims.iter().map(|(name, claim)| ClaimRow {
+    let held = finalizer::is_on(&inputs.workload.metadata, finalizer::WORKLOAD);
+    let rows = live.claims.iter().map(|(name, claim)| ClaimRow {
         key: claim.spec.key.clone(),
         claim: (*name).to_owned(),
         blocked: None,
@@ -87,7 +88,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
             previous,
             now: inputs.now,
             inputs: inputs_valid,
-            claims: unique_keys(lines.collect()),
+            claims: unique_keys(rows.collect()),
             awaited: Some(claims.as_ref().unwrap_or(&runtime).clone()),
             claims_overall: claims,
             runtime: Runtime::Blocked(runtime),
@@ -102,10 +103,10 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
 }
 
 /// Rows without duplicate keys: the status has one row for each.
-pub(crate) fn unique_keys(mut lines: Vec<ClaimRow>) -> Vec<ClaimRow> {
-    lines.sort_by(|a, b| (&a.key, !a.wanted, &a.claim).cmp(&(&b.key, !b.wanted, &b.claim)));
-    lines.dedup_by(|later, earlier| later.key == earlier.key);
-    lines
+pub(crate) fn unique_keys(mut rows: Vec<ClaimRow>) -> Vec<ClaimRow> {
+    rows.sort_by(|a, b| (&a.key, !a.wanted, &a.claim).cmp(&(&b.key, !b.wanted, &b.claim)));
+    rows.dedup_by(|later, earlier| later.key == earlier.key);
+    rows
 }
 
 /// Adds the deletion of an object, unless it is already being deleted.

@@ -6,10 +6,12 @@
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use orchestra_api::{Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
+use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
 
 use crate::{
+    claim_state::is_deleting,
     endpoint,
+    provision::service_ref,
     run::is_in_progress,
     status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE},
 };
@@ -72,6 +74,58 @@ impl Change<'_> {
             Origin::Other
         }
     }
+}
+
+/// Minimum time between two counts of the Workloads of all policies.
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
+/// Addition to that for each Workload, so that counting stays a small part of the work.
+const COUNT_INTERVAL_PER_WORKLOAD: Duration = Duration::from_micros(500);
+
+/// Delay of the next count of all Workloads by their policies: changes are gathered, since the counts are for people.
+pub fn count_delay(workloads: usize) -> Duration {
+    let workloads = u32::try_from(workloads).unwrap_or(u32::MAX);
+    COUNT_INTERVAL.max(COUNT_INTERVAL_PER_WORKLOAD.saturating_mul(workloads))
+}
+
+/// True if a change of a Workload, a claim, a plan or an exposure may change the counts of policies.
+pub fn to_policies(change: &Change<'_>) -> bool {
+    change.is_more_than_status()
+}
+
+/// True if a change of a policy enqueues all Workloads and the policies.
+pub fn policy_to_all(change: &Change<'_>) -> bool {
+    change.is_more_than_status()
+}
+
+/// True if a change of a Workload enqueues it. Our own write of the status or the finalizer leaves nothing to do.
+pub fn workload_to_workload(change: &Change<'_>) -> bool {
+    !change.echo
+}
+
+/// True if a change of a Workload enqueues the claims of its namespace that refer to Workloads: it appeared, disappeared, or changed
+/// its ports.
+pub fn workload_to_referring_claims(
+    change: &Change<'_>,
+    previous: Option<&Workload>,
+    current: &Workload,
+) -> bool {
+    let was = previous.and_then(service_ref::ports);
+    change.is_more_than_status() && (change.gone || was != service_ref::ports(current))
+}
+
+/// True if a change of a claim enqueues its instance. The claim controller knows what it reported.
+pub fn claim_to_instance(change: &Change<'_>) -> bool {
+    change.origin() != Origin::OwnReport
+}
+
+/// True if any change of a plan enqueues the instance of a claim of the same Workload: the claim was deleted, and kept for what ran.
+pub fn plan_to_instance(claim: &ResourceClaim) -> bool {
+    is_deleting(claim)
+}
+
+/// True if a change of a plan enqueues it. The plan controller knows what it reported.
+pub fn plan_to_plan(change: &Change<'_>) -> bool {
+    change.origin() != Origin::OwnReport
 }
 
 /// Reaction of the workload queue to a change of a plan.

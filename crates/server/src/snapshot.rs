@@ -147,7 +147,7 @@ async fn read_config(client: &Client, platform: PlatformKind) -> kube::Result<Ar
 
 async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<ResourceClaim>> {
     // A name that is too long for a label has no claims.
-    if name.len() > names::MAX {
+    if name.len() > names::MAX_NAME_LENGTH {
         return Ok(Vec::new());
     }
     list_claims(client, namespace, &format!("{}={name}", label::WORKLOAD)).await

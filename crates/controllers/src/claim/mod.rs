@@ -6,12 +6,12 @@ mod provision_context;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use kube::ResourceExt;
-use orchestra_api::{ResourceClaim, annotation, claim::ResourceClaimStatus, finalizer, label};
+use orchestra_api::{ResourceClaim, finalizer, label};
 use orchestra_core::{
     claim_state,
-    provision::{self, Inputs, Instance, Release, Report, Work},
+    provision::{self, Inputs, Instance, Release, Report, Work, Write},
 };
-use orchestra_drivers::{ProvisionContext, Provisioner};
+use orchestra_drivers::{DriverError, ProvisionContext, Provisioner};
 use serde_json::json;
 
 use crate::{
@@ -86,18 +86,20 @@ impl ClaimController {
         InstanceContext::new(&self.secrets, &self.context.workloads, namespace, type_, instance)
     }
 
-    async fn ensure(&self, inputs: &Inputs, instance: &Instance) -> Option<Report> {
-        let engine = self.engines.get(&instance.entry.engine)?;
+    async fn ensure(&self, inputs: &Inputs, instance: &Instance) -> Report {
         let ctx = self.provision_context(&instance.namespace, &instance.type_, &instance.id);
-        let answer = in_time(engine.ensure(instance, &ctx)).await;
-        Some(provision::report_ensured(inputs, instance, answer))
+        let answer = match self.engines.get(&instance.entry.engine) {
+            Some(engine) => in_time(engine.ensure(instance, &ctx)).await,
+            None => Err(DriverError::unreachable(format!(
+                "The engine `{}` is not available.",
+                instance.entry.engine
+            ))),
+        };
+        provision::report_ensured(inputs, instance, answer)
     }
 
     async fn release(&self, inputs: &Inputs, release: &Release) -> Result<Report, Error> {
-        for claim in inputs.claims.iter().filter(|claim| release.start.contains(&claim.name_any())) {
-            let started = json!({annotation::ENGINE: release.engine, annotation::RELEASING: "true"});
-            self.writer.add_finalizer(&self.context.claims, claim, finalizer::PROVISIONER, &started).await?;
-        }
+        self.execute(release.writes(inputs)).await?;
         let ctx = self.provision_context(&release.namespace, &release.type_, &release.id);
         let answer = match self.engines.get(&release.engine) {
             Some(engine) => Some(in_time(engine.release(release, &ctx)).await),
@@ -106,15 +108,20 @@ impl ClaimController {
         Ok(provision::report_released(inputs, release, answer))
     }
 
-    async fn write_status(&self, claim: &ResourceClaim, status: &ResourceClaimStatus) -> Result<(), Error> {
-        if claim.status.as_ref() == Some(status) {
-            return Ok(());
+    async fn execute(&self, writes: Vec<Write<'_>>) -> Result<(), Error> {
+        let (writer, claims) = (&self.writer, &self.context.claims);
+        for write in writes {
+            match write {
+                Write::Status(claim, status) => writer.status(claims, claim, status).await.map(drop)?,
+                Write::AddFinalizer(claim, annotations) => {
+                    writer.add_finalizer(claims, claim, finalizer::PROVISIONER, &json!(annotations)).await?;
+                }
+                Write::RemoveFinalizer(claim) => {
+                    writer.remove_finalizer(claims, claim, finalizer::PROVISIONER).await?;
+                }
+            }
         }
-        self.writer.status(&self.context.claims, claim, status).await.map(drop)
-    }
-
-    async fn remove_finalizer(&self, claim: &ResourceClaim) -> Result<(), Error> {
-        self.writer.remove_finalizer(&self.context.claims, claim, finalizer::PROVISIONER).await
+        Ok(())
     }
 }
 
@@ -129,39 +136,14 @@ impl Reconcile for ClaimController {
 
     async fn reconcile(&self, key: &Key) -> Result<Action, Error> {
         let inputs = self.inputs(key);
-        let provision::Decision { add_finalizer, statuses, work, remove_finalizer, external: _ } =
-            provision::decide(&inputs);
-        for claim in &inputs.claims {
-            let name = claim.name_any();
-            if let Some(status) = statuses.get(&name) {
-                self.write_status(claim, status).await?;
-            }
-            if let Some(engine) = add_finalizer.get(&name) {
-                let engine = json!({annotation::ENGINE: engine});
-                self.writer
-                    .add_finalizer(&self.context.claims, claim, finalizer::PROVISIONER, &engine)
-                    .await?;
-            }
-        }
-        // After the claims that stay have the finalizer: one of them has to release the instance one day.
-        for claim in inputs.claims.iter().filter(|claim| remove_finalizer.contains(&claim.name_any())) {
-            self.remove_finalizer(claim).await?;
-        }
-        let report = match &work {
-            None => None,
+        let decision = provision::decide(&inputs);
+        self.execute(decision.writes(&inputs)).await?;
+        let report = match &decision.work {
+            None => Report::default(),
             Some(Work::Ensure(instance)) => self.ensure(&inputs, instance).await,
-            Some(Work::Release(release)) => Some(self.release(&inputs, release).await?),
+            Some(Work::Release(release)) => self.release(&inputs, release).await?,
         };
-        let Report { statuses, remove_finalizer, requeue: again } = report.unwrap_or_default();
-        for claim in &inputs.claims {
-            let name = claim.name_any();
-            if let Some(status) = statuses.get(&name) {
-                self.write_status(claim, status).await?;
-            }
-            if remove_finalizer.contains(&name) {
-                self.remove_finalizer(claim).await?;
-            }
-        }
-        requeue(again)
+        self.execute(report.writes(&inputs)).await?;
+        requeue(report.requeue)
     }
 }

@@ -62,7 +62,7 @@ impl InstanceContext {
         self.api.get_opt(&self.name).await.map_err(|error| self.error(&error, "read"))
     }
 
-    async fn kept(&self, edit: &Edit<'_>) -> Result<InstanceSecret, DriverError> {
+    async fn update(&self, edit: &Edit<'_>) -> Result<InstanceSecret, DriverError> {
         for _ in 0..MAX_TRIES {
             let found = self.find().await?;
             if let Some(found) = &found {
@@ -112,7 +112,7 @@ impl InstanceContext {
         InstanceSecret { name: self.name.clone(), version, contents }
     }
 
-    async fn forgotten(&self) -> Result<(), DriverError> {
+    async fn delete(&self) -> Result<(), DriverError> {
         let found = self.find().await?;
         let found = found.filter(|found| provision::is_secret_of(&found.metadata, &self.instance));
         let Some(found) = found else { return Ok(()) };
@@ -144,11 +144,11 @@ impl Secrets for InstanceContext {
 
 impl ProvisionContext for InstanceContext {
     fn update_secret<'a>(&'a self, edit: &'a Edit<'a>) -> BoxFuture<'a, Result<InstanceSecret, DriverError>> {
-        Box::pin(self.kept(edit))
+        Box::pin(self.update(edit))
     }
 
     fn delete_secret(&self) -> BoxFuture<'_, Result<(), DriverError>> {
-        Box::pin(self.forgotten())
+        Box::pin(self.delete())
     }
 
     fn workload_ports(&self, workload: &str) -> Option<BTreeMap<String, Port>> {

@@ -3,15 +3,15 @@
 use std::{collections::BTreeMap, time::Duration};
 
 /// Delay after the first failure, before jitter.
-const FIRST: Duration = Duration::from_millis(100);
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// Longest delay: a fault that is fixed is noticed within this time.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// Consecutive conflicts that are retried at once: a fresh read settles most.
 const FREE_CONFLICTS: u32 = 5;
 
 /// Delay after this many earlier failures. `random` is in `0..1`; the delay is at least half its full length.
 pub fn delay(failures: u32, random: f64) -> Duration {
-    let full = FIRST.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST);
+    let full = FIRST_BACKOFF.saturating_mul(2_u32.saturating_pow(failures)).min(MAX_BACKOFF);
     full.mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0)
 }
 
@@ -80,26 +80,26 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_failures_is_too_many() {
-        assert_eq!(delay(u32::MAX, 1.0), LONGEST);
+    fn the_delay_is_capped_after_any_number_of_failures() {
+        assert_eq!(delay(u32::MAX, 1.0), MAX_BACKOFF);
         let mut backoff = Backoff::new(|| 1.0);
         for _ in 0..10_000 {
-            assert!(backoff.failed(&"key") <= LONGEST);
+            assert!(backoff.failed(&"key") <= MAX_BACKOFF);
         }
     }
 
     #[test]
-    fn success_forgets_and_keys_do_not_share() {
+    fn success_resets_a_key_and_keys_are_independent() {
         let mut backoff = Backoff::new(|| 1.0);
         backoff.failed(&"a");
         backoff.failed(&"a");
-        assert_eq!(backoff.failed(&"b"), FIRST);
+        assert_eq!(backoff.failed(&"b"), FIRST_BACKOFF);
         backoff.succeeded(&"a");
-        assert_eq!(backoff.failed(&"a"), FIRST);
+        assert_eq!(backoff.failed(&"a"), FIRST_BACKOFF);
     }
 
     #[test]
-    fn five_conflicts_in_a_row_are_free() {
+    fn five_conflicts_in_a_row_are_retried_at_once() {
         let mut backoff = Backoff::new(|| 1.0);
         let waits: Vec<u128> = (0..7).map(|_| backoff.conflicted(&"key").as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 0, 0, 100, 200]);

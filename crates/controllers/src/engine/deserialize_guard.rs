@@ -100,11 +100,11 @@ impl<K: Resource> Resource for DeserializeGuard<K> {
     }
 
     fn meta(&self) -> &ObjectMeta {
-        self.0.as_ref().map_or_else(|illegible| &illegible.metadata, K::meta)
+        self.0.as_ref().map_or_else(|invalid| &invalid.metadata, K::meta)
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
-        self.0.as_mut().map_or_else(|illegible| &mut illegible.metadata, K::meta_mut)
+        self.0.as_mut().map_or_else(|invalid| &mut invalid.metadata, K::meta_mut)
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_without_annotations_is_read_without_its_managed_fields() {
+    fn managed_fields_of_objects_without_annotations_are_dropped() {
         let text = r#"{"type": "ADDED", "object": {"metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
             "data": {"managedFields": "kept"}}}"#;
         let Ok(WatchEvent::Added(DeserializeGuard(Ok(map)))) =
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_cannot_be_read_is_known_by_its_name_and_does_not_hide_the_others() {
+    fn an_invalid_object_has_its_name_and_does_not_hide_the_others() {
         let text = r#"{"apiVersion": "v1", "kind": "ConfigMapList", "metadata": {}, "items": [
             {"metadata": {"name": "bad"}, "data": 7}, {"metadata": {"name": "good"}}]}"#;
         let list: ObjectList<DeserializeGuard<ConfigMap>> =
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_an_error() {
+    fn anything_but_an_object_is_an_error() {
         for text in ["7", "[]", r#"{"metadata": 7}"#] {
             assert!(serde_json::from_str::<DeserializeGuard<ConfigMap>>(text).is_err(), "{text}");
         }

@@ -105,7 +105,7 @@ impl Leadership {
             };
             tokio::select! {
                 () = stop.requested() => {}
-                () = self.next_look(wait) => {}
+                () = self.wait_for_change(wait) => {}
             }
         }
         self.release().await;
@@ -270,7 +270,7 @@ impl Leadership {
     }
 
     /// Waits for a change after a version, or until a time.
-    async fn next_look(&self, wait: Wait) {
+    async fn wait_for_change(&self, wait: Wait) {
         // A watch may be refused or fail: polling works as well.
         let latest = wait.until.min(Instant::now() + self.options.renew);
         let _ = timeout_at(latest, async {
@@ -296,7 +296,7 @@ impl Leadership {
     }
 }
 
-/// What a candidate waits for.
+/// End of the wait of a candidate.
 struct Wait {
     until: Instant,
     /// Resource version of the lease that was read.

@@ -143,7 +143,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
         };
         let vanished = self.cache.store_mut().end_list(version, &listed);
         self.emit(vanished);
-        self.cache.is_synced();
+        self.cache.set_synced();
         self.failures = 0;
         Ok(text)
     }

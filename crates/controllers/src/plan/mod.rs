@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use kube::ResourceExt;
 use orchestra_api::{WorkloadPlan, annotation, exposure::WorkloadExposureStatus, finalizer};
-use orchestra_core::run::{self, AddFinalizer, Capabilities, Decision, Inputs, Report, Work};
+use orchestra_core::{
+    decision::Deferral,
+    run::{self, AddFinalizer, Capabilities, Decision, Inputs, Report, Work},
+};
 use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Target};
 use serde_json::{Value as Json, json};
 
@@ -93,7 +96,8 @@ impl PlanController {
             Work::Apply(target) => {
                 let observed = self.apply(target).await;
                 let stale = run::prunable(inputs, &observed);
-                let pruned = stale.is_empty() || self.remove(target, &stale).await == Ok(Removed::Gone);
+                let pruned =
+                    if stale.is_empty() { Ok(Removed::Gone) } else { self.remove(target, &stale).await };
                 run::report_applied(inputs, decision, observed, pruned)
             }
             Work::Remove(target, inventory) => {
@@ -142,14 +146,14 @@ impl Reconcile for PlanController {
         let inputs = self.inputs(key, plan);
         let decision = run::decide(&inputs);
         self.prepare(&inputs, &decision).await?;
-        let Report { exposure, status, release, requeue: again, deferred } =
+        let Report { exposure, status, remove_finalizer, requeue: again, deferred } =
             self.work(&inputs, &decision).await;
-        self.debounce.set(key, deferred);
+        self.debounce.set(key, deferred.is_some_and(Deferral::is_timed));
         self.publish(&inputs, exposure.as_ref()).await?;
         if let Some(status) = &status {
             self.writer.status(&self.context.plans, &inputs.plan, status).await?;
         }
-        if release {
+        if remove_finalizer {
             self.writer.remove_finalizer(&self.context.plans, &inputs.plan, finalizer::RUNTIME).await?;
         }
         let has_exposure = self.context.exposures.get(&key.namespace, &key.name).is_some();

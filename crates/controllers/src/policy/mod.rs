@@ -1,17 +1,12 @@
 //! Policy controller: reports whether each policy is valid, and how many Workloads it matches. It counts all Workloads at once, with a delay:
 //! the counts are for people.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use kube::ResourceExt;
 use orchestra_api::PlatformPolicy;
 use orchestra_core::{
-    judge,
-    policy::{self, Count},
+    evaluate,
+    policy::{self, Count, StatusWrite},
 };
 
 use crate::{
@@ -55,7 +50,7 @@ impl PolicyController {
         for workload in self.context.workloads.all() {
             // Each is a whole decision: other tasks come first.
             tokio::task::yield_now().await;
-            for (policy, is_violated) in judge(&self.context.inputs(workload, Duration::ZERO)) {
+            for (policy, is_violated) in evaluate(&self.context.inputs(workload, Duration::ZERO)) {
                 let count = counts.entry(policy).or_default();
                 count.matched += 1;
                 count.violating += u32::from(is_violated);
@@ -80,29 +75,22 @@ impl Reconcile for PolicyController {
         }
         let counts = self.count().await;
         // Counting takes time: the status is about the policies as they are afterwards.
-        let objects = self.context.unreadable_policies();
-        let (_, unreadable) = policy::unreadable::resolve(self.context.policies.all(), &objects);
-        let names: BTreeSet<&str> = unreadable.iter().map(|policy| policy.name.as_str()).collect();
+        let unreadable = self.context.unreadable_policies();
         let now = (self.context.clock)();
         // A failed write does not keep the others from being written.
         let mut failure = None;
-        for policy in self.context.policies.all() {
-            let name = policy.name_any();
-            // What is cached is an earlier version.
-            if names.contains(name.as_str()) {
-                continue;
-            }
-            let count = counts.get(&name).copied().unwrap_or_default();
-            let Some(status) = policy::status(&policy, count, now) else { continue };
-            let written = self.writer.cluster_status(&self.context.policies, &policy, &status).await;
-            failure = written.err().or(failure);
-        }
-        for (policy, object) in unreadable.iter().zip(&objects) {
-            let Some(patch) = policy::unreadable_status(object, policy.in_force, now) else { continue };
-            // The API may refuse any change of an invalid object. The status is for people, so there is no retry.
-            if let Err(error) = self.writer.patch_cluster_status::<PlatformPolicy>(&policy.name, &patch).await
-            {
-                tracing::warn!(policy = policy.name, "failed to report an invalid policy: {error}");
+        for write in policy::statuses(self.context.policies.all(), &unreadable, &counts, now) {
+            match write {
+                StatusWrite::Apply(policy, status) => {
+                    let written = self.writer.cluster_status(&self.context.policies, &*policy, &status).await;
+                    failure = written.err().or(failure);
+                }
+                StatusWrite::Merge { name, patch } => {
+                    let written = self.writer.patch_cluster_status::<PlatformPolicy>(&name, &patch).await;
+                    if let Err(error) = written {
+                        tracing::warn!(policy = name, "failed to report an invalid policy: {error}");
+                    }
+                }
             }
         }
         failure.map_or(Ok(Action::AwaitChange), Err)

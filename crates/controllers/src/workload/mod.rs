@@ -5,7 +5,7 @@ use kube::{Resource, ResourceExt};
 use orchestra_api::{Workload, finalizer, workload::WorkloadStatus};
 use orchestra_core::{
     Applied, Decision, Inputs,
-    decision::{Deferral, Deletion, DeletionKind, Finalizer, Write},
+    decision::{Deferral, Deletion, DeletionKind, Write},
     plan,
     status::Event,
 };
@@ -47,11 +47,18 @@ impl WorkloadController {
     ) -> Result<(), Error> {
         let Context { claims, plans, exposures, workloads, .. } = &self.context;
         let namespace = inputs.namespace_name();
-        if decision.finalizer == Finalizer::Add {
-            self.writer.add_finalizer(workloads, &inputs.workload, finalizer::WORKLOAD, &json!({})).await?;
-        }
         for write in decision.writes() {
             match write {
+                Write::AddFinalizer => {
+                    let none = json!({});
+                    self.writer
+                        .add_finalizer(workloads, &inputs.workload, finalizer::WORKLOAD, &none)
+                        .await?;
+                }
+                Write::EnsureNoLeftovers => self.writer.ensure_no_leftovers(&inputs.workload).await?,
+                Write::RemoveFinalizer => {
+                    self.writer.remove_finalizer(workloads, &inputs.workload, finalizer::WORKLOAD).await?;
+                }
                 Write::Claim(claim) => {
                     let answer = self.writer.apply(claims, claim).await?;
                     applied.claims.insert(claim.name_any(), answer);
@@ -68,11 +75,6 @@ impl WorkloadController {
                     }
                 },
             }
-        }
-        if decision.finalizer == Finalizer::Remove {
-            // Read from the API, not from the cache: what is left behind now is left for good.
-            self.writer.ensure_no_leftovers(&inputs.workload).await?;
-            self.writer.remove_finalizer(workloads, &inputs.workload, finalizer::WORKLOAD).await?;
         }
         Ok(())
     }
@@ -112,7 +114,6 @@ impl Reconcile for WorkloadController {
         let mut applied = Applied::default();
         let mut failure = None;
         match self.execute(&inputs, &decision, &mut applied).await {
-            Ok(()) if decision.finalizer == Finalizer::Remove => return Ok(Action::AwaitChange),
             Ok(()) => {}
             Err(conflict) if conflict.is_conflict() => return Err(conflict),
             Err(error) => {
@@ -122,14 +123,38 @@ impl Reconcile for WorkloadController {
         }
         let report = decision.report(&applied);
         self.debounce.set(key, report.deferred.is_some_and(Deferral::is_timed));
-        if let Some(status) = &report.status {
-            self.report(&inputs.workload, status, report.events).await?;
-        }
-        // The log has the error itself.
-        failure.map_or_else(|| requeue(report.requeue), Err)
+        let reported = match &report.status {
+            Some(status) => self.report(&inputs.workload, status, report.events).await,
+            None => Ok(()),
+        };
+        failure_or(failure, reported)?;
+        requeue(report.requeue)
     }
+}
+
+/// Error to return, and so to log: that of the writes before that of the status.
+fn failure_or(failure: Option<Error>, reported: Result<(), Error>) -> Result<(), Error> {
+    let Some(failure) = failure else { return reported };
+    if let Err(unreported) = reported {
+        tracing::warn!("failed to report a failed reconcile: {unreported}");
+    }
+    Err(failure)
 }
 
 fn reference(workload: &Workload) -> ObjectReference {
     ObjectReference { namespace: workload.namespace(), ..workload.object_ref(&()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_a_write_is_returned_also_if_its_report_fails() {
+        let error = |text: &str| Error::Retry(text.to_owned());
+        let both = failure_or(Some(error("apply")), Err(error("status")));
+        assert_eq!(both.unwrap_err().to_string(), "apply");
+        assert_eq!(failure_or(None, Err(error("status"))).unwrap_err().to_string(), "status");
+        assert!(failure_or(None, Ok(())).is_ok());
+    }
 }

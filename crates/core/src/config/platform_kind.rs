@@ -3,7 +3,7 @@
 use orchestra_api::config::{Profile, ProfileKind};
 
 use super::{BATCH_JOB, WEB_SERVICE};
-use crate::runtimes::{self, RuntimeClass, kubernetes, process};
+use crate::runtimes::{self, RuntimeClass};
 
 /// Kind of a platform: the runtime class of Workloads that no config places elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +12,10 @@ pub struct PlatformKind {
 }
 
 impl PlatformKind {
-    /// One machine, which runs Workloads as processes.
-    pub const MACHINE: Self = Self { default_class: process::NAME };
-    /// A cluster.
-    pub const CLUSTER: Self = Self { default_class: kubernetes::NAME };
+    /// Platform whose Workloads run in a class by default.
+    pub(crate) const fn with_default(default_class: &'static str) -> Self {
+        Self { default_class }
+    }
 
     /// Kind of a platform with these runtime classes: the first built-in class that has a default backend.
     pub fn of<'a>(runtime_classes: impl IntoIterator<Item = &'a str>) -> Self {

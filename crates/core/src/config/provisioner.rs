@@ -3,19 +3,19 @@
 //! The most specific entry wins. The checks reject configs in which two entries could be equally specific for one claim, so
 //! the selection never depends on their order.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, iter};
 
 use orchestra_api::{claim::ResourceClaimSpec, config::Provisioner};
 use orchestra_score::Pointer;
 use serde_json::{Map, Value as Json};
 
 use super::{Config, builtin, fault::Faults, name_rules};
+use crate::provision::EXTERNAL;
 
-/// All engines that a config may name.
-const ENGINES: &[&str] =
-    &["static", "process", "container", "template", "command", "http", "helm", "external", "builtin"];
 /// Engine of resources that already exist.
 pub const STATIC: &str = "static";
+/// Engines that a config may name, beside [`STATIC`] and those that come with a runtime.
+const ENGINES: &[&str] = &["container", "command", "http", "helm", EXTERNAL, builtin::BUILTIN];
 /// Types without data of their own: names, routes and references.
 const STATELESS_TYPES: &[&str] = &["dns", "route", "service", "service-port", "environment", "secret"];
 
@@ -188,15 +188,17 @@ fn check_entry(entry: &Provisioner, at: &Pointer, faults: &mut Faults) {
         name_rules::check_dns_label(class, at.key("runtimeClasses").index(index), faults);
     }
     let engine = entry.engine.as_str();
-    if !engine.is_empty() && !ENGINES.contains(&engine) {
-        let hint = name_rules::did_you_mean(engine, ENGINES.iter().copied())
-            .unwrap_or_else(|| format!("write {}", name_rules::alternatives(ENGINES)));
+    let engines: Vec<_> =
+        iter::once(STATIC).chain(builtin::engines()).chain(ENGINES.iter().copied()).collect();
+    if !engine.is_empty() && !engines.contains(&engine) {
+        let hint = name_rules::did_you_mean(engine, engines.iter().copied())
+            .unwrap_or_else(|| format!("write {}", name_rules::alternatives(&engines)));
         faults.add(at.key("engine"), format!("unknown engine {engine:?}"), hint);
     }
     let outputs = at.key("outputs");
     if engine == STATIC && entry.outputs.is_empty() && !faults.any_within(&outputs) {
         faults.add(outputs, "a static provisioner needs outputs", "add `outputs: {host: {value: …}}`");
-    } else if ENGINES.contains(&engine) && engine != STATIC && !entry.outputs.is_empty() {
+    } else if engines.contains(&engine) && engine != STATIC && !entry.outputs.is_empty() {
         faults.add(
             outputs,
             format!("engine {engine:?} computes its outputs; they cannot be set here"),

@@ -15,7 +15,8 @@ pub struct Reload {
     pub config: Arc<Config>,
     /// True if it differs from the one before.
     pub changed: bool,
-    /// Text to store as the last good config, until it is the stored one.
+    /// Text to store as the last good config, until it is the stored one. An invalid config does not end the retries of the one in
+    /// force.
     pub store: Option<String>,
     /// Event to record on the config map.
     pub event: Option<ConfigEvent>,
@@ -26,20 +27,36 @@ pub struct Reload {
 }
 
 /// Event about a config map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigEvent {
-    /// It is rejected.
-    Invalid,
-    /// It is valid after it was rejected.
-    Taken,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigEvent {
+    /// True for a warning.
+    pub warning: bool,
+    /// Reason.
+    pub reason: &'static str,
+    /// Note.
+    pub note: String,
 }
 
-/// Reads the config map again, given the config in force, its stored text and whether the previous map was rejected.
+impl ConfigEvent {
+    fn invalid(problem: &Problem) -> Self {
+        let note = format!("The config is invalid, and the last good one stays in force: {problem}.");
+        Self { warning: true, reason: "ConfigInvalid", note }
+    }
+
+    fn loaded() -> Self {
+        let note = "The config is valid again and in force.".to_owned();
+        Self { warning: false, reason: "ConfigLoaded", note }
+    }
+}
+
+/// Reads the config map again, given the config in force, the stored text and the one that is still to be stored, and whether the
+/// previous map was rejected.
 pub fn reload(
     platform: PlatformKind,
     map: Option<&ConfigMap>,
     before: &Arc<Config>,
     stored: Option<&str>,
+    pending: Option<&str>,
     was_rejected: bool,
 ) -> Reload {
     let InForce { config, problem } = in_force(platform, map, Some(Arc::clone(before)));
@@ -47,17 +64,18 @@ pub fn reload(
     let event = match (map, &problem) {
         // Without a config map there is no object for an event.
         (None, _) => None,
-        (Some(_), Some(_)) => Some(ConfigEvent::Invalid),
-        (Some(_), None) => was_rejected.then_some(ConfigEvent::Taken),
+        (Some(_), Some(problem)) => Some(ConfigEvent::invalid(problem)),
+        (Some(_), None) => was_rejected.then(ConfigEvent::loaded),
     };
     // An empty text is the built-in config, like none.
     let is_stored = |text: &str| stored.unwrap_or_default() == text;
-    let text = problem.is_none().then(|| map.and_then(text).unwrap_or_default());
+    let text = map.and_then(text).unwrap_or_default();
+    let store = if problem.is_some() { pending } else { Some(text).filter(|text| !is_stored(text)) };
     Reload {
         config,
         changed,
-        store: text.filter(|text| !is_stored(text)).map(ToOwned::to_owned),
-        rejected: event == Some(ConfigEvent::Invalid) || was_rejected && map.is_none(),
+        store: store.map(ToOwned::to_owned),
+        rejected: if map.is_some() { problem.is_some() } else { was_rejected },
         event,
         problem,
     }
@@ -108,14 +126,19 @@ spec: {profiles: [{name: web, backends: [{backendId: a, runtimeClass: others}]}]
         let builtin = Arc::new(Config::builtin());
         let (custom, invalid) =
             (map(&json!({"config.yaml": CUSTOM})), map(&json!({"config.yaml": "kind: x"})));
-        let first = reload(PlatformKind::MACHINE, Some(&custom), &builtin, None, false);
+        let first = reload(PlatformKind::MACHINE, Some(&custom), &builtin, None, None, false);
         assert!(first.changed && first.problem.is_none() && !first.rejected);
         assert_eq!((first.store.as_deref(), first.event), (Some(CUSTOM), None));
-        let again = reload(PlatformKind::MACHINE, Some(&custom), &first.config, Some(CUSTOM), false);
+        let again = reload(PlatformKind::MACHINE, Some(&custom), &first.config, Some(CUSTOM), None, false);
         assert_eq!((again.changed, again.store, again.event), (false, None, None));
-        let rejected = reload(PlatformKind::MACHINE, Some(&invalid), &first.config, Some(CUSTOM), false);
+        let rejected =
+            reload(PlatformKind::MACHINE, Some(&invalid), &first.config, Some(CUSTOM), None, false);
         assert_eq!((&rejected.config, rejected.changed, rejected.store), (&first.config, false, None));
-        assert_eq!((rejected.event, rejected.rejected), (Some(ConfigEvent::Invalid), true));
+        assert_eq!(rejected.event.map(|event| (event.warning, event.reason)), Some((true, "ConfigInvalid")));
+        assert!(rejected.rejected);
+        let pending =
+            reload(PlatformKind::MACHINE, Some(&invalid), &first.config, None, Some(CUSTOM), false).store;
+        assert_eq!(pending.as_deref(), Some(CUSTOM), "an invalid config ends no retries");
     }
 
     #[test]
@@ -123,7 +146,7 @@ spec: {profiles: [{name: web, backends: [{backendId: a, runtimeClass: others}]}]
         let config = Arc::new(super::super::check_for(PlatformKind::MACHINE, CUSTOM).unwrap());
         let (custom, empty) = (map(&json!({"config.yaml": CUSTOM})), map(&json!({"config.yaml": ""})));
         let store = |map: Option<&ConfigMap>, before: &Arc<Config>, stored: Option<&str>| {
-            reload(PlatformKind::MACHINE, map, before, stored, false).store
+            reload(PlatformKind::MACHINE, map, before, stored, None, false).store
         };
         assert_eq!(store(Some(&custom), &config, None).as_deref(), Some(CUSTOM), "storing it failed");
         assert_eq!(store(Some(&custom), &config, Some("kind: x")).as_deref(), Some(CUSTOM));
@@ -138,12 +161,12 @@ spec: {profiles: [{name: web, backends: [{backendId: a, runtimeClass: others}]}]
     fn a_valid_config_is_reported_once_after_a_rejected_one() {
         let before = Arc::new(Config::builtin());
         let empty = map(&json!({"config.yaml": ""}));
-        let valid = reload(PlatformKind::MACHINE, Some(&empty), &before, None, true);
-        assert_eq!((valid.event, valid.rejected), (Some(ConfigEvent::Taken), false));
-        let valid = reload(PlatformKind::MACHINE, Some(&empty), &before, None, false);
+        let valid = reload(PlatformKind::MACHINE, Some(&empty), &before, None, None, true);
+        assert_eq!((valid.event, valid.rejected), (Some(ConfigEvent::loaded()), false));
+        let valid = reload(PlatformKind::MACHINE, Some(&empty), &before, None, None, false);
         assert_eq!((valid.event, valid.rejected), (None, false));
         // A config map that is missing meanwhile changes nothing.
-        let missing = reload(PlatformKind::MACHINE, None, &before, None, true);
+        let missing = reload(PlatformKind::MACHINE, None, &before, None, None, true);
         assert_eq!((missing.event, missing.rejected), (None, true));
     }
 
@@ -155,7 +178,7 @@ spec: {profiles: [{name: web, backends: [{backendId: a, runtimeClass: others}]}]
             (json!({"config.yaml": "kind: x"}), "Run `orchestra config check` for all errors"),
         ] {
             let problem =
-                reload(PlatformKind::MACHINE, Some(&map(&data)), &before, None, false).problem.unwrap();
+                reload(PlatformKind::MACHINE, Some(&map(&data)), &before, None, None, false).problem.unwrap();
             assert!(problem.to_string().contains(expected), "{problem}");
         }
     }

@@ -16,7 +16,9 @@ impl Denial {
             }
             // The orchestrator writes valid objects, so a rule that somebody added rejects it.
             Self::Invalid => (Reason::PolicyViolation, format!("The API rejected it as invalid: {message}")),
-            Self::Policy => (self.reason(), format!("An admission policy denied it: {message}")),
+            Self::Policy => {
+                (self.reason(), format!("Denied by an admission policy or a rule of the cluster: {message}"))
+            }
         };
         Denied { reason, message }
     }
@@ -33,7 +35,11 @@ mod tests {
             (Denial::Quota, Reason::QuotaExceeded, "The quota of this namespace is exceeded: x"),
             (Denial::Permission, Reason::PermissionDenied, "The orchestrator lacks a permission"),
             (Denial::Invalid, Reason::PolicyViolation, "The API rejected it as invalid: x"),
-            (Denial::Policy, Reason::PolicyViolation, "An admission policy denied it: x"),
+            (
+                Denial::Policy,
+                Reason::PolicyViolation,
+                "Denied by an admission policy or a rule of the cluster: x",
+            ),
         ] {
             let denied = denial.of_own_write("x");
             assert_eq!(denied.reason, reason, "{denial:?}");

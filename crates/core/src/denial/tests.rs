@@ -85,6 +85,66 @@ fn a_denied_write_is_classified_by_its_cause_before_its_text() {
             Some(Denial::Policy),
         ),
         (
+            "a webhook whose text has the words of a quota and of a namespace that is being deleted",
+            status(
+                403,
+                "Forbidden",
+                "admission webhook \"w\" denied the request: exceeded quota: x, it is being terminated",
+                &Json::Null,
+            ),
+            Some(Denial::Policy),
+        ),
+        (
+            "a quota that requires a limit",
+            status(
+                403,
+                "Forbidden",
+                "pods \"x\" is forbidden: failed quota: small: must specify limits.cpu for: web",
+                &json!({"name": "x", "kind": "pods"}),
+            ),
+            Some(Denial::Policy),
+        ),
+        (
+            "a limit range",
+            status(
+                403,
+                "Forbidden",
+                "pods \"x\" is forbidden: maximum cpu usage per Container is 100m, but limit is 200m",
+                &json!({"name": "x", "kind": "pods"}),
+            ),
+            Some(Denial::Policy),
+        ),
+        (
+            "a missing service account",
+            status(
+                403,
+                "Forbidden",
+                "pods \"x\" is forbidden: error looking up service account a/b: serviceaccount \"b\" not found",
+                &json!({"name": "x", "kind": "pods"}),
+            ),
+            Some(Denial::Policy),
+        ),
+        (
+            "an unknown priority class",
+            status(
+                403,
+                "Forbidden",
+                "pods \"x\" is forbidden: no PriorityClass with name high was found",
+                &json!({"name": "x", "kind": "pods"}),
+            ),
+            Some(Denial::Policy),
+        ),
+        (
+            "a role with more permissions than the orchestrator has",
+            status(
+                403,
+                "Forbidden",
+                "roles.rbac.authorization.k8s.io \"x\" is forbidden: user \"u\" (groups=[\"g\"]) is attempting to grant RBAC permissions not currently held:",
+                &json!({"name": "x", "kind": "roles"}),
+            ),
+            Some(Denial::Permission),
+        ),
+        (
             "a webhook that gives none",
             status(400, "", "admission webhook \"w\" denied the request without explanation", &Json::Null),
             Some(Denial::Policy),
@@ -183,4 +243,16 @@ fn the_text_of_a_policy_is_quoted() {
         Denial::Policy.describe(message).message,
         "Denied by a policy: this namespace allows only containers that do not run as root; use an image with a non-root user, and ask the platform's administrators to run it with these restrictions, or to relax the policy of the namespace."
     );
+    for (message, expected) in [
+        (
+            "pods \"x\" is forbidden: maximum cpu usage per Container is 100m, but limit is 200m",
+            "Forbidden by the cluster: maximum cpu usage per Container is 100m, but limit is 200m.",
+        ),
+        (
+            "Error creating: pods \"x-7\" is forbidden: no PriorityClass with name high was found",
+            "Forbidden by the cluster: no PriorityClass with name high was found.",
+        ),
+    ] {
+        assert_eq!(Denial::Policy.describe(message).message, expected);
+    }
 }

@@ -48,7 +48,7 @@ pub use self::outcome::{
 };
 use self::{limits::SmallestLimit, reading::InForce};
 pub use self::{
-    status::{Count, status, unreadable_status},
+    status::{Count, StatusWrite, statuses},
     unreadable::UnreadablePolicy,
 };
 
@@ -124,7 +124,7 @@ pub fn check(policy: &PlatformPolicy) -> Vec<Fault> {
 
 /// Verdict of each policy that selects a Workload, in order of precedence. Defaults of other policies apply, since a
 /// Workload that they complete violates nothing. An invalid policy judges with its last accepted version.
-pub fn judge(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Vec<Verdict> {
+pub fn evaluate(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Vec<Verdict> {
     let policies = last_good(policies);
     let (policies, _) = reading::read(&policies);
     let selected = selected(&policies, subject);

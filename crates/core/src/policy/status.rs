@@ -1,5 +1,7 @@
 //! Status of a policy: its validity, the version in force, and the number of Workloads that it selects.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
@@ -8,7 +10,10 @@ use orchestra_api::{PlatformPolicy, policy::PlatformPolicyStatus};
 use serde::Deserialize as _;
 use serde_json::{Value as Json, json};
 
-use super::{check, unreadable::read};
+use super::{
+    check,
+    unreadable::{read, resolve},
+};
 
 /// Condition of a policy.
 const ACCEPTED: &str = "Accepted";
@@ -24,8 +29,49 @@ pub struct Count {
     pub violating: u32,
 }
 
+/// Status of a policy to write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StatusWrite {
+    /// Apply a status.
+    Apply(Box<PlatformPolicy>, Box<PlatformPolicyStatus>),
+    /// Merge this patch into the status of a policy that cannot be deserialized. It is not retried: the API may reject any change
+    /// of an invalid object, and the status is for people.
+    Merge {
+        /// Name of the policy.
+        name: String,
+        /// The patch.
+        patch: Json,
+    },
+}
+
+/// Statuses to write, given the cached policies and the objects that cannot be deserialized.
+pub fn statuses(
+    policies: Vec<PlatformPolicy>,
+    unreadable: &[Json],
+    counts: &BTreeMap<String, Count>,
+    now: Timestamp,
+) -> Vec<StatusWrite> {
+    let (_, resolved) = resolve(policies.clone(), unreadable);
+    // What is cached of an object that cannot be deserialized is an earlier version.
+    let is_current = |policy: &PlatformPolicy| {
+        let name = policy.metadata.name.as_ref();
+        resolved.iter().all(|unreadable| Some(&unreadable.name) != name)
+    };
+    let readable = policies.into_iter().filter(is_current).filter_map(|policy| {
+        let name = policy.metadata.name.as_deref().unwrap_or_default();
+        let status = status(&policy, counts.get(name).copied().unwrap_or_default(), now)?;
+        Some(StatusWrite::Apply(Box::new(policy), Box::new(status)))
+    });
+    let mut writes: Vec<_> = readable.collect();
+    writes.extend(unreadable.iter().zip(resolved).filter_map(|(object, policy)| {
+        let patch = unreadable_status(object, policy.in_force, now)?;
+        Some(StatusWrite::Merge { name: policy.name, patch })
+    }));
+    writes
+}
+
 /// Status of a policy; `None` if it is written already.
-pub fn status(policy: &PlatformPolicy, count: Count, now: Timestamp) -> Option<PlatformPolicyStatus> {
+fn status(policy: &PlatformPolicy, count: Count, now: Timestamp) -> Option<PlatformPolicyStatus> {
     let faults = check(policy);
     let (accepted, reason, message) = match faults.first() {
         None => ("True", "Accepted", "The policy is in force.".to_owned()),
@@ -51,7 +97,7 @@ pub fn status(policy: &PlatformPolicy, count: Count, now: Timestamp) -> Option<P
 
 /// Merge patch of the status of a policy that cannot be deserialized; `None` if it is written already. Everything but the
 /// condition stays, above all the version in force.
-pub fn unreadable_status(object: &Json, in_force: bool, now: Timestamp) -> Option<Json> {
+fn unreadable_status(object: &Json, in_force: bool, now: Timestamp) -> Option<Json> {
     let error = PlatformPolicy::deserialize(object).err()?;
     let effect = if in_force {
         "The last valid version stays in force"
@@ -162,5 +208,21 @@ mod tests {
         assert_eq!(patch["status"].get("inForce"), None);
         object["status"]["conditions"] = patch["status"]["conditions"].clone();
         assert_eq!(unreadable_status(&object, true, at(2)), None);
+    }
+
+    #[test]
+    fn an_earlier_version_of_a_policy_that_cannot_be_deserialized_has_no_status_of_its_own() {
+        let object = json!({"apiVersion": "score.dev/v1b1", "kind": "PlatformPolicy",
+            "metadata": {"name": "a"}, "spec": {"priority": "high"}});
+        let other = PlatformPolicy::new("b", spec(json!({})));
+        let counts = [("b".to_owned(), COUNT)].into();
+        let writes = statuses(vec![policy(json!({})), other.clone()], &[object], &counts, at(1));
+        let [StatusWrite::Apply(applied, status), StatusWrite::Merge { name, patch }] = writes.as_slice()
+        else {
+            panic!("{writes:?}");
+        };
+        assert_eq!((&**applied, status.matched, name.as_str()), (&other, 3, "a"));
+        let message = patch.pointer("/status/conditions/0/message").and_then(Json::as_str).unwrap();
+        assert!(message.contains("The last valid version stays in force"), "{message}");
     }
 }

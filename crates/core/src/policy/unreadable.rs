@@ -59,7 +59,7 @@ impl UnreadablePolicy {
     }
 }
 
-/// Policies in force, and those that cannot be deserialized, given their objects. Policies with the name of such an object are its
+/// Policies in force, and those that cannot be deserialized, given their objects and in their order. Policies with the name of such an object are its
 /// earlier versions.
 pub fn resolve(
     mut policies: Vec<PlatformPolicy>,

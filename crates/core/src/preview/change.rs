@@ -10,7 +10,11 @@ use orchestra_score::Pointer;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::{claim_state::was_bound, claims::SEGMENTS, config::provisioner};
+use crate::{
+    claim_state::{is_deleting, was_bound},
+    claims::SEGMENTS,
+    config::provisioner,
+};
 
 /// Action on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -115,7 +119,7 @@ impl Change {
             claim.metadata.name.as_deref(),
             claim_title(&claim.spec),
         );
-        change.with_note(&format!("{how}{unless}")).in_progress(claim.metadata.deletion_timestamp.is_some())
+        change.with_note(&format!("{how}{unless}")).in_progress(is_deleting(claim))
     }
 
     /// Deletion of the plan, which stops the Workload.

@@ -15,7 +15,8 @@ use orchestra_api::{
 
 use super::{as_applied, as_existing, known_after_apply};
 use crate::{
-    Decision, Inputs, claim_state,
+    Decision, Inputs,
+    claim_state::{is_bound, is_deleting},
     config::provisioner::STATIC,
     plan,
     provision::{self, Engine, Provision, Work, existing},
@@ -105,7 +106,7 @@ impl Settled {
     /// True if it binds claims that do not exist yet: a plan refers to their uids.
     pub(super) fn binds_new_claims(&self) -> bool {
         let live = self.inputs.owned();
-        let mut bound = live.claims.values().filter(|claim| claim_state::is_bound(claim));
+        let mut bound = live.claims.values().filter(|claim| is_bound(claim));
         bound.any(|claim| claim.metadata.uid.is_none())
     }
 }
@@ -156,10 +157,10 @@ fn apply_forecasts(inputs: &mut Inputs, forecasts: &BTreeMap<String, Forecast>) 
 fn forecasts(inputs: &Inputs, context: &PreviewContext, decision: &Decision) -> BTreeMap<String, Forecast> {
     let Some(engines) = &context.engines else { return BTreeMap::new() };
     let live = inputs.owned();
-    let wanted = decision.status_inputs.claims.iter().filter(|line| line.wanted);
+    let wanted = decision.status_inputs.claims.iter().filter(|row| row.wanted);
     let wanted: BTreeMap<&str, &ResourceClaim> = wanted
-        .filter_map(|line| Some((line.claim.as_str(), *live.claims.get(line.claim.as_str())?)))
-        .filter(|(_, claim)| claim.metadata.deletion_timestamp.is_none())
+        .filter_map(|row| Some((row.claim.as_str(), *live.claims.get(row.claim.as_str())?)))
+        .filter(|(_, claim)| !is_deleting(claim))
         .collect();
     let mut forecasts = BTreeMap::new();
     for instance in wanted.values().filter_map(|claim| instance_of(claim)).collect::<BTreeSet<_>>() {

@@ -74,13 +74,13 @@ fn add_claims(inputs: &mut Inputs, decision: &Decision) {
 
 /// Binds a claim to a placeholder of the missing output.
 fn bind(inputs: &mut Inputs, decision: &Decision, gap: &Gap, forecasts: &BTreeMap<String, Forecast>) {
-    let line = decision
+    let row = decision
         .status_inputs
         .claims
         .iter()
-        .find(|line| line.wanted && Some(&line.key) == gap.resource.as_ref());
-    let claim = line.and_then(|line| {
-        inputs.claims.iter_mut().find(|claim| claim.metadata.name.as_deref() == Some(line.claim.as_str()))
+        .find(|row| row.wanted && Some(&row.key) == gap.resource.as_ref());
+    let claim = row.and_then(|row| {
+        inputs.claims.iter_mut().find(|claim| claim.metadata.name.as_deref() == Some(row.claim.as_str()))
     });
     let Some(claim) = claim else { return };
     let status = claim.status.get_or_insert_default();

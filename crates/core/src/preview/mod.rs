@@ -45,6 +45,7 @@ use self::{
 };
 use crate::{
     Applied, Decision, Gap, Inputs,
+    claim_state::is_deleting,
     decision::{Deferral, DeletionKind},
     explain::Explanation,
     inputs::Owned,
@@ -143,9 +144,9 @@ impl Changes<'_> {
     /// Desired claims, by key.
     fn claims(&self) -> Vec<Change> {
         let later: BTreeMap<&str, &ResourceClaim> = by_name(&self.later.claims);
-        let of_line = |line: &crate::status::ClaimRow| {
-            let live = self.live.claims.get(line.claim.as_str()).copied();
-            let name = line.claim.as_str();
+        let of_row = |row: &crate::status::ClaimRow| {
+            let live = self.live.claims.get(row.claim.as_str()).copied();
+            let name = row.claim.as_str();
             let change = if let Some(desired) = self.settled.claims.get(name) {
                 Change::of_claim(live, desired)
             } else if let Some(desired) = later.get(name) {
@@ -161,8 +162,8 @@ impl Changes<'_> {
                     .fold(change, |change, note| change.with_note(note)),
             )
         };
-        let lines = self.settled.decision.status_inputs.claims.iter();
-        lines.filter(|line| line.wanted).filter_map(of_line).collect()
+        let rows = self.settled.decision.status_inputs.claims.iter();
+        rows.filter(|row| row.wanted).filter_map(of_row).collect()
     }
 
     fn plan(&self) -> Option<Change> {
@@ -201,8 +202,8 @@ impl Changes<'_> {
         if !is_decided {
             return Vec::new();
         }
-        let lines = self.settled.decision.status_inputs.claims.iter().filter(|line| line.wanted);
-        let wanted: BTreeSet<&str> = lines.map(|line| line.claim.as_str()).collect();
+        let rows = self.settled.decision.status_inputs.claims.iter().filter(|row| row.wanted);
+        let wanted: BTreeSet<&str> = rows.map(|row| row.claim.as_str()).collect();
         let deletion = self
             .settled
             .decision
@@ -213,7 +214,7 @@ impl Changes<'_> {
         let released = self.live.claims.iter().filter(|(name, _)| !wanted.contains(*name));
         let change = |(name, claim): (&&str, &&ResourceClaim)| {
             let change = Change::of_release(claim);
-            if claim.metadata.deletion_timestamp.is_some() || now.contains(name) {
+            if is_deleting(claim) || now.contains(name) {
                 change
             } else {
                 change.with_note("once the running version no longer uses it")

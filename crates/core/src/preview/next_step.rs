@@ -10,7 +10,7 @@ use crate::place::Conclusion;
 pub(super) fn next(explained: &Explained, is_suspended: bool) -> String {
     let Explained { observed, being_deleted, causes, explanation, running, .. } = explained;
     if *being_deleted {
-        return "Wait until it is gone; if nothing changes for some minutes, check the controller that is named above."
+        return "Wait for the deletion to finish; if nothing changes for some minutes, check the controller that is named above."
             .to_owned();
     }
     if let Some(mistake) = explanation.mistakes.first() {

@@ -8,6 +8,7 @@ mod secret;
 pub mod service_ref;
 mod sharing;
 pub mod template;
+mod writes;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,9 +24,12 @@ use orchestra_api::{
 };
 use serde_json::{Map, Value as Json};
 
-pub use self::secret::{check_secret_owner, is_secret_of};
+pub use self::{
+    secret::{check_secret_owner, is_secret_of},
+    writes::Write,
+};
 use crate::{
-    claim_state::{self, has_finalizer, has_only_foreign_finalizers, is_bound, is_releasing},
+    claim_state::{self, has_finalizer, has_only_foreign_finalizers, is_bound, is_deleting, is_releasing},
     claims,
     config::{
         Config, builtin,
@@ -238,12 +242,10 @@ pub fn decide(inputs: &Inputs) -> Decision {
     let mut decision = Decision::default();
     // A deleted claim that a running version uses is still provided.
     let is_kept = |claim: &ResourceClaim| {
-        inputs.in_use.contains(&name_of(claim)) && has_finalizer(claim) && !is_releasing(claim)
+        has_finalizer(claim) && claim_state::is_kept(claim, inputs.in_use.contains(&name_of(claim)))
     };
-    let (deleted, mut current): (Vec<_>, Vec<_>) = inputs
-        .claims
-        .iter()
-        .partition(|claim| claim.metadata.deletion_timestamp.is_some() && !is_kept(claim));
+    let (deleted, mut current): (Vec<_>, Vec<_>) =
+        inputs.claims.iter().partition(|claim| is_deleting(claim) && !is_kept(claim));
     current.sort_by_key(|claim| sharing::seniority(claim));
     if deleted.iter().any(|claim| is_releasing(claim)) {
         // A new instance is provisioned once the previous one is gone.

@@ -76,7 +76,7 @@ impl<'a> Shared<'a> {
         if let Some((key, holder)) = different.or_else(missing) {
             let id = claim.spec.id.as_deref().unwrap_or_default();
             return Some(format!(
-                "The shared resource `{id}` is held by workload `{holder}` with another `{key}` in its {}: use the same, or another id.",
+                "The shared resource `{id}` is already used by workload `{holder}` with a different `{key}` in its {}: use the same value, or another id.",
                 self.part
             ));
         }

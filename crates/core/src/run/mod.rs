@@ -28,7 +28,10 @@ pub use self::{
     record::Record,
     report::{prunable, report_applied, report_removed},
 };
-use crate::{decision::Requeue, driver::Target};
+use crate::{
+    decision::{Deferral, Requeue},
+    driver::Target,
+};
 
 /// Interval of checks on something that is stopping, in case its runtime reports no change.
 pub(crate) const STOPPING_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -98,11 +101,11 @@ pub struct Report {
     /// Status of the plan, if it changes.
     pub status: Option<WorkloadPlanStatus>,
     /// True if the finalizer is removed.
-    pub release: bool,
+    pub remove_finalizer: bool,
     /// When the plan is reconciled again.
     pub requeue: Requeue,
-    /// True if the first status is deferred until then: most plans are ready within a moment, which saves a write.
-    pub deferred: bool,
+    /// Reason why the status is not written until then: most plans are ready within a moment, which saves a write.
+    pub deferred: Option<Deferral>,
 }
 
 /// Decides about one plan.
@@ -129,7 +132,12 @@ pub fn requeue(inputs: &Inputs, requeue: Requeue, has_exposure: bool) -> Requeue
 
 /// True from before a built-in runtime makes anything until everything is gone.
 pub fn has_finalizer(plan: &WorkloadPlan) -> bool {
-    plan.metadata.finalizers.iter().flatten().any(|held| held == finalizer::RUNTIME)
+    finalizer::is_on(&plan.metadata, finalizer::RUNTIME)
+}
+
+/// True if this revision is the observed one, and ready.
+pub(crate) fn is_ready_at(phase: Phase, observed: Option<&str>, revision: &str) -> bool {
+    phase == Phase::Ready && observed == Some(revision)
 }
 
 /// True if a plan is being rolled out without an obstacle.
@@ -146,7 +154,7 @@ fn delete(inputs: &Inputs) -> Decision {
     }
     match made(inputs) {
         Made::Recorded(made) => remove(inputs, made),
-        Made::Nothing => nothing(Report { release: true, ..Report::default() }),
+        Made::Nothing => nothing(Report { remove_finalizer: true, ..Report::default() }),
         Made::Unknown => nothing(Report::default()),
     }
 }
@@ -187,7 +195,9 @@ fn hand_over(inputs: &Inputs) -> Decision {
         }
         // A built-in runtime that this binary lacks made it: the plan is held until that runtime is back.
         Made::Recorded(_) | Made::Unknown => nothing(Report::default()),
-        Made::Nothing => nothing(Report { release: has_finalizer(&inputs.plan), ..Report::default() }),
+        Made::Nothing => {
+            nothing(Report { remove_finalizer: has_finalizer(&inputs.plan), ..Report::default() })
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reports: what is written after a runtime has worked.
 
+use std::time::Duration;
+
 use orchestra_api::{
     condition::Reason,
     plan::{InventoryItem, Phase, WorkloadPlanStatus},
@@ -7,10 +9,10 @@ use orchestra_api::{
 
 use super::{
     Decision, Inputs, Report, STOPPING_CHECK_INTERVAL, addresses, changed, exposure, is_in_progress,
-    is_moving, record::current_status, status, union,
+    is_moving, is_ready_at, record::current_status, status, union,
 };
 use crate::{
-    decision::Requeue,
+    decision::{Deferral, Requeue},
     driver::{DriverError, Observation, Removed},
     status::FIRST_STATUS_DEBOUNCE,
 };
@@ -23,25 +25,37 @@ pub fn prunable(inputs: &Inputs, observed: &Result<Observation, DriverError>) ->
     recorded.into_iter().filter(|item| !wanted.contains(item)).collect()
 }
 
-/// Report after the plan was applied and observed. `pruned` tells whether nothing [`prunable`] is left.
+/// Report after the plan was applied and observed, and what is [`prunable`] was removed.
 pub fn report_applied(
     inputs: &Inputs,
     decision: &Decision,
     observed: Result<Observation, DriverError>,
-    pruned: bool,
+    pruned: Result<Removed, DriverError>,
 ) -> Report {
     let plan = &inputs.plan;
     let recorded = union(&current_status(plan).inventory, wanted(inputs));
     let mut report = Report::default();
     let status = match observed {
         Ok(observation) => {
-            let is_settled = is_settled(inputs, &observation);
-            if is_settled && !pruned {
-                report.requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
-            }
             report.exposure = published(inputs, &observation);
-            let inventory = if is_settled && pruned { union(&[], wanted(inputs)) } else { recorded };
-            let Observation { revision, phase, reason, message, exposures: _, placed_on } = observation;
+            let is_settled = is_settled(inputs, &observation);
+            let Observation { revision, phase, reason, mut message, exposures: _, placed_on } = observation;
+            let inventory = match pruned {
+                Ok(Removed::Gone) if is_settled => union(&[], wanted(inputs)),
+                Ok(Removed::Stopping(_)) if is_settled => {
+                    report.requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
+                    recorded
+                }
+                Err(
+                    DriverError::Transient { message: fault, .. }
+                    | DriverError::Refused { message: fault, .. },
+                ) => {
+                    message = Some(format!("The previous version could not be removed; retrying: {fault}"));
+                    report.requeue = Requeue::Backoff(fault);
+                    recorded
+                }
+                Ok(_) => recorded,
+            };
             WorkloadPlanStatus {
                 phase,
                 reason,
@@ -65,7 +79,7 @@ pub fn report_applied(
     let is_failing = matches!(report.requeue, Requeue::Backoff(_));
     let rest = FIRST_STATUS_DEBOUNCE.saturating_sub(inputs.deferred_for);
     if stored.is_none() && !is_failing && is_in_progress(Some(&status)) && !rest.is_zero() {
-        return Report { requeue: Requeue::After(rest), deferred: true, ..report };
+        return Report { requeue: Requeue::After(rest), deferred: Some(Deferral::FirstStatus), ..report };
     }
     report.status = (stored != Some(&status)).then_some(status);
     report
@@ -87,16 +101,16 @@ pub fn report_removed(inputs: &Inputs, removed: Result<Removed, DriverError>) ->
 fn gone(inputs: &Inputs) -> Report {
     let plan = &inputs.plan;
     if plan.metadata.deletion_timestamp.is_some() {
-        return Report { release: true, ..Report::default() };
+        return Report { remove_finalizer: true, ..Report::default() };
     }
     if is_moving(inputs) {
         let message = Some("Moving to another backend.".to_owned());
         let moving = status(plan, Phase::Provisioning, Reason::RuntimeProvisioning, message, Vec::new());
-        let requeue = Requeue::Immediately("stopped at the previous placement".to_owned());
+        let requeue = Requeue::After(Duration::ZERO);
         return Report { status: changed(plan, moving), requeue, ..Report::default() };
     }
     let handed_over = WorkloadPlanStatus { inventory: Vec::new(), placement: None, ..current_status(plan) };
-    Report { status: changed(plan, handed_over), release: true, ..Report::default() }
+    Report { status: changed(plan, handed_over), remove_finalizer: true, ..Report::default() }
 }
 
 /// Status while something is stopping. A plan that moves is being rolled out; any other keeps its phase.
@@ -129,7 +143,7 @@ fn published(
 
 /// True if the revision of the plan is ready, so that what only earlier revisions needed can go.
 fn is_settled(inputs: &Inputs, observation: &Observation) -> bool {
-    observation.phase == Phase::Ready && observation.revision.as_ref() == Some(&inputs.plan.spec.revision)
+    is_ready_at(observation.phase, observation.revision.as_deref(), &inputs.plan.spec.revision)
 }
 
 fn wanted(inputs: &Inputs) -> &[InventoryItem] {

@@ -114,7 +114,7 @@ fn a_settled_plan_is_applied_and_nothing_is_written() {
     let inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
     let decision = decide(&inputs);
     assert_eq!((&decision.add_finalizer, &decision.status, &decision.exposure), (&None, &None, &None));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), true);
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
     let addresses = Some(WorkloadExposureStatus::default());
     assert_eq!(report, Report { exposure: addresses, ..Report::default() });
 }
@@ -140,16 +140,16 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
     let mut inputs = with_record(new(), &Record { placement: placement("here"), inventory: vec![item("a")] });
     let decision = decide(&inputs);
     let starting = || Ok(observation(Phase::Provisioning));
-    let report = report_applied(&inputs, &decision, starting(), true);
-    assert_eq!((report.status, report.deferred), (None, true));
+    let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
+    assert_eq!((report.status, report.deferred), (None, Some(Deferral::FirstStatus)));
     assert_eq!(report.requeue, Requeue::After(FIRST_STATUS_DEBOUNCE));
     inputs.deferred_for = FIRST_STATUS_DEBOUNCE;
-    let report = report_applied(&inputs, &decision, starting(), true);
-    assert!(report.status.is_some() && !report.deferred);
+    let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
+    assert!(report.status.is_some() && report.deferred.is_none());
     // A fault is reported at once.
     inputs.deferred_for = Duration::ZERO;
     let fault = Err(DriverError::unreachable("No connection."));
-    let report = report_applied(&inputs, &decision, fault, true);
+    let report = report_applied(&inputs, &decision, fault, Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().reason, Some(Reason::NetworkUnavailable));
     assert_eq!(report.requeue, Requeue::Backoff("No connection.".to_owned()));
 }
@@ -159,7 +159,7 @@ fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
     let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
     let address: Exposure = serde_json::from_value(json!({"url": "http://web", "priority": 1})).unwrap();
     let ready = Observation { exposures: vec![address.clone()], ..observation(Phase::Ready) };
-    let report = report_applied(&inputs, &decide(&inputs), Ok(ready), true);
+    let report = report_applied(&inputs, &decide(&inputs), Ok(ready), Ok(Removed::Gone));
     let published = report.exposure.unwrap();
     assert_eq!(published.exposures, [address]);
     inputs.exposure.as_mut().unwrap().status = Some(published);
@@ -174,10 +174,17 @@ fn items_of_earlier_revisions_are_removed_once_the_new_one_is_ready() {
     let decision = decide(&inputs);
     assert_eq!(prunable(&inputs, &Ok(observation(Phase::Provisioning))), []);
     assert_eq!(prunable(&inputs, &Ok(observation(Phase::Ready))), [item("old")]);
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), false);
+    let stopping = Ok(Removed::Stopping("Stopping.".to_owned()));
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), stopping);
     assert_eq!(report.status.unwrap().inventory, [item("a"), item("old")]);
     assert_eq!(report.requeue, Requeue::After(STOPPING_CHECK_INTERVAL));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), true);
+    let failed = Err(DriverError::unreachable("No."));
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), failed);
+    let status = report.status.unwrap();
+    assert_eq!((status.phase, status.inventory), (Phase::Ready, vec![item("a"), item("old")]));
+    assert_eq!(status.message.as_deref(), Some("The previous version could not be removed; retrying: No."));
+    assert_eq!(report.requeue, Requeue::Backoff("No.".to_owned()));
+    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().inventory, [item("a")]);
 }
 
@@ -191,12 +198,12 @@ fn a_deleted_plan_is_released_only_when_everything_recorded_is_gone() {
         let inputs = deleting(inputs);
         let Work::Remove(target, inventory) = decide(&inputs).work else { panic!("nothing removed") };
         assert_eq!((target.plan.backend_id.as_str(), inventory), ("here", vec![item("a")]));
-        assert!(report_removed(&inputs, Ok(Removed::Gone)).release);
+        assert!(report_removed(&inputs, Ok(Removed::Gone)).remove_finalizer);
         let stopping = report_removed(&inputs, Ok(Removed::Stopping("Stopping.".to_owned())));
-        assert!(!stopping.release);
+        assert!(!stopping.remove_finalizer);
         assert_eq!(stopping.status.unwrap().inventory, [item("a")]);
         let failed = report_removed(&inputs, Err(DriverError::unreachable("No.")));
-        assert_eq!((failed.release, failed.requeue), (false, Requeue::Backoff("No.".to_owned())));
+        assert_eq!((failed.remove_finalizer, failed.requeue), (false, Requeue::Backoff("No.".to_owned())));
     }
     // Without a readable record, it may have been started.
     let lost = deleting(held(new(), None));
@@ -206,7 +213,7 @@ fn a_deleted_plan_is_released_only_when_everything_recorded_is_gone() {
     assert_eq!(decide(&absent).work, Work::Nothing(Report::default()), "only its runtime knows");
     let nothing_made = deleting(held(new(), Some(reported(Phase::Failed, "here", &[]))));
     let Work::Nothing(report) = decide(&nothing_made).work else { panic!("work") };
-    assert!(report.release, "nothing is recorded in the status, so nothing was made");
+    assert!(report.remove_finalizer, "nothing is recorded in the status, so nothing was made");
     let Work::Nothing(report) = decide(&deleting(new())).work else { panic!("work") };
     assert_eq!(report, Report::default(), "other controllers add_finalizer it");
 }
@@ -219,7 +226,7 @@ fn a_plan_that_moves_is_stopped_at_the_old_placement_first() {
     let report = report_removed(&inputs, Ok(Removed::Gone));
     let status = report.status.unwrap();
     assert_eq!((status.placement, status.inventory), (Some(placement("here")), Vec::new()));
-    assert!(!report.release && matches!(report.requeue, Requeue::Immediately(_)));
+    assert!(!report.remove_finalizer && report.requeue == Requeue::After(Duration::ZERO));
 }
 
 #[test]
@@ -231,7 +238,7 @@ fn a_plan_of_another_class_is_handed_over_with_an_empty_inventory() {
     let report = report_removed(&inputs, Ok(Removed::Gone));
     let status = report.status.unwrap();
     assert_eq!((status.placement, status.inventory), (None, Vec::new()));
-    assert!(report.release);
+    assert!(report.remove_finalizer);
     // Without the runtime that made it, it is held until that runtime is back.
     inputs.runtimes.clear();
     assert_eq!(decide(&inputs).work, Work::Nothing(Report::default()));

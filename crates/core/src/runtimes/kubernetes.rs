@@ -2,7 +2,10 @@
 
 use super::{ALLOW_VOLUME_SOURCES, DefaultBackend, Provides, RuntimeClass};
 use crate::{
-    config::shape::{Shape, may, must},
+    config::{
+        PlatformKind,
+        shape::{Shape, may, must},
+    },
     range::Measure,
     render::kubernetes::values,
 };
@@ -70,6 +73,11 @@ const TYPES: &[(&str, &str)] = &[
     ("service-port", "the address of a port of another workload"),
     ("volume", "a volume of the cluster's storage"),
 ];
+
+impl PlatformKind {
+    /// A cluster.
+    pub const CLUSTER: Self = Self::with_default(NAME);
+}
 
 pub(crate) static CLASS: RuntimeClass = RuntimeClass {
     name: NAME,

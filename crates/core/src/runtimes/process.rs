@@ -1,7 +1,7 @@
 //! Runtime class `process`: programs of this machine.
 
 use super::{ALLOW_VOLUME_SOURCES, DefaultBackend, Provides, RuntimeClass, as_configured, no_contradictions};
-use crate::config::shape::Shape;
+use crate::config::{PlatformKind, shape::Shape};
 
 /// Name of the class, and of the engine that provides dependencies on this machine.
 pub const NAME: &str = "process";
@@ -17,6 +17,11 @@ const TYPES: &[(&str, &str)] = &[
     ("service-port", "the address of a port of another workload"),
     ("volume", "a folder of this machine"),
 ];
+
+impl PlatformKind {
+    /// One machine, which runs Workloads as processes.
+    pub const MACHINE: Self = Self::with_default(NAME);
+}
 
 pub(crate) static CLASS: RuntimeClass = RuntimeClass {
     name: NAME,

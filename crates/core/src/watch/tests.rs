@@ -111,3 +111,32 @@ fn an_exposure_enqueues_its_plan_unless_it_is_created_before_the_first_status() 
         assert_eq!(exposure_to_plan(change, plan), expected, "{change:?}");
     }
 }
+
+#[test]
+fn a_workload_enqueues_claims_that_refer_to_workloads_if_its_ports_change() {
+    let serving = |port: u16| -> Workload {
+        from_value(json!({
+            "apiVersion": "score.dev/v1b1", "kind": "Workload", "metadata": {"name": "web"},
+            "spec": {"containers": {}, "service": {"ports": {"http": {"port": port}}}},
+        }))
+        .unwrap()
+    };
+    let (first, second) = (meta(json!({"generation": 1})), meta(json!({"generation": 2})));
+    let (old, new) = (serving(80), serving(81));
+    for (previous, current, gone, before, expected) in [
+        (None, &first, false, None, true),
+        (Some(&first), &second, false, Some(&old), true),
+        (Some(&first), &second, false, Some(&new), false),
+        (Some(&first), &first, false, Some(&old), false),
+        (Some(&first), &first, true, Some(&new), true),
+    ] {
+        let change = Change { previous, current, gone, echo: false };
+        assert_eq!(workload_to_referring_claims(&change, before, &new), expected, "{change:?}");
+    }
+}
+
+#[test]
+fn counts_of_policies_are_delayed_by_the_number_of_workloads() {
+    assert_eq!(count_delay(0), Duration::from_secs(1));
+    assert_eq!(count_delay(10_000), Duration::from_secs(5));
+}

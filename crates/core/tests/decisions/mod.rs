@@ -4,8 +4,8 @@
 mod conditions;
 mod defects;
 mod deferrals;
+mod evaluation;
 mod fixpoint;
-mod judging;
 mod random;
 mod revisions;
 mod security;

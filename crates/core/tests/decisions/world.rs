@@ -25,7 +25,7 @@ use orchestra_api::{
 use orchestra_core::{
     Applied, Decision, Denied, Inputs, NamespaceFacts, claim_state,
     config::{self, Config},
-    decision::{Deletion, DeletionKind, Finalizer, Write},
+    decision::{Deletion, DeletionKind, Write},
     plan, policy,
     provision::{self, Bound, Engine, Provision, Work},
 };
@@ -220,7 +220,7 @@ impl World {
     pub(crate) fn reconcile(&mut self) -> bool {
         let Some(inputs) = self.inputs() else { return false };
         let decision = plan(&inputs);
-        let settled = decision.is_settled() && decision.finalizer == Finalizer::Unchanged;
+        let settled = decision.is_settled();
         let applied = self.execute(&decision);
         let Some(workload) = &mut self.workload else { return true };
         let status = decision.report(&applied).status;
@@ -232,18 +232,15 @@ impl World {
 
     fn execute(&mut self, decision: &Decision) -> Applied {
         let mut applied = Applied::default();
-        if let Some(workload) = &mut self.workload {
-            match decision.finalizer {
-                Finalizer::Unchanged => {}
-                Finalizer::Add => workload.metadata.finalizers = Some(vec![finalizer::WORKLOAD.to_owned()]),
-                Finalizer::Remove => {
-                    self.workload = None;
-                    return applied;
-                }
-            }
-        }
         for write in decision.writes() {
             match write {
+                Write::AddFinalizer => {
+                    if let Some(workload) = &mut self.workload {
+                        workload.metadata.finalizers = Some(vec![finalizer::WORKLOAD.to_owned()]);
+                    }
+                }
+                Write::EnsureNoLeftovers => {}
+                Write::RemoveFinalizer => self.workload = None,
                 Write::Claim(claim) => {
                     let name = claim.metadata.name.clone().unwrap();
                     let answer = match self.denials.claims {

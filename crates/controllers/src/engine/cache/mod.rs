@@ -154,7 +154,8 @@ impl<K: Kind> Cache<K> {
         let _ = synced.wait_for(|synced| *synced).await;
     }
 
-    pub(crate) fn is_synced(&self) {
+    /// Marks the first list as complete.
+    pub(crate) fn set_synced(&self) {
         self.0.synced.send_replace(true);
     }
 

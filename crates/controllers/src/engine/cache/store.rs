@@ -38,7 +38,7 @@ pub(crate) struct Store<K> {
     tombstones: BTreeMap<Box<str>, Tombstone>,
     /// Objects that cannot be deserialized.
     invalid: BTreeMap<Place, Invalid>,
-    /// True if those have changed since it was last asked.
+    /// True if `invalid` has changed since the last [`take_invalid_changed`](Self::take_invalid_changed).
     invalid_changed: bool,
     /// Revision up to which the watch has reported everything.
     seen: u64,

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::engine::cache::store::Source;
 
-/// A map as of a revision. Its uid is its own, unless it is said to be another of the same name.
+/// Config map at a resource version, with the uid `NAME-first`.
 fn map(name: &str, version: u64, colour: &str) -> ConfigMap {
     other(name, "first", version, colour)
 }
@@ -36,7 +36,7 @@ fn version(cache: &Cache<ConfigMap>, name: &str) -> Option<String> {
     cache.get("shop", name)?.metadata.resource_version
 }
 
-/// The list as of a revision, from beginning to end.
+/// Complete list at a revision.
 fn list(cache: &Cache<ConfigMap>, revision: u64, maps: &[ConfigMap]) -> Vec<Change<ConfigMap>> {
     cache.store_mut().begin_list(revision);
     let mut changes = Vec::new();
@@ -51,7 +51,7 @@ fn list(cache: &Cache<ConfigMap>, revision: u64, maps: &[ConfigMap]) -> Vec<Chan
 }
 
 #[test]
-fn objects_are_found_by_name_and_by_further_keys_in_order() {
+fn objects_are_found_by_name_and_by_index_in_order() {
     let cache = by_colour();
     for (name, version, colour) in [("b", 1, "red"), ("a", 2, "red"), ("c", 3, "blue")] {
         watched(&cache, map(name, version, colour));
@@ -69,7 +69,7 @@ fn objects_are_found_by_name_and_by_further_keys_in_order() {
 }
 
 #[test]
-fn managed_fields_are_not_kept() {
+fn managed_fields_are_dropped() {
     let cache = Cache::<ConfigMap>::default();
     let mut map = map("a", 1, "red");
     map.metadata.managed_fields = Some(vec![serde_json::from_value(json!({"manager": "m"})).unwrap()]);
@@ -79,7 +79,7 @@ fn managed_fields_are_not_kept() {
 }
 
 #[test]
-fn our_own_write_is_read_at_once_and_its_echo_is_known_as_such() {
+fn an_own_write_is_read_at_once_and_its_watch_event_is_an_echo() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     cache.wrote(&map("a", 2, "blue"));
@@ -90,7 +90,7 @@ fn our_own_write_is_read_at_once_and_its_echo_is_known_as_such() {
 }
 
 #[test]
-fn an_older_answer_does_not_overwrite_something_newer() {
+fn an_older_answer_does_not_replace_a_newer_version() {
     let cache = by_colour();
     watched(&cache, map("a", 5, "red"));
     cache.wrote(&map("a", 4, "blue"));
@@ -98,21 +98,21 @@ fn an_older_answer_does_not_overwrite_something_newer() {
 }
 
 #[test]
-fn what_others_wrote_before_our_own_write_is_told_and_is_no_echo() {
+fn a_foreign_write_before_an_own_one_is_reported_and_is_no_echo() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     cache.wrote(&map("a", 3, "blue"));
     let theirs = watched(&cache, map("a", 2, "green"));
     assert!(!theirs.echo);
     assert_eq!((colour(&theirs.object), theirs.previous.as_ref().map(colour)), ("green", Some("red")));
-    assert_eq!(version(&cache, "a").as_deref(), Some("3"), "the newer one is read all the while");
+    assert_eq!(version(&cache, "a").as_deref(), Some("3"), "reads return the newer version");
     let ours = watched(&cache, map("a", 3, "blue"));
     assert!(ours.echo);
     assert_eq!(ours.previous.as_ref().map(colour), Some("green"));
 }
 
 #[test]
-fn a_list_may_hide_what_others_wrote_so_our_own_write_on_it_is_no_echo() {
+fn an_own_write_in_a_list_is_no_echo_since_the_list_may_hide_foreign_writes() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     cache.wrote(&map("a", 3, "blue"));
@@ -123,13 +123,13 @@ fn a_list_may_hide_what_others_wrote_so_our_own_write_on_it_is_no_echo() {
 }
 
 #[test]
-fn an_object_that_was_deleted_meanwhile_does_not_come_back() {
+fn an_answer_does_not_restore_a_deleted_object() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     cache.store_mut().delete(Ok(map("a", 3, "red")));
     cache.wrote(&map("a", 2, "blue"));
     assert_eq!(version(&cache, "a"), None);
-    // Not even if the watch reports its deletion only by a list or a bookmark.
+    // The same if only a list or a bookmark shows the deletion.
     list(&cache, 6, &[]);
     cache.wrote(&map("b", 5, "blue"));
     cache.store_mut().passed(9);
@@ -140,7 +140,7 @@ fn an_object_that_was_deleted_meanwhile_does_not_come_back() {
 }
 
 #[test]
-fn a_list_removes_what_is_gone_but_not_what_we_made_after_it() {
+fn a_list_removes_missing_objects_except_those_created_after_it() {
     let cache = by_colour();
     watched(&cache, map("gone", 1, "red"));
     cache.store_mut().begin_list(5);
@@ -152,7 +152,7 @@ fn a_list_removes_what_is_gone_but_not_what_we_made_after_it() {
 }
 
 #[test]
-fn our_own_delete_is_read_at_once_and_old_news_do_not_undo_it() {
+fn an_own_delete_is_read_at_once_and_older_events_do_not_undo_it() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     cache.removed("shop", "a", "another uid");
@@ -169,7 +169,7 @@ fn our_own_delete_is_read_at_once_and_old_news_do_not_undo_it() {
 }
 
 #[test]
-fn a_write_that_lets_a_dying_object_go_removes_it() {
+fn removing_the_last_finalizer_of_a_deleted_object_removes_it() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     let mut dying = map("a", 2, "red");
@@ -183,7 +183,7 @@ fn a_write_that_lets_a_dying_object_go_removes_it() {
 }
 
 #[test]
-fn another_object_of_the_same_name_is_an_end_and_a_beginning() {
+fn a_replaced_object_is_reported_as_deleted_and_created() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     let changes = list(&cache, 5, &[other("a", "second", 4, "blue")]);
@@ -192,7 +192,7 @@ fn another_object_of_the_same_name_is_an_end_and_a_beginning() {
 }
 
 #[test]
-fn the_end_of_an_object_does_not_end_the_next_one_that_we_made_in_its_place() {
+fn the_deletion_of_an_object_does_not_remove_its_replacement() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     cache.wrote(&other("a", "second", 3, "blue"));
@@ -204,7 +204,7 @@ fn the_end_of_an_object_does_not_end_the_next_one_that_we_made_in_its_place() {
 }
 
 #[test]
-fn an_object_that_cannot_be_read_leaves_what_is_known_unless_it_is_another() {
+fn an_invalid_object_keeps_its_earlier_version_unless_the_uid_differs() {
     let cache = by_colour();
     watched(&cache, map("a", 1, "red"));
     let meta = |map: ConfigMap| -> ObjectMeta { map.metadata };
@@ -216,7 +216,7 @@ fn an_object_that_cannot_be_read_leaves_what_is_known_unless_it_is_another() {
 }
 
 #[test]
-fn a_server_that_was_set_up_anew_is_believed() {
+fn a_list_of_a_server_with_lower_revisions_replaces_everything() {
     let cache = by_colour();
     watched(&cache, map("a", 500, "red"));
     watched(&cache, map("b", 501, "red"));

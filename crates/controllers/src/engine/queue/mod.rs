@@ -28,10 +28,10 @@ pub enum Stage {
 #[derive(Debug)]
 pub struct Queue<K> {
     namespace: fn(&K) -> &str,
-    keys: BTreeMap<K, Place>,
+    keys: BTreeMap<K, KeyState>,
     /// Keys that are due. A key that moved from new to in progress is in both, and counts in the second.
     new: Lanes<K>,
-    begun: Lanes<K>,
+    in_progress: Lanes<K>,
     /// Keys that are due later.
     later: BTreeSet<(Instant, K)>,
     /// Number of keys that are due, including those pushed while being reconciled.
@@ -41,7 +41,7 @@ pub struct Queue<K> {
 
 /// State of a key.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct KeyState {
     working: bool,
     wanted: Option<Due>,
     /// Stage in which it was pushed.
@@ -99,7 +99,7 @@ impl<K: Ord + Clone> Queue<K> {
             namespace,
             keys: BTreeMap::new(),
             new: Lanes::new(),
-            begun: Lanes::new(),
+            in_progress: Lanes::new(),
             later: BTreeSet::new(),
             depth: 0,
             working: 0,
@@ -108,58 +108,59 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Pushes a key that is due now. If it is in the queue already, the later stage counts.
     pub fn push(&mut self, key: K, stage: Stage) {
-        let place = self.keys.entry(key.clone()).or_default();
-        let stage = place.reach(stage);
-        match place.wanted.replace(Due::Now) {
-            Some(Due::Now) if stage == place.stage => return,
+        let state = self.keys.entry(key.clone()).or_default();
+        let stage = state.reach(stage);
+        match state.wanted.replace(Due::Now) {
+            Some(Due::Now) if stage == state.stage => return,
             Some(Due::Now) => {}
             Some(Due::At(at)) => {
                 self.depth += 1;
-                if !place.working {
+                if !state.working {
                     self.later.remove(&(at, key.clone()));
                 }
             }
             None => self.depth += 1,
         }
-        place.stage = stage;
-        if !place.working {
-            self.line_up(key, stage);
+        state.stage = stage;
+        if !state.working {
+            self.push_due(key, stage);
         }
     }
 
     /// Pushes a key that is due at some time. If it is in the queue already, the earlier time and the later stage count.
     pub fn push_at(&mut self, key: K, at: Instant, stage: Stage) {
-        let place = self.keys.entry(key.clone()).or_default();
-        let stage = place.reach(stage);
-        if place.wanted == Some(Due::Now) {
+        let state = self.keys.entry(key.clone()).or_default();
+        let stage = state.reach(stage);
+        if state.wanted == Some(Due::Now) {
             return self.push(key, stage);
         }
-        place.stage = stage;
-        match place.wanted {
+        state.stage = stage;
+        match state.wanted {
             Some(Due::At(earlier)) if earlier <= at => return,
-            Some(Due::At(later)) if !place.working => drop(self.later.remove(&(later, key.clone()))),
+            Some(Due::At(later)) if !state.working => drop(self.later.remove(&(later, key.clone()))),
             _ => {}
         }
-        place.wanted = Some(Due::At(at));
-        if !place.working {
+        state.wanted = Some(Due::At(at));
+        if !state.working {
             self.later.insert((at, key));
         }
     }
 
     /// Takes a key of a stage. It must be reported [`done`](Self::done).
     pub fn take(&mut self, now: Instant, stage: Stage) -> Option<K> {
-        self.ripen(now);
+        self.promote_due(now);
         let lanes = match stage {
             Stage::New => &mut self.new,
-            Stage::InProgress => &mut self.begun,
+            Stage::InProgress => &mut self.in_progress,
         };
         while let Some(key) = lanes.pop() {
             // It was taken from the other lanes meanwhile.
-            let place = self.keys.get_mut(&key);
-            let waits =
-                |place: &&mut Place| !place.working && place.wanted == Some(Due::Now) && place.stage == stage;
-            let Some(place) = place.filter(waits) else { continue };
-            *place = Place { working: true, ..Place::default() };
+            let state = self.keys.get_mut(&key);
+            let waits = |state: &&mut KeyState| {
+                !state.working && state.wanted == Some(Due::Now) && state.stage == stage
+            };
+            let Some(state) = state.filter(waits) else { continue };
+            *state = KeyState { working: true, ..KeyState::default() };
             self.depth -= 1;
             self.working += 1;
             return Some(key);
@@ -169,13 +170,13 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Ends the reconcile of a key. If it was pushed meanwhile, it waits again.
     pub fn done(&mut self, key: &K) {
-        let Some(place) = self.keys.get_mut(key).filter(|place| place.working) else { return };
-        place.working = false;
-        let stage = place.stage;
+        let Some(state) = self.keys.get_mut(key).filter(|state| state.working) else { return };
+        state.working = false;
+        let stage = state.stage;
         self.working -= 1;
-        match place.wanted {
+        match state.wanted {
             None => drop(self.keys.remove(key)),
-            Some(Due::Now) => self.line_up(key.clone(), stage),
+            Some(Due::Now) => self.push_due(key.clone(), stage),
             Some(Due::At(at)) => drop(self.later.insert((at, key.clone()))),
         }
     }
@@ -196,26 +197,26 @@ impl<K: Ord + Clone> Queue<K> {
     }
 
     /// Moves keys that have become due into their lanes.
-    pub fn ripen(&mut self, now: Instant) {
+    pub fn promote_due(&mut self, now: Instant) {
         while self.next_due().is_some_and(|at| at <= now) {
             let Some((_, key)) = self.later.pop_first() else { return };
-            let Some(place) = self.keys.get_mut(&key) else { continue };
-            place.wanted = Some(Due::Now);
-            let stage = place.stage;
+            let Some(state) = self.keys.get_mut(&key) else { continue };
+            state.wanted = Some(Due::Now);
+            let stage = state.stage;
             self.depth += 1;
-            self.line_up(key, stage);
+            self.push_due(key, stage);
         }
     }
 
-    fn line_up(&mut self, key: K, stage: Stage) {
+    fn push_due(&mut self, key: K, stage: Stage) {
         match stage {
             Stage::New => self.new.push(self.namespace, key),
-            Stage::InProgress => self.begun.push(self.namespace, key),
+            Stage::InProgress => self.in_progress.push(self.namespace, key),
         }
     }
 }
 
-impl Place {
+impl KeyState {
     /// Stage of a key, if it is due in this one.
     fn reach(&self, stage: Stage) -> Stage {
         if self.wanted.is_some() { stage.max(self.stage) } else { stage }

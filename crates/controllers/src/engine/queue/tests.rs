@@ -28,7 +28,7 @@ fn a_key_that_is_pushed_twice_is_taken_once() {
 }
 
 #[test]
-fn a_key_that_is_pushed_while_worked_on_is_taken_again_afterwards() {
+fn a_key_pushed_during_its_reconcile_is_taken_again_afterwards() {
     let (mut queue, now) = (queue(), Instant::now());
     queue.push(key("a", 1), New);
     queue.take(now, New);
@@ -42,7 +42,7 @@ fn a_key_that_is_pushed_while_worked_on_is_taken_again_afterwards() {
 }
 
 #[test]
-fn the_earliest_time_counts() {
+fn the_earliest_due_time_wins() {
     let (mut queue, now) = (queue(), Instant::now());
     let [soon, late] = [1, 9].map(|seconds| now + Duration::from_secs(seconds));
     queue.push_at(key("a", 1), late, New);
@@ -57,7 +57,7 @@ fn the_earliest_time_counts() {
 }
 
 #[test]
-fn a_time_given_while_worked_on_counts_from_when_the_work_ends() {
+fn a_delay_given_during_a_reconcile_applies_after_it() {
     let (mut queue, now) = (queue(), Instant::now());
     let soon = now + Duration::from_secs(1);
     queue.push(key("a", 1), New);
@@ -70,7 +70,7 @@ fn a_time_given_while_worked_on_counts_from_when_the_work_ends() {
 }
 
 #[test]
-fn one_object_does_not_wait_for_ten_thousand_of_another_namespace() {
+fn a_single_object_is_not_delayed_by_ten_thousand_of_another_namespace() {
     let (mut queue, now) = (queue(), Instant::now());
     (0..10_000).for_each(|name| queue.push(key("crowd", name), New));
     queue.push(key("lone", 1), New);
@@ -79,7 +79,7 @@ fn one_object_does_not_wait_for_ten_thousand_of_another_namespace() {
 }
 
 #[test]
-fn what_is_on_its_way_does_not_wait_for_what_is_new() {
+fn keys_in_progress_are_not_delayed_by_new_keys() {
     let (mut queue, now) = (queue(), Instant::now());
     (0..10).for_each(|name| queue.push(key("a", name), New));
     queue.push(key("a", 7), InProgress);
@@ -113,33 +113,33 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn no_key_is_lost_and_none_is_worked_on_twice_at_once(steps in steps()) {
+    fn no_key_is_lost_and_none_is_reconciled_twice_at_the_same_time(steps in steps()) {
         let (mut queue, mut now) = (queue(), Instant::now());
-        // What the queue owes: each wanted key, when, and as what.
-        let mut owed: BTreeMap<Key, (Instant, Stage)> = BTreeMap::new();
+        // Model of the queue: due time and stage of each key.
+        let mut expected: BTreeMap<Key, (Instant, Stage)> = BTreeMap::new();
         let mut working: Vec<Key> = Vec::new();
         for step in steps {
             match step {
                 Step::Push(key, stage) => {
-                    let stage = owed.get(&key).map_or(stage, |(_, before)| stage.max(*before));
-                    owed.insert(key.clone(), (now, stage));
+                    let stage = expected.get(&key).map_or(stage, |(_, before)| stage.max(*before));
+                    expected.insert(key.clone(), (now, stage));
                     queue.push(key, stage);
                 }
                 Step::PushIn(key, wait, stage) => {
                     let at = now + Duration::from_millis(wait);
-                    let due = owed.entry(key.clone()).or_insert((at, stage));
+                    let due = expected.entry(key.clone()).or_insert((at, stage));
                     *due = (at.min(due.0), stage.max(due.1));
                     queue.push_at(key, at, stage);
                 }
                 Step::Take(stage) => {
                     if let Some(key) = queue.take(now, stage) {
-                        prop_assert!(!working.contains(&key), "{key:?} is already worked on");
-                        let due = owed.remove(&key);
+                        prop_assert!(!working.contains(&key), "{key:?} is already being reconciled");
+                        let due = expected.remove(&key);
                         let is_due = due.is_some_and(|due| due.0 <= now && due.1 == stage);
                         prop_assert!(is_due, "{key:?} was due {due:?}");
                         working.push(key);
                     } else {
-                        let mut open = owed.iter().filter(|(key, _)| !working.contains(key));
+                        let mut open = expected.iter().filter(|(key, _)| !working.contains(key));
                         prop_assert!(open.all(|(_, due)| due.0 > now || due.1 != stage));
                     }
                 }
@@ -156,7 +156,7 @@ proptest! {
         while let Some(key) = queue.take(now, InProgress).or_else(|| queue.take(now, New)) {
             prop_assert!(rest.insert(key));
         }
-        prop_assert!(rest.iter().eq(owed.keys()), "{rest:?} instead of {owed:?}");
+        prop_assert!(rest.iter().eq(expected.keys()), "{rest:?} instead of {expected:?}");
         for key in &rest {
             queue.done(key);
         }
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_waits_for_no_more_than_its_share_of_each_namespace(
+    fn namespaces_take_turns(
         keys in prop::collection::vec(("[a-e]", 0_u32..40), 1..150)
     ) {
         let (mut queue, now) = (queue(), Instant::now());

@@ -58,7 +58,6 @@ pub(crate) fn requeue(requeue: Requeue) -> Result<Action, Error> {
     match requeue {
         Requeue::OnChange => Ok(Action::AwaitChange),
         Requeue::After(wait) => Ok(Action::After(wait)),
-        Requeue::Immediately(why) => Err(Error::RetryNow(why)),
         Requeue::Backoff(why) => Err(Error::Retry(why)),
     }
 }
@@ -95,7 +94,7 @@ pub struct Handle<K>(Arc<Shared<K>>);
 
 struct Shared<K> {
     queue: Mutex<Queue<K>>,
-    woken: Notify,
+    enqueued: Notify,
     /// True when the worker has ended; also touched whenever a reconcile ends.
     ended: watch::Sender<bool>,
 }
@@ -116,25 +115,25 @@ impl<K: Ord + Clone> Handle<K> {
     /// Enqueues a new or changed key. It never blocks.
     pub fn enqueue(&self, key: K) {
         self.queue().push(key, Stage::New);
-        self.0.woken.notify_one();
+        self.0.enqueued.notify_one();
     }
 
     /// Enqueues a key in progress.
     pub fn enqueue_in_progress(&self, key: K) {
         self.queue().push(key, Stage::InProgress);
-        self.0.woken.notify_one();
+        self.0.enqueued.notify_one();
     }
 
     /// Enqueues a key after a delay, unless it is due before.
     pub fn enqueue_after(&self, key: K, wait: Duration) {
         self.queue().push_at(key, Instant::now() + wait, Stage::New);
-        self.0.woken.notify_one();
+        self.0.enqueued.notify_one();
     }
 
     /// Enqueues a key in progress after a delay, unless it is due before.
     pub fn enqueue_in_progress_after(&self, key: K, wait: Duration) {
         self.queue().push_at(key, Instant::now() + wait, Stage::InProgress);
-        self.0.woken.notify_one();
+        self.0.enqueued.notify_one();
     }
 
     /// Waits until nothing is due now and nothing is in progress, or the worker has ended.
@@ -165,7 +164,7 @@ pub struct Worker<R: Reconcile> {
 struct Running<K> {
     key: K,
     stage: Stage,
-    begun: Instant,
+    started: Instant,
 }
 
 /// Result of a task.
@@ -180,7 +179,7 @@ impl<R: Reconcile> Worker<R> {
     ) -> (Handle<R::Key>, JoinHandle<()>) {
         let handle = Handle(Arc::new(Shared {
             queue: Mutex::new(Queue::new(R::namespace)),
-            woken: Notify::new(),
+            enqueued: Notify::new(),
             ended: watch::Sender::new(false),
         }));
         let backoff = Backoff::new(options.random);
@@ -201,7 +200,7 @@ impl<R: Reconcile> Worker<R> {
             tokio::select! {
                 () = shutdown.requested() => {}
                 Some(joined) = self.tasks.join_next_with_id() => self.settle(joined),
-                () = self.handle.0.woken.notified() => {}
+                () = self.handle.0.enqueued.notified() => {}
                 () = next_due => {}
             }
         }
@@ -213,16 +212,16 @@ impl<R: Reconcile> Worker<R> {
     fn fill(&mut self) -> Option<Instant> {
         let handle = self.handle.clone();
         let mut queue = handle.queue();
-        queue.ripen(Instant::now());
+        queue.promote_due(Instant::now());
         // Keys in progress come first.
         for stage in [Stage::InProgress, Stage::New] {
             while self.has_room(stage) {
-                let begun = Instant::now();
-                let Some(key) = queue.take(begun, stage) else { break };
+                let started = Instant::now();
+                let Some(key) = queue.take(started, stage) else { break };
                 let span = tracing::info_span!("reconcile", controller = R::NAME, key = %key);
                 let (reconciler, own) = (Arc::clone(&self.reconciler), key.clone());
                 let task = async move { reconciler.reconcile(&own).await }.instrument(span);
-                self.running.insert(self.tasks.spawn(task).id(), Running { key, stage, begun });
+                self.running.insert(self.tasks.spawn(task).id(), Running { key, stage, started });
             }
         }
         self.options.metrics.queue_depth(R::NAME, queue.depth());
@@ -243,10 +242,10 @@ impl<R: Reconcile> Worker<R> {
     /// Requeues a key by the result of its reconcile.
     fn settle(&mut self, joined: Joined) {
         let id = joined.as_ref().map_or_else(JoinError::id, |(id, _)| *id);
-        let Some(Running { key, stage, begun }) = self.running.remove(&id) else { return };
+        let Some(Running { key, stage, started }) = self.running.remove(&id) else { return };
         let now = Instant::now();
-        let (outcome, again) = self.judge(&key, joined.map(|(_, result)| result));
-        self.options.metrics.reconciled(R::NAME, outcome, now.duration_since(begun));
+        let (outcome, again) = self.classify(&key, joined.map(|(_, result)| result));
+        self.options.metrics.reconciled(R::NAME, outcome, now.duration_since(started));
         let mut queue = self.handle.queue();
         match again {
             Some(Duration::ZERO) => queue.push(key.clone(), stage),
@@ -262,7 +261,7 @@ impl<R: Reconcile> Worker<R> {
     }
 
     /// Outcome for the metrics, and the delay until the next reconcile.
-    fn judge(
+    fn classify(
         &mut self,
         key: &R::Key,
         result: Result<Result<Action, Error>, JoinError>,

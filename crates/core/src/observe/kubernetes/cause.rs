@@ -3,11 +3,11 @@
 use k8s_openapi::jiff::Timestamp;
 use orchestra_api::Reason;
 
-use super::{
-    messages::{ended, neutral, unschedulable},
-    probe::ProbeFailure,
+use super::{messages::unschedulable, probe::ProbeFailure};
+use crate::denial::{
+    Denial,
+    messages::{ended, neutral},
 };
-use crate::denial::Denial;
 
 /// Cause of a failure. Messages are those of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +164,10 @@ impl Cause {
                 degraded(format!("It was stopped by the cluster: {}", ended(&neutral(message))))
             }
             Self::Denied { message } => {
-                let denied = Denial::forbidden(message).describe(message);
+                let Some(denial) = Denial::of_event(message) else {
+                    return degraded(format!("It could not be created: {}", ended(&neutral(message))));
+                };
+                let denied = denial.describe(message);
                 (denied.reason, denied.message)
             }
         }

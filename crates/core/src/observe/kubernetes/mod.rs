@@ -6,7 +6,7 @@
 
 pub mod cause;
 pub mod events;
-pub mod messages;
+mod messages;
 pub mod pod;
 pub mod probe;
 pub mod rollout;

@@ -6,7 +6,7 @@
 
 use k8s_openapi::jiff::SignedDuration;
 
-use super::messages::{ended, neutral};
+use crate::denial::messages::{ended, neutral};
 use crate::render::kubernetes::{STARTUP_FAILURE_THRESHOLD, STARTUP_PERIOD};
 
 /// Time after which a failing probe is a failure: three failures span twice ten seconds, and times are whole seconds.

@@ -166,18 +166,18 @@ fn every_policy_has_its_own_verdict_about_the_workloads_it_selects() {
         policy("sizes", json!({"defaults": {"limits": {"cpu": "1"}}})),
         policy("bad", json!({"limits": {"cpu": "x"}})),
     ];
-    let judge = |labels, document| {
+    let evaluate = |labels, document| {
         let subject =
             Subject { namespace: "shop", namespace_labels: &none, labels, document, classes: &none };
-        let verdicts = judge(&policies, &subject).into_iter();
+        let verdicts = evaluate(&policies, &subject).into_iter();
         verdicts.map(|verdict| (verdict.policy, verdict.violations.len())).collect::<Vec<_>>()
     };
     let expected = |verdicts: &[(&str, usize)]| {
         verdicts.iter().map(|(policy, count)| ((*policy).to_owned(), *count)).collect::<Vec<_>>()
     };
-    assert_eq!(judge(&none, &sized), expected(&[("sizes", 0), ("tight", 1), ("wide", 0)]));
-    assert_eq!(judge(&gold, &sized), expected(&[("gold", 1), ("sizes", 0), ("tight", 1), ("wide", 0)]));
-    assert_eq!(judge(&none, &bare()), expected(&[("sizes", 0), ("tight", 0), ("wide", 0)]));
+    assert_eq!(evaluate(&none, &sized), expected(&[("sizes", 0), ("tight", 1), ("wide", 0)]));
+    assert_eq!(evaluate(&gold, &sized), expected(&[("gold", 1), ("sizes", 0), ("tight", 1), ("wide", 0)]));
+    assert_eq!(evaluate(&none, &bare()), expected(&[("sizes", 0), ("tight", 0), ("wide", 0)]));
 }
 
 #[test]

@@ -188,7 +188,7 @@ Workload shop/web is being deleted.
 
 RuntimeReady is False (RuntimeProvisioning): Being deleted: waiting for the runtime `process` to stop it (finalizer `score.dev/runtime`); if it does not end, check that its controller is running.
 
-Next: Wait until it is gone; if nothing changes for some minutes, check the controller that is named above.
+Next: Wait for the deletion to finish; if nothing changes for some minutes, check the controller that is named above.
 ",
     );
 }

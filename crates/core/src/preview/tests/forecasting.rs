@@ -103,7 +103,7 @@ fn a_conflict_over_a_shared_resource_names_the_other_workload() {
     world.context.claims = vec![other];
     world.inputs.now = "2026-01-01T00:00:00Z".parse().unwrap();
     let (line, condition) = claim_forecast(&world, &shared(2));
-    let why = "The shared resource `orders` is held by workload `other` with another `size` in its params: use the same, or another id.";
+    let why = "The shared resource `orders` is already used by workload `other` with a different `size` in its params: use the same value, or another id.";
     assert_eq!(
         line,
         format!("+ dependency it (postgres, default, shared as orders): cannot be provisioned: {why}")

@@ -1,7 +1,7 @@
 //! Verdicts of policies about a Workload, which agree with its status.
 
 use orchestra_api::Reason;
-use orchestra_core::judge;
+use orchestra_core::evaluate;
 use serde_json::{Value as Json, json};
 
 use crate::decisions::world::World;
@@ -13,7 +13,7 @@ fn with_database() -> World {
 }
 
 fn verdicts(world: &World) -> Json {
-    json!(judge(&world.inputs().unwrap()))
+    json!(evaluate(&world.inputs().unwrap()))
 }
 
 #[test]
