@@ -7,7 +7,9 @@
 mod containers;
 mod foreign_fields;
 mod hint;
+mod lookalikes;
 mod mounts;
+mod placeholder_hint;
 mod references;
 mod resources;
 mod structure;
