@@ -1,6 +1,9 @@
 //! Schema layer: checks a document against the grammar.
 
-use super::hint;
+use super::{
+    hint,
+    nesting::{Nesting, Verdict},
+};
 use crate::{
     code::Code,
     diagnostic::{Findings, Severity, backticked, quoted},
@@ -86,11 +89,9 @@ impl Walk<'_> {
     fn mismatch(&mut self, shape: Shape, here: &Here<'_>) {
         let name = here.path.name();
         let written = here.node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
-        let of = if name.is_empty() { String::new() } else { format!(" for {}", backticked(name)) };
         self.error(Code::TypeMismatch, here.path, here.span, || {
-            let (expected, found) = (hint::shape_type(shape), here.node.type_name());
-            let message = format!("invalid type: expected {expected}, found {found}{of}");
-            (message, hint::mismatch(shape, here.node, written, name, here.field))
+            let hint = hint::mismatch(shape, here.node, written, name, here.field);
+            (wrong_type(shape, here.node, here.path), hint)
         });
     }
 
@@ -115,15 +116,17 @@ impl Walk<'_> {
                         entry.key_span.or(entry.node.span),
                         || {
                             let message = format!("unknown field {} in {}", backticked(key), object.noun);
-                            (message, hint::unknown_field(object, key, &entry.node))
+                            (message, hint::unknown_field(object, key, map))
                         },
                     );
+                    self.misspelled(object, map, key, entry, path);
                 }
             }
         }
         let unknown = || map.keys().filter(|key| object.field(key).is_none() && !object.open).take(100);
+        let is_misspelled = |field: &Field| unknown().any(|key| hint::is_meant_as(key, field));
         for field in object.fields.iter().filter(|field| field.required && !map.contains_key(field.name)) {
-            if !unknown().any(|key| hint::is_meant_as(key, field)) {
+            if !is_misspelled(field) {
                 self.missing(object, field, path, span);
             }
         }
@@ -131,6 +134,7 @@ impl Walk<'_> {
         let given: Vec<_> = choice.of.iter().filter(|name| map.contains_key(**name)).copied().collect();
         let options = hint::alternatives(choice.of);
         match given.as_slice() {
+            [] if choice.of.iter().filter_map(|name| object.field(name)).any(is_misspelled) => {}
             [] => self.error(Code::ChoiceRequired, path, span, || {
                 let how_many = if choice.exclusive { "one" } else { "at least one" };
                 let message =
@@ -152,6 +156,16 @@ impl Walk<'_> {
         }
     }
 
+    /// Content of a misspelled field, checked as that of the field.
+    fn misspelled(&mut self, object: &Object, map: &Map, key: &str, entry: &Entry, path: &Path<'_>) {
+        let field = hint::similar_field(object, key).filter(|field| !map.contains_key(field.name));
+        let Some(field) = field else { return };
+        let is_map = matches!(field.shape, Shape::Object(_) | Shape::Map(_) | Shape::MapOrList(..));
+        if is_map && entry.node.as_map().is_some() {
+            self.entry(field.shape, Some(field), entry, &path.key(key));
+        }
+    }
+
     fn missing(&mut self, object: &Object, field: &Field, path: &Path<'_>, span: Option<Span>) {
         self.error(Code::RequiredField, &path.key(field.name), span, || {
             let message = format!("missing required field `{}` in {}", field.name, object.noun);
@@ -169,8 +183,19 @@ impl Walk<'_> {
             });
         }
         self.limit(map.len(), map_of.limit, here);
+        let nesting = Nesting::of(map_of, map);
         for (key, entry) in map {
             let path = here.path.key(key);
+            let verdict = nesting.as_ref().map(|nesting| nesting.verdict(key, &entry.node, here.field));
+            match verdict {
+                None | Some(Verdict::Entry) => {}
+                Some(Verdict::Reported) => continue,
+                Some(Verdict::Misplaced(code, message, hint)) => {
+                    let message = message.unwrap_or_else(|| wrong_type(map_of.values, &entry.node, &path));
+                    self.error(code, &path, entry.key_span.or(entry.node.span), || (message, hint));
+                    continue;
+                }
+            }
             if !map_of.keys.accepts(key) {
                 let span = entry.key_span.or(entry.node.span);
                 self.invalid_form(map_of.keys, key, &path, span);
@@ -243,6 +268,15 @@ impl Walk<'_> {
             (message, hint)
         });
     }
+}
+
+fn wrong_type(shape: Shape, node: &Node, path: &Path<'_>) -> String {
+    let of = match path {
+        Path::Root => String::new(),
+        Path::Key(_, name) => format!(" for {}", backticked(name)),
+        Path::Index(list, _) => format!(" for an item of {}", backticked(list.name())),
+    };
+    format!("invalid type: expected {}, found {}{of}", hint::shape_type(shape), node.type_name())
 }
 
 #[cfg(test)]

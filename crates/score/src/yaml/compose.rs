@@ -20,6 +20,7 @@ use crate::{
     node::{Entry, Map, Node, Value},
     pointer::{Path, Pointer},
     source::{Source, SourceId, Span},
+    validate::{SECRET_RESOURCE, is_secret_reference},
 };
 
 /// Fatal diagnostic that stops parsing.
@@ -206,7 +207,14 @@ impl<'text> Composer<'text> {
             Event::MappingStart(_, anchor, tag) => {
                 self.ignored(tag.as_deref(), at, span);
                 let (map, end) = self.map(at, depth)?;
-                (anchor, Node { value: Value::Map(map), span: Some(Span { end, ..span }) })
+                let span = Span { end, ..span };
+                let value = if map.is_empty() && self.is_template(span) {
+                    // Reported at the key; the template stands for a value of any type.
+                    Value::String(self.source.slice(span).unwrap_or_default().to_owned())
+                } else {
+                    Value::Map(map)
+                };
+                (anchor, Node { value, span: Some(span) })
             }
             _ => (0, Node { value: Value::Null, span: Some(span) }),
         };
@@ -218,6 +226,11 @@ impl<'text> Composer<'text> {
             self.anchors.insert(anchor, Anchored { node: node.clone(), size, height });
         }
         Ok(node)
+    }
+
+    /// True for `{{ … }}`.
+    fn is_template(&self, span: Span) -> bool {
+        self.source.slice(span).is_some_and(|text| text.starts_with("{{"))
     }
 
     fn list(&mut self, at: &Path<'_>, depth: usize) -> Result<(Vec<Node>, u32)> {
@@ -454,10 +467,28 @@ impl<'text> Composer<'text> {
     fn ignored(&mut self, tag: Option<&Tag>, at: &Path<'_>, span: Span) {
         if let Some(tag) = tag.filter(|tag| standard_tag(tag).is_none()) {
             let describe = || {
-                let message = format!("unknown YAML tag {} is ignored", backticked(&tag.to_string()));
-                (message, "remove the tag, and write the value itself".to_owned())
+                let written = tag.to_string();
+                let hint = if is_secret_reference(&written) {
+                    SECRET_RESOURCE
+                } else {
+                    "remove the tag, and write the value itself"
+                };
+                (format!("unknown YAML tag {} is ignored", backticked(&written)), hint.to_owned())
             };
+            let span = self.tag_span(tag, span);
             self.findings.report(Severity::Warning, Code::UnsupportedValue, at, Some(span), describe);
+        }
+    }
+
+    /// Span of the tag in front of a value; of the value if the tag is written in another way.
+    fn tag_span(&self, tag: &Tag, value: Span) -> Span {
+        let written = tag.to_string();
+        let start = value.start as usize;
+        let before = self.text.get(..start).map_or("", str::trim_end);
+        if before.ends_with(&written) {
+            self.bytes(before.len() - written.len(), before.len())
+        } else {
+            value
         }
     }
 
