@@ -277,7 +277,7 @@ static FILE_ITEM: Object = Object {
 
 const VOLUME_SOURCE: Field = required(
     "source",
-    Shape::Text(&rules::TEXT),
+    Shape::Text(&rules::VOLUME_SOURCE),
     "Volume to mount, usually a resource. Placeholders are expanded.",
     "source: \"${resources.data}\"",
 );
@@ -367,7 +367,7 @@ static HTTP_GET: Object = with_short_form(
         &[
             optional("host", Shape::Text(&rules::HOST), "Host header of the request.", "host: example.org"),
             optional("scheme", Shape::Enum(&["HTTP", "HTTPS"]), "Scheme; defaults to HTTP.", "scheme: HTTP"),
-            required("path", Shape::Text(&rules::TEXT), "Path of the request.", "path: /ready"),
+            required("path", Shape::Text(&rules::HTTP_PATH), "Path of the request.", "path: /ready"),
             required("port", PORT_NUMBER, "Port that the container listens on.", "port: 8080"),
             optional(
                 "httpHeaders",

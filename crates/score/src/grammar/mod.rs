@@ -3,6 +3,7 @@
 //! Single source of the validator, the JSON Schema for editors, the reference documentation, and the hints about
 //! misplaced fields. A property test compares validator and schema on mutated documents.
 
+mod doubts;
 mod language;
 mod rules;
 mod schema;
@@ -111,6 +112,17 @@ pub struct TextRule {
     pub form: &'static str,
     /// Converts an invalid string to a valid one, if possible.
     pub suggest: fn(&str) -> Option<String>,
+    /// Message and hint for a valid string that is probably a mistake.
+    pub doubt: fn(&str) -> Option<Doubt>,
+}
+
+/// Probable mistake in a valid value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Message.
+    pub message: String,
+    /// Hint.
+    pub hint: String,
 }
 
 /// Lazily compiled pattern.

@@ -5,7 +5,7 @@
     reason = "all suggestions have the same type, though some always return one"
 )]
 
-use super::{TextRule, pattern};
+use super::{TextRule, doubts, pattern};
 
 fn none(_: &str) -> Option<String> {
     None
@@ -84,6 +84,7 @@ macro_rules! label {
             max: Some(63),
             form: "2 to 63 lowercase letters, digits or dashes, starting and ending with a letter or digit",
             suggest: dashed,
+            doubt: doubts::none,
         };
     };
 }
@@ -102,6 +103,7 @@ macro_rules! type_name {
             max: Some(63),
             form: "2 to 63 letters, digits or dashes, starting and ending with a letter or digit",
             suggest: dashed_any_case,
+            doubt: doubts::none,
         };
     };
 }
@@ -116,6 +118,7 @@ pub(super) static RESOURCE_ID: TextRule = TextRule {
     max: Some(63),
     form: "2 to 63 lowercase letters, digits, dashes or dots, each part between dots starting and ending with a letter or digit",
     suggest: dashed_with_dots,
+    doubt: doubts::none,
 };
 
 pub(super) static ANNOTATION_KEY: TextRule = TextRule {
@@ -127,6 +130,7 @@ pub(super) static ANNOTATION_KEY: TextRule = TextRule {
     max: Some(316),
     form: "a name of 2 to 63 letters, digits, dots, dashes or underscores, with an optional lowercase domain prefix (`example.org/name`)",
     suggest: none,
+    doubt: doubts::none,
 };
 
 pub(super) static VARIABLE_NAME: TextRule = TextRule {
@@ -136,6 +140,7 @@ pub(super) static VARIABLE_NAME: TextRule = TextRule {
     max: None,
     form: "non-empty, without an equals sign",
     suggest: none,
+    doubt: doubts::none,
 };
 
 pub(super) static HEADER_NAME: TextRule = TextRule {
@@ -145,6 +150,7 @@ pub(super) static HEADER_NAME: TextRule = TextRule {
     max: None,
     form: "letters, digits, dashes or underscores",
     suggest: none,
+    doubt: doubts::none,
 };
 
 pub(super) static FILE_MODE: TextRule = TextRule {
@@ -154,6 +160,7 @@ pub(super) static FILE_MODE: TextRule = TextRule {
     max: None,
     form: "three octal digits with an optional leading zero, in quotes: \"644\" or \"0644\"",
     suggest: octal,
+    doubt: doubts::none,
 };
 
 pub(super) static MEMORY: TextRule = TextRule {
@@ -163,6 +170,7 @@ pub(super) static MEMORY: TextRule = TextRule {
     max: None,
     form: "a number with an optional unit K, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei, such as 512Mi or 1.5Gi",
     suggest: memory,
+    doubt: doubts::memory,
 };
 
 pub(super) static CPU: TextRule = TextRule {
@@ -172,19 +180,32 @@ pub(super) static CPU: TextRule = TextRule {
     max: None,
     form: "cores such as \"0.5\" or \"2\", or millicores such as \"250m\"",
     suggest: cpu,
+    doubt: doubts::none,
 };
 
 macro_rules! text {
     ($name:ident, $noun:literal, $min:literal, $form:literal) => {
-        pub(super) static $name: TextRule =
-            TextRule { noun: $noun, pattern: None, min: $min, max: None, form: $form, suggest: none };
+        text!($name, $noun, $min, $form, doubts::none);
+    };
+    ($name:ident, $noun:literal, $min:literal, $form:literal, $doubt:expr) => {
+        pub(super) static $name: TextRule = TextRule {
+            noun: $noun,
+            pattern: None,
+            min: $min,
+            max: None,
+            form: $form,
+            suggest: none,
+            doubt: $doubt,
+        };
     };
 }
 
 text!(TEXT, "string", 0, "a string");
 text!(TARGET, "path in the container", 0, "a path in the container");
 text!(FILE_TARGET, "path in the container", 1, "a path in the container");
-text!(IMAGE, "image", 1, "an image name, or `.` to set it at deployment with `--image`");
+text!(IMAGE, "image", 1, "an image name, or `.` to set it at deployment with `--image`", doubts::image);
+text!(HTTP_PATH, "path", 0, "a path", doubts::http_path);
+text!(VOLUME_SOURCE, "volume source", 0, "a placeholder such as `${resources.data}`", doubts::volume_source);
 text!(SOURCE, "source", 1, "a path relative to the Score file");
 text!(HOST, "host", 1, "a host name");
 text!(HEADER_VALUE, "header value", 1, "a string");

@@ -22,6 +22,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         let path = containers.key(name);
         mounts::check(context, &entry.node, &path);
         compute(context, &entry.node, &path);
+        probe_commands(context, &entry.node, &path);
     }
     ports(context);
     probe_ports(context);
@@ -206,6 +207,26 @@ fn ports(context: &mut Context<'_>) {
                 span,
                 format!("duplicate port {port}/{protocol} in `{name}`: already used by `{other}`, with a different target port ({target} and {other_target})"),
                 "change the `port` of one of them",
+            ));
+        }
+    }
+}
+
+/// A probe without a command cannot run.
+fn probe_commands(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
+    for probe in ["livenessProbe", "readinessProbe"] {
+        let Some(entry) = container.get(probe).and_then(|probe| probe.get("exec")?.entry("command")) else {
+            continue;
+        };
+        if entry.node.as_list().is_some_and(<[Node]>::is_empty) {
+            let path = path.key(probe);
+            let path = path.key("exec");
+            context.findings.push(Diagnostic::warning(
+                Code::SuspiciousValue,
+                path.key("command").pointer(),
+                entry.highlight(),
+                "probe command is empty",
+                "write the command, such as `command: [\"/bin/check\"]`",
             ));
         }
     }

@@ -55,6 +55,41 @@ impl Walk<'_> {
         self.findings.report(Severity::Error, code, path, span, describe);
     }
 
+    /// Warns about a valid value that is probably a mistake.
+    fn warn(&mut self, path: &Path<'_>, span: Option<Span>, message: String, hint: String) {
+        self.findings.report(Severity::Warning, Code::SuspiciousValue, path, span, || (message, hint));
+    }
+
+    fn written(&self, node: &Node) -> Option<&str> {
+        node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span))
+    }
+
+    /// A leading zero makes a number octal.
+    fn octal(&mut self, value: i64, here: &Here<'_>) {
+        let written = self.written(here.node).unwrap_or_default();
+        let digits = written.trim_start_matches('0');
+        if digits.len() < written.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+            let message = format!("octal number: {written} is {value}");
+            let hint = format!("write {digits} without the leading zero, or {value}");
+            self.warn(here.path, here.span, message, hint);
+        }
+    }
+
+    /// A plain item that goes on with ` - ` in the next line is two items, the second indented too much.
+    fn continued_item(&mut self, node: &Node, path: &Path<'_>) {
+        let lines = || self.written(node).into_iter().flat_map(str::lines);
+        let is_plain = self.written(node).is_some_and(|text| !text.starts_with(['"', '\'', '|', '>']));
+        if is_plain
+            && node.as_str().is_some()
+            && lines().skip(1).any(|line| line.trim_start().starts_with("- "))
+        {
+            let message =
+                format!("list item {} continues on the next line", quoted(node.as_str().unwrap_or_default()));
+            let hint = "indent all items of the list equally, or quote the text".to_owned();
+            self.warn(path, node.span, message, hint);
+        }
+    }
+
     fn value(&mut self, shape: Shape, here: &Here<'_>) {
         match (shape, &here.node.value) {
             (Shape::Object(object), Value::Map(map)) => self.object(object, map, here.path, here.span),
@@ -77,7 +112,7 @@ impl Walk<'_> {
                 }
             }
             (Shape::Integer(min, max), Value::Number(number)) => match here.node.as_integer() {
-                Some(value) if (min..=max).contains(&value) => {}
+                Some(value) if (min..=max).contains(&value) => self.octal(value, here),
                 None if number.as_f64().is_some_and(|f| f.fract() != 0.0) => self.mismatch(shape, here),
                 _ => self.out_of_range(number, min, max, here),
             },
@@ -88,9 +123,9 @@ impl Walk<'_> {
 
     fn mismatch(&mut self, shape: Shape, here: &Here<'_>) {
         let name = here.path.name();
-        let written = here.node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
+        let written = self.written(here.node).map(str::to_owned);
         self.error(Code::TypeMismatch, here.path, here.span, || {
-            let hint = hint::mismatch(shape, here.node, written, name, here.field);
+            let hint = hint::mismatch(shape, here.node, written.as_deref(), name, here.field);
             (wrong_type(shape, here.node, here.path), hint)
         });
     }
@@ -213,6 +248,7 @@ impl Walk<'_> {
                 _ => node.span,
             };
             self.value(list_of.items, &Here { node, path: &path, span, field: None });
+            self.continued_item(node, &path);
         }
     }
 
@@ -233,6 +269,9 @@ impl Walk<'_> {
 
     fn text(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
         if rule.accepts(text) {
+            if let Some(doubt) = (rule.doubt)(text) {
+                self.warn(path, span, doubt.message, doubt.hint);
+            }
             return;
         }
         if text.is_empty() && rule.pattern.is_none() {

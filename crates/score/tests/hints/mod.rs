@@ -2,6 +2,7 @@
 
 mod nesting;
 mod placeholders;
+mod suspicious;
 mod types;
 
 use orchestra_score::{Document, Source};
