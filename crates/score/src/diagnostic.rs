@@ -1,5 +1,7 @@
 //! Diagnostics of the validator, and their bounded collection.
 
+use std::collections::HashSet;
+
 use crate::{
     code::{Code, Layer},
     pointer::{Path, Pointer},
@@ -188,6 +190,9 @@ impl Findings {
     /// Diagnostics in source order; those without a span come first.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| d.span.map(|span| (span.source.0, span.start)));
+        // A mistake under an anchor is one mistake, whatever the number of its aliases.
+        let mut seen = HashSet::new();
+        self.list.retain(|d| d.span.is_none_or(|span| seen.insert((d.code, span, d.message.clone()))));
         for (severity, dropped, noun) in [
             (Severity::Error, self.errors.dropped, "error"),
             (Severity::Warning, self.warnings.dropped, "warning"),

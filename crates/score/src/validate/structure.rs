@@ -64,6 +64,16 @@ impl Walk<'_> {
         node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span))
     }
 
+    /// Comment instead of a value, such as `#fff`.
+    fn comment(&self, here: &Here<'_>) -> Option<&str> {
+        let key = here.span.filter(|_| matches!(here.node.value, Value::Null))?;
+        let source = self.sources.get(key.source.0 as usize)?;
+        let line = source.text.get(key.end as usize..)?.lines().next()?;
+        let comment = line.trim_start_matches(['"', '\'']).strip_prefix(':')?.trim();
+        let is_value = comment.strip_prefix('#').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+        Some(comment).filter(|_| is_value)
+    }
+
     /// A leading zero makes a number octal.
     fn octal(&mut self, value: i64, here: &Here<'_>) {
         let written = self.written(here.node).unwrap_or_default();
@@ -124,17 +134,23 @@ impl Walk<'_> {
     fn mismatch(&mut self, shape: Shape, here: &Here<'_>) {
         let name = here.path.name();
         let written = self.written(here.node).map(str::to_owned);
+        let comment = self.comment(here).map(str::to_owned);
         self.error(Code::TypeMismatch, here.path, here.span, || {
-            let hint = hint::mismatch(shape, here.node, written.as_deref(), name, here.field);
+            let hint = match &comment {
+                Some(comment) => format!("`#` starts a comment; quote the value: {}", quoted(comment)),
+                None => hint::mismatch(shape, here.node, written.as_deref(), name, here.field),
+            };
             (wrong_type(shape, here.node, here.path), hint)
         });
     }
 
     fn out_of_range(&mut self, number: &serde_json::Number, min: i64, max: i64, here: &Here<'_>) {
+        let written = self.written(here.node).map_or_else(|| number.to_string(), str::to_owned);
         self.error(Code::ValueOutOfRange, here.path, here.span, || {
             let name = here.path.name();
-            let message =
-                format!("invalid value {number} for `{name}`: out of range, must be between {min} and {max}");
+            let message = format!(
+                "invalid value {written} for `{name}`: out of range, must be between {min} and {max}"
+            );
             (message, format!("use a number from {min} to {max}"))
         });
     }

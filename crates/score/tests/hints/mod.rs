@@ -3,6 +3,7 @@
 mod nesting;
 mod placeholders;
 mod suspicious;
+mod syntax;
 mod types;
 
 use orchestra_score::{Document, Source};

@@ -17,6 +17,12 @@ use crate::{
 pub(in crate::validate) fn unknown_field(object: &'static Object, key: &str, siblings: &Map) -> String {
     static NULL: Node = Node { value: Value::Null, span: None };
     let node = siblings.get(key).map_or(&NULL, |entry| &entry.node);
+    if key.contains('\u{a0}') {
+        return "replace the non-breaking spaces (U+00A0) with spaces".to_owned();
+    }
+    if key.starts_with("//") || key.starts_with("/*") {
+        return "comments are not allowed in JSON: remove it, or write YAML with `#`".to_owned();
+    }
     let is_resource = object.noun == "a resource";
     if is_resource && key == "properties" && declares_outputs(node) {
         return "remove it; early drafts of Score listed outputs here, now the provisioner defines them"
@@ -96,6 +102,8 @@ pub(in crate::validate) fn is_meant_as(key: &str, field: &Field) -> bool {
     matches!((key, field.name), ("spec" | "services" | "workloads" | "container", "containers"))
         || matches!((key, field.name), ("img", "image") | ("name", "metadata"))
         || is_similar(key, field.name)
+        // A key of JSON after a comment.
+        || key.strip_suffix('"').is_some_and(|key| key.ends_with(field.name))
 }
 
 /// Field of the grammar and its parent.
