@@ -164,6 +164,11 @@ impl Findings {
         self.errors.kept + self.errors.dropped > 0
     }
 
+    /// True if there is a diagnostic with this code.
+    pub fn has(&self, code: Code) -> bool {
+        self.list.iter().any(|d| d.code == code)
+    }
+
     /// True if there is an error with another code.
     pub fn has_errors_besides(&self, code: Code) -> bool {
         self.errors.dropped > 0 || self.list.iter().any(|d| d.is_error() && d.code != code)

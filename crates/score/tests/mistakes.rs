@@ -369,7 +369,7 @@ fn mistakes() -> Vec<Mistake> {
             "a relative path",
             "    files:\n      app.conf:\n        content: a\n",
             RelativePath,
-            "relative path \"app.conf\": must be absolute",
+            "relative path \"app.conf\": should be absolute",
         ),
         after(
             "one path for a file and a volume",

@@ -56,6 +56,10 @@ fn memory(text: &str) -> Option<String> {
         "mi" | "mib" => "Mi",
         "gi" | "gib" => "Gi",
         "ti" | "tib" => "Ti",
+        "e3" => "K",
+        "e6" => "M",
+        "e9" => "G",
+        "e12" => "T",
         _ => return None,
     };
     Some(format!("{}{unit}", number_with_zero(number)))
@@ -63,11 +67,26 @@ fn memory(text: &str) -> Option<String> {
 
 fn cpu(text: &str) -> Option<String> {
     let text = text.trim().replace(' ', "").replace(',', ".").to_ascii_lowercase();
+    let text = ["cores", "core", "vcpus", "vcpu", "cpus", "cpu"]
+        .iter()
+        .find_map(|unit| text.strip_suffix(unit))
+        .unwrap_or(&text);
+    if let Some(percent) = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok()) {
+        return Some(format!("{}", percent / 100.0));
+    }
     if let Some(millis) = text.strip_suffix('m').and_then(|number| number.parse::<f64>().ok()) {
         // Less than a millicore is a mistake for cores.
         return Some(if millis < 1.0 { format!("{millis}") } else { format!("{}m", millis.ceil()) });
     }
-    Some(number_with_zero(&text))
+    Some(number_with_zero(text))
+}
+
+/// Resource type without a version: `postgres:16`.
+fn type_name(text: &str) -> Option<String> {
+    match text.split_once(':') {
+        Some((name, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => Some(name.to_owned()),
+        _ => dashed_any_case(text),
+    }
 }
 
 fn number_with_zero(number: &str) -> String {
@@ -102,7 +121,7 @@ macro_rules! type_name {
             min: 2,
             max: Some(63),
             form: "2 to 63 letters, digits or dashes, starting and ending with a letter or digit",
-            suggest: dashed_any_case,
+            suggest: type_name,
             doubt: doubts::none,
         };
     };
@@ -236,6 +255,10 @@ mod tests {
             (&CPU, "0.5m", "0.5"),
             (&RESOURCE_TYPE, "AWS::S3", "AWS-S3"),
             (&CPU, "1,5", "1.5"),
+            (&CPU, "2 cores", "2"),
+            (&CPU, "50%", "0.5"),
+            (&MEMORY, "1e9", "1G"),
+            (&RESOURCE_TYPE, "postgres:16", "postgres"),
         ] {
             assert_eq!(rule.suggestion(text).as_deref(), Some(want), "{text}");
         }

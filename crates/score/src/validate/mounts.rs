@@ -85,7 +85,7 @@ fn mount_path(context: &mut Context<'_>, target: Target<'_>, path: &Path<'_>, us
             path.pointer(),
             target.span,
             format!(
-                "relative path {}: must be absolute, otherwise its location depends on the image",
+                "relative path {}: should be absolute, otherwise its location depends on the image",
                 quoted(target.path)
             ),
             hint,

@@ -18,6 +18,13 @@ use crate::{
 pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) -> bool {
     let mut walk = Walk { sources, findings, within_bounds: true };
     match &root.value {
+        Value::Map(map) if let Some((key, tool)) = foreign_document(map) => {
+            let path = Path::Root.key(key);
+            walk.error(Code::UnknownField, &path, map.get(key).and_then(|entry| entry.key_span), || {
+                let message = format!("unknown field `{key}`: this looks like {tool}, not a Score file");
+                (message, "a Score file starts with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample".to_owned())
+            });
+        }
         Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(Span::head)),
         _ => walk.error(Code::TypeMismatch, &Path::Root, root.span, || {
             (
@@ -317,11 +324,29 @@ impl Walk<'_> {
                 }
             };
             let hint = match rule.suggestion(text) {
+                Some(suggestion) if rule.noun == "resource type" && text.contains(':') => {
+                    format!("write `type: {suggestion}`; a version belongs under `params`: `params: {{version: \"16\"}}`")
+                }
                 Some(suggestion) => format!("write \"{suggestion}\"; it must be {}", rule.form),
-                None => format!("it must be {}", rule.form),
+                None => hint::form(rule, text),
             };
             (message, hint)
         });
+    }
+}
+
+/// Key that shows that the document is a file of another tool, and the tool.
+fn foreign_document(map: &Map) -> Option<(&'static str, String)> {
+    let text = |key: &str| map.get(key).and_then(|entry| entry.node.as_str());
+    let is_score =
+        text("apiVersion").is_some_and(|version| version.contains("score")) || map.contains_key("containers");
+    match (text("apiVersion"), text("kind")) {
+        _ if is_score => None,
+        (Some(_), Some(kind)) => Some(("kind", format!("a Kubernetes manifest (kind {})", backticked(kind)))),
+        (None, None) if map.get("services").is_some_and(|entry| entry.node.as_map().is_some()) => {
+            Some(("services", "a Docker Compose file".to_owned()))
+        }
+        _ => None,
     }
 }
 

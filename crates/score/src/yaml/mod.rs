@@ -57,13 +57,19 @@ fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     let (node, found) = compose::compose(source, id, any);
     findings.extend(found);
     if node.is_none() && !findings.has_errors() {
-        findings.push(Diagnostic::error(
-            Code::EmptyDocument,
-            Pointer::root(),
-            Some(Span { source: id, start: 0, end: 0 }),
-            "empty document: the file contains no YAML",
-            "start with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample",
-        ));
+        let (message, hint) = if findings.has(Code::ExtraDocument) {
+            (
+                "empty document: the first of several YAML documents is empty",
+                "remove the `---` above the Score document",
+            )
+        } else {
+            (
+                "empty document: the file contains no YAML",
+                "start with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample",
+            )
+        };
+        let span = Some(Span { source: id, start: 0, end: 0 });
+        findings.push(Diagnostic::error(Code::EmptyDocument, Pointer::root(), span, message, hint));
     }
     (node, findings)
 }

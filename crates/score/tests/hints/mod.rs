@@ -2,6 +2,7 @@
 
 mod nesting;
 mod placeholders;
+mod quantities;
 mod suspicious;
 mod syntax;
 mod types;

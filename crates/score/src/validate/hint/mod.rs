@@ -11,7 +11,7 @@ pub(super) use fields::{is_meant_as, similar_field, unknown_field};
 pub(super) use short_forms::flow;
 
 use crate::{
-    grammar::{CONTAINER, Field, Object, Shape},
+    grammar::{CONTAINER, Field, Object, Shape, TextRule},
     node::{Node, Value},
     placeholder,
     suggest::is_similar,
@@ -78,7 +78,7 @@ pub(super) fn mismatch(
         (_, Value::Null) => format!("add a value, such as `{example}`, or remove the key"),
         (Shape::Text(rule), Value::Number(_)) if !rule.accepts(&written) => match rule.suggestion(&written) {
             Some(suggestion) => format!("write \"{suggestion}\""),
-            None => format!("quote the value; it must be {}", rule.form),
+            None => form(rule, &written),
         },
         (Shape::Text(_) | Shape::Enum(_), Value::Number(_) | Value::Bool(_) | Value::Timestamp(_)) => {
             let unit = if name == "memory" { ", with a unit such as Mi unless you mean bytes" } else { "" };
@@ -128,6 +128,15 @@ pub(super) fn mismatch(
         (Shape::Object(object), Value::Number(_)) => short_forms::object(object, name, &written, &example),
         _ => format!("write `{example}`"),
     }
+}
+
+/// Hint for a value that has no similar valid one.
+pub(super) fn form(rule: &TextRule, written: &str) -> String {
+    let is_zero = written.contains('0') && written.chars().all(|c| matches!(c, '0' | '.'));
+    if is_zero && rule.noun == "memory quantity" {
+        return "it must be greater than 0, such as \"512Mi\"".to_owned();
+    }
+    format!("it must be {}", rule.form)
 }
 
 /// Hint for secrets in the syntax of another tool.
