@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
-use orchestra_score::{Code, Diagnostic, Node, Pointer, suggest};
+use orchestra_score::{Code, Diagnostic, Node, Pointer, node::Entry, suggest};
 
 /// Profile of a Workload.
 pub const PROFILE: &str = "score.dev/profile";
@@ -38,6 +38,13 @@ const OF_WORKLOADS: &[&str] = &[ABANDON_DATA, MOVE, PROFILE, REGION, REQUIREMENT
 /// Annotations of resources.
 const OF_RESOURCES: &[&str] = &[DEPROVISION];
 
+/// Annotations with few allowed values.
+const VALUES: &[(&str, &[&str])] = &[
+    (ABANDON_DATA, &["true", "false"]),
+    (SUSPEND, &["true", "false"]),
+    (DEPROVISION, &["Delete", "Retain", "Orphan"]),
+];
+
 /// Common prefix.
 const OURS: &str = "score.dev/";
 /// Annotation of `kubectl apply`.
@@ -53,7 +60,7 @@ pub fn is_ours(key: &str) -> bool {
     key.starts_with(OURS)
 }
 
-/// Warnings about unknown `score.dev/` annotations of a Score document.
+/// Warnings about unknown `score.dev/` annotations of a Score document, and about their values.
 pub fn unknown(document: &Node) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let metadata = document.get("metadata");
@@ -67,7 +74,11 @@ pub fn unknown(document: &Node) -> Vec<Diagnostic> {
 
 fn check(metadata: Option<&Node>, at: &Pointer, known: &[&str], found: &mut Vec<Diagnostic>) {
     let ours = metadata.into_iter().flat_map(|metadata| metadata.entries("annotations"));
-    for (key, entry) in ours.filter(|(key, _)| is_ours(key) && !known.contains(&key.as_str())) {
+    for (key, entry) in ours.filter(|(key, _)| is_ours(key)) {
+        if known.contains(&key.as_str()) {
+            found.extend(invalid_value(key, entry, at));
+            continue;
+        }
         let names = known.iter().filter_map(|key| key.strip_prefix(OURS));
         let meant = suggest(key.strip_prefix(OURS).unwrap_or_default(), names);
         let hint = match meant {
@@ -89,6 +100,22 @@ fn check(metadata: Option<&Node>, at: &Pointer, known: &[&str], found: &mut Vec<
         let message = format!("unknown annotation `{key}`: the platform ignores it");
         found.push(Diagnostic::warning(Code::UnknownAnnotation, at, span, message, hint));
     }
+}
+
+fn invalid_value(key: &str, entry: &Entry, at: &Pointer) -> Option<Diagnostic> {
+    let (_, allowed) = VALUES.iter().find(|(known, _)| *known == key)?;
+    let value = entry.node.as_str().filter(|value| !allowed.contains(value))?;
+    let meant = allowed.iter().find(|allowed| allowed.eq_ignore_ascii_case(value));
+    let meant = meant.or_else(|| allowed.first().filter(|_| matches!(value, "yes" | "on" | "1")));
+    let options: Vec<String> = allowed.iter().map(|allowed| format!("\"{allowed}\"")).collect();
+    let options = options.join(" or ");
+    Some(Diagnostic::warning(
+        Code::SuspiciousValue,
+        at.key("annotations").key(key),
+        entry.highlight(),
+        format!("invalid value \"{}\" for annotation `{key}`: must be {options}", value.escape_debug()),
+        meant.map_or_else(|| format!("write {options}"), |meant| format!("write \"{meant}\"")),
+    ))
 }
 
 /// Annotations of a Workload that belong to its Score document: those of the field managers of its spec, and those with
@@ -144,6 +171,32 @@ mod tests {
         assert!(hint("/metadata/annotations/score.dev~1deprovision").contains("belongs to a resource"));
         assert!(hint("/resources/db/metadata/annotations/score.dev~1profile").contains("to the workload"));
         assert!(hint("/metadata/annotations/score.dev~1colour").contains("`score.dev/region`"));
+    }
+
+    #[test]
+    fn a_value_that_the_platform_does_not_know_is_a_warning() {
+        let document = Node::from(json!({
+            "metadata": {"annotations": {"score.dev/suspend": "True", "score.dev/abandon-data": "yes"}},
+            "resources": {
+                "db": {"metadata": {"annotations": {"score.dev/deprovision": "delete"}}},
+                "dns": {"metadata": {"annotations": {"score.dev/deprovision": "Retain"}}},
+            },
+        }));
+        let found: Vec<_> = unknown(&document).into_iter().map(|found| (found.message, found.hint)).collect();
+        let invalid = |value: &str, key: &str, allowed: &str, write: &str| {
+            let message =
+                format!("invalid value \"{value}\" for annotation `score.dev/{key}`: must be {allowed}");
+            (message, format!("write \"{write}\""))
+        };
+        let flag = "\"true\" or \"false\"";
+        assert_eq!(
+            found,
+            [
+                invalid("yes", "abandon-data", flag, "true"),
+                invalid("True", "suspend", flag, "true"),
+                invalid("delete", "deprovision", "\"Delete\" or \"Retain\" or \"Orphan\"", "Delete"),
+            ]
+        );
     }
 
     #[test]

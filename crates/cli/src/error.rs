@@ -156,6 +156,8 @@ pub(crate) enum CliError {
     Overrides(#[from] OverrideError),
     #[error("standard input can be read only once")]
     StdinTwice,
+    #[error("--explain cannot be used with -o json")]
+    ExplainJson,
     #[cfg(feature = "template")]
     #[error("invalid value `{0}`: expected KEY=VALUE")]
     NotKeyValue(String),
@@ -221,7 +223,7 @@ impl CliError {
             | Self::Start { .. } => Exit::Unreachable,
             #[cfg(feature = "template")]
             Self::ReadSystem { .. } => Exit::Unreachable,
-            Self::Overrides(_) | Self::StdinTwice => Exit::Usage,
+            Self::Overrides(_) | Self::StdinTwice | Self::ExplainJson => Exit::Usage,
             #[cfg(feature = "template")]
             Self::NotKeyValue(_) => Exit::Usage,
             Self::Install(error) => error.exit(),

@@ -125,6 +125,8 @@ codes! {
     ResourceHigh = "RESOURCE_HIGH", Semantics;
     /// Unknown `score.dev/` annotation; the platform ignores it.
     UnknownAnnotation = "UNKNOWN_ANNOTATION", Semantics;
+    /// A valid value that is probably a mistake, such as an image with a space.
+    SuspiciousValue = "SUSPICIOUS_VALUE", Semantics;
     /// A probe uses the service port, but the container listens on another port.
     ProbePort = "PROBE_PORT", Semantics;
 }

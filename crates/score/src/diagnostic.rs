@@ -1,5 +1,7 @@
 //! Diagnostics of the validator, and their bounded collection.
 
+use std::collections::HashSet;
+
 use crate::{
     code::{Code, Layer},
     pointer::{Path, Pointer},
@@ -162,6 +164,11 @@ impl Findings {
         self.errors.kept + self.errors.dropped > 0
     }
 
+    /// True if there is a diagnostic with this code.
+    pub fn has(&self, code: Code) -> bool {
+        self.list.iter().any(|d| d.code == code)
+    }
+
     /// True if there is an error with another code.
     pub fn has_errors_besides(&self, code: Code) -> bool {
         self.errors.dropped > 0 || self.list.iter().any(|d| d.is_error() && d.code != code)
@@ -188,6 +195,9 @@ impl Findings {
     /// Diagnostics in source order; those without a span come first.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| d.span.map(|span| (span.source.0, span.start)));
+        // A mistake under an anchor is one mistake, whatever the number of its aliases.
+        let mut seen = HashSet::new();
+        self.list.retain(|d| d.span.is_none_or(|span| seen.insert((d.code, span, d.message.clone()))));
         for (severity, dropped, noun) in [
             (Severity::Error, self.errors.dropped, "error"),
             (Severity::Warning, self.warnings.dropped, "warning"),

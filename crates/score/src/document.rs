@@ -175,7 +175,7 @@ impl Document {
                 OverrideError::NoEquals => {
                     "write the path, an equals sign and the value: containers.main.image=nginx"
                 }
-                _ => "check that the path exists in the document; escape a dot inside a key as \\.",
+                _ => "check that the path exists in the document; escape a dot inside a key with a backslash",
             },
         ));
     }

@@ -67,7 +67,7 @@ impl Source {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
-    /// Line and column of a byte offset, clamped to the end.
+    /// Line and column of a byte offset, clamped to the end. A byte order mark is no character.
     pub fn location(&self, offset: usize) -> Location {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
@@ -75,7 +75,7 @@ impl Source {
         }
         let line = self.line(offset);
         let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
-        Location { line, column: self.text[start..offset].chars().count() + 1 }
+        Location { line, column: self.text[start..offset].trim_start_matches('\u{feff}').chars().count() + 1 }
     }
 
     /// Text of a span of this source.
@@ -95,6 +95,11 @@ mod tests {
         assert_eq!(source.location(3), Location { line: 1, column: 3 });
         assert_eq!(source.location(5), Location { line: 2, column: 1 });
         assert_eq!(source.location(999), Location { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_not_counted() {
+        assert_eq!(Source::new("x", "\u{feff}a").location(3), Location { line: 1, column: 1 });
     }
 
     #[test]

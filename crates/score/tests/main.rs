@@ -10,6 +10,7 @@
 )]
 
 mod conformance;
+mod hints;
 mod mistakes;
 mod properties;
 mod rules;

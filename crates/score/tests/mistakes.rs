@@ -369,7 +369,7 @@ fn mistakes() -> Vec<Mistake> {
             "a relative path",
             "    files:\n      app.conf:\n        content: a\n",
             RelativePath,
-            "relative path \"app.conf\": must be absolute",
+            "relative path \"app.conf\": should be absolute",
         ),
         after(
             "one path for a file and a volume",
@@ -509,7 +509,7 @@ fn windows_line_ends_and_a_byte_order_mark_are_not_mistakes() {
 
 #[test]
 fn plain_dollar_signs_are_not_placeholders() {
-    for value in ["$VAR", "costs 5$", "${resources.db.host", "$(date)"] {
+    for value in ["$VAR", "costs 5$", "${HOME", "$(date)", "{{ name }}", "$resources.db.host"] {
         let file = format!("{HEAD}{CONTAINERS}    variables:\n      A: \"{value}\"\n");
         let report = Document::parse(Source::new("score.yaml", file)).check();
         assert!(report.diagnostics.is_empty(), "{value}: {:?}", report.diagnostics);

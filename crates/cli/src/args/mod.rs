@@ -119,6 +119,10 @@ pub(crate) struct Validate {
     #[command(flatten)]
     pub(crate) documents: Documents,
 
+    /// Score file, as with kubectl
+    #[arg(short, long, hide = true, value_name = "FILE", conflicts_with = "files")]
+    pub(crate) file: Vec<PathBuf>,
+
     /// Summarize valid files: containers in start order, ports, dependencies (not with -o json)
     #[arg(long)]
     pub(crate) explain: bool,

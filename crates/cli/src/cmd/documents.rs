@@ -36,7 +36,10 @@ impl Documents {
                 if let Some(path) = &self.overrides_file {
                     match input::read(path) {
                         Ok(source) => document.merge(source),
-                        Err(diagnostic) => document.note(*diagnostic),
+                        Err(mut diagnostic) => {
+                            diagnostic.message = format!("overrides file: {}", diagnostic.message);
+                            document.note(*diagnostic);
+                        }
                     }
                 }
                 self.override_property.iter().for_each(|property| document.set_property(property));

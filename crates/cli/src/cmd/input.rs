@@ -6,7 +6,9 @@ use std::{
     path::Path,
 };
 
-use orchestra_score::{Code, Diagnostic, Pointer, Source, yaml::limits};
+use orchestra_score::{Code, Diagnostic, Location, Pointer, Source, yaml::limits};
+
+const BINARY: &str = "it contains NUL bytes, and is probably a binary file";
 
 /// Reads a file, or standard input for `-`.
 pub(super) fn read(path: &Path) -> Result<Source, Box<Diagnostic>> {
@@ -24,13 +26,21 @@ pub(super) fn read(path: &Path) -> Result<Source, Box<Diagnostic>> {
     let bytes = bytes.map_err(|error| Box::new(unreadable(path, &name, &error)))?;
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(Source::new(name, text)),
-        Ok(_) => Err(Box::new(not_text(&name, "it contains NUL bytes, and is probably a binary file"))),
+        Ok(_) => Err(Box::new(not_text(&name, BINARY))),
         Err(error) => {
             let bytes = error.as_bytes();
-            let why = if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            let why = if bytes.contains(&0)
+                && !bytes.starts_with(&[0xff, 0xfe])
+                && !bytes.starts_with(&[0xfe, 0xff])
+            {
+                BINARY.to_owned()
+            } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
                 "it is UTF-16 encoded".to_owned()
             } else {
-                format!("invalid byte at position {}", error.utf8_error().valid_up_to() + 1)
+                let valid = error.utf8_error().valid_up_to();
+                let before = Source::new("", String::from_utf8_lossy(&bytes[..valid]));
+                let Location { line, column } = before.location(valid);
+                format!("invalid byte on line {line}, column {column}")
             };
             Err(Box::new(not_text(&name, &why)))
         }

@@ -11,7 +11,14 @@ use crate::{
 };
 
 pub(crate) fn run(args: &Validate) -> Result<Exit, CliError> {
-    let files = args.documents.check()?;
+    if args.explain && args.output == Output::Json {
+        return Err(CliError::ExplainJson);
+    }
+    let mut documents = args.documents.clone();
+    if !args.file.is_empty() {
+        documents.files.clone_from(&args.file);
+    }
+    let files = documents.check()?;
     let all_valid = files.iter().all(|file| file.report.is_valid());
     written(match args.output {
         Output::Json => ui::json::write(&mut io::stdout().lock(), &files),

@@ -1,6 +1,6 @@
 //! Grammar of Score v1b1, specification 0.4.1.
 
-use super::{Choice, Field, ListOf, MapOf, Object, Shape, rules};
+use super::{Choice, Field, ListOf, MapOf, Object, Shape, rules, short_forms};
 
 /// Maximum numbers of entries: far beyond real use, and the same as in the schema of the stored object.
 mod limit {
@@ -25,7 +25,11 @@ const fn optional(name: &'static str, shape: Shape, doc: &'static str, example: 
 }
 
 const fn closed(noun: &'static str, fields: &'static [Field]) -> Object {
-    Object { noun, fields, open: false, choice: None }
+    Object { noun, fields, open: false, choice: None, short_form: short_forms::none }
+}
+
+const fn with_short_form(object: Object, short_form: fn(&str) -> Option<String>) -> Object {
+    Object { short_form, ..object }
 }
 
 /// Score document.
@@ -79,6 +83,7 @@ static METADATA: Object = Object {
     noun: "the metadata",
     open: true,
     choice: None,
+    short_form: short_forms::none,
     fields: &[
         required("name", Shape::Text(&rules::WORKLOAD_NAME), "Name of the workload.", "name: my-app"),
         optional(
@@ -246,6 +251,7 @@ static FILE: Object = Object {
     noun: "a file",
     open: false,
     choice: ONE_CONTENT,
+    short_form: short_forms::none,
     fields: &[MODE, CONTENT, BINARY_CONTENT, FILE_SOURCE, NO_EXPAND],
 };
 
@@ -253,6 +259,7 @@ static FILE_ITEM: Object = Object {
     noun: "a file",
     open: false,
     choice: ONE_CONTENT,
+    short_form: short_forms::none,
     fields: &[
         optional(
             "target",
@@ -270,7 +277,7 @@ static FILE_ITEM: Object = Object {
 
 const VOLUME_SOURCE: Field = required(
     "source",
-    Shape::Text(&rules::TEXT),
+    Shape::Text(&rules::VOLUME_SOURCE),
     "Volume to mount, usually a resource. Placeholders are expanded.",
     "source: \"${resources.data}\"",
 );
@@ -279,7 +286,8 @@ const VOLUME_PATH: Field =
 const READ_ONLY: Field =
     optional("readOnly", Shape::Boolean, "Mounts the volume read-only.", "readOnly: true");
 
-static VOLUME: Object = closed("a volume", &[VOLUME_SOURCE, VOLUME_PATH, READ_ONLY]);
+static VOLUME: Object =
+    with_short_form(closed("a volume", &[VOLUME_SOURCE, VOLUME_PATH, READ_ONLY]), short_forms::volume);
 
 static VOLUME_ITEM: Object = closed(
     "a volume",
@@ -297,7 +305,7 @@ static BEFORE: Object = closed(
         "ready",
         Shape::Enum(&["started", "healthy", "complete"]),
         "State of this container before the other one starts.",
-        "ready: complete",
+        "ready: started",
     )],
 );
 
@@ -336,6 +344,7 @@ static PROBE: Object = Object {
     noun: "a probe",
     open: false,
     choice: Some(Choice { of: &["httpGet", "exec"], exclusive: false }),
+    short_form: short_forms::none,
     fields: &[
         optional(
             "httpGet",
@@ -352,28 +361,34 @@ static PROBE: Object = Object {
     ],
 };
 
-static HTTP_GET: Object = closed(
-    "an HTTP probe",
-    &[
-        optional("host", Shape::Text(&rules::HOST), "Host header of the request.", "host: example.org"),
-        optional("scheme", Shape::Enum(&["HTTP", "HTTPS"]), "Scheme; defaults to HTTP.", "scheme: HTTP"),
-        required("path", Shape::Text(&rules::TEXT), "Path of the request.", "path: /ready"),
-        required("port", PORT_NUMBER, "Port that the container listens on.", "port: 8080"),
-        optional(
-            "httpHeaders",
-            Shape::List(&ListOf { items: Shape::Object(&HEADER), limit: limit::HEADERS }),
-            "Headers of the request.",
-            "httpHeaders: [{name: X-Probe, value: ready}]",
-        ),
-    ],
+static HTTP_GET: Object = with_short_form(
+    closed(
+        "an HTTP probe",
+        &[
+            optional("host", Shape::Text(&rules::HOST), "Host header of the request.", "host: example.org"),
+            optional("scheme", Shape::Enum(&["HTTP", "HTTPS"]), "Scheme; defaults to HTTP.", "scheme: HTTP"),
+            required("path", Shape::Text(&rules::HTTP_PATH), "Path of the request.", "path: /ready"),
+            required("port", PORT_NUMBER, "Port that the container listens on.", "port: 8080"),
+            optional(
+                "httpHeaders",
+                Shape::List(&ListOf { items: Shape::Object(&HEADER), limit: limit::HEADERS }),
+                "Headers of the request.",
+                "httpHeaders: [{name: X-Probe, value: ready}]",
+            ),
+        ],
+    ),
+    short_forms::http_get,
 );
 
-static HEADER: Object = closed(
-    "a header",
-    &[
-        required("name", Shape::Text(&rules::HEADER_NAME), "Name of the header.", "name: X-Probe"),
-        required("value", Shape::Text(&rules::HEADER_VALUE), "Value of the header.", "value: ready"),
-    ],
+static HEADER: Object = with_short_form(
+    closed(
+        "a header",
+        &[
+            required("name", Shape::Text(&rules::HEADER_NAME), "Name of the header.", "name: X-Probe"),
+            required("value", Shape::Text(&rules::HEADER_VALUE), "Value of the header.", "value: ready"),
+        ],
+    ),
+    short_forms::header,
 );
 
 static EXEC: Object = closed(
@@ -416,6 +431,7 @@ static RESOURCE_METADATA: Object = Object {
     noun: "the metadata of a resource",
     open: true,
     choice: None,
+    short_form: short_forms::none,
     fields: &[optional(
         "annotations",
         Shape::Map(&ANNOTATIONS),

@@ -3,15 +3,20 @@
 //! Single source of the validator, the JSON Schema for editors, the reference documentation, and the hints about
 //! misplaced fields. A property test compares validator and schema on mutated documents.
 
+mod doubts;
 mod language;
 mod rules;
 mod schema;
+mod short_forms;
 
 pub use language::{CONTAINER, WORKLOAD};
 pub use schema::json_schema;
 
-use regex_lite::Regex;
 use std::sync::LazyLock;
+
+use regex_lite::Regex;
+
+use crate::node::Node;
 
 /// Shape of a value.
 #[derive(Clone, Copy)]
@@ -46,6 +51,8 @@ pub struct Object {
     pub open: bool,
     /// Fields of which one is required.
     pub choice: Option<Choice>,
+    /// Fields for a scalar in the short form of another tool: `path: /ready, port: 80` for a URL.
+    pub short_form: fn(&str) -> Option<String>,
 }
 
 /// Fields of which one is required.
@@ -105,6 +112,17 @@ pub struct TextRule {
     pub form: &'static str,
     /// Converts an invalid string to a valid one, if possible.
     pub suggest: fn(&str) -> Option<String>,
+    /// Message and hint for a valid string that is probably a mistake.
+    pub doubt: fn(&str) -> Option<Doubt>,
+}
+
+/// Probable mistake in a valid value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Message.
+    pub message: String,
+    /// Hint.
+    pub hint: String,
 }
 
 /// Lazily compiled pattern.
@@ -174,6 +192,17 @@ impl Object {
     /// Field by name.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// True if a field is required, or one of a required choice.
+    pub fn requires(&self, name: &str) -> bool {
+        self.field(name).is_some_and(|field| field.required)
+            || self.choice.is_some_and(|choice| choice.of.contains(&name))
+    }
+
+    /// True for a map with a required field of this object.
+    pub fn is_begun_by(&self, node: &Node) -> bool {
+        node.as_map().is_some_and(|map| map.keys().any(|key| self.requires(key)))
     }
 }
 

@@ -5,7 +5,7 @@
     reason = "all suggestions have the same type, though some always return one"
 )]
 
-use super::{TextRule, pattern};
+use super::{TextRule, doubts, pattern};
 
 fn none(_: &str) -> Option<String> {
     None
@@ -56,6 +56,10 @@ fn memory(text: &str) -> Option<String> {
         "mi" | "mib" => "Mi",
         "gi" | "gib" => "Gi",
         "ti" | "tib" => "Ti",
+        "e3" => "K",
+        "e6" => "M",
+        "e9" => "G",
+        "e12" => "T",
         _ => return None,
     };
     Some(format!("{}{unit}", number_with_zero(number)))
@@ -63,11 +67,26 @@ fn memory(text: &str) -> Option<String> {
 
 fn cpu(text: &str) -> Option<String> {
     let text = text.trim().replace(' ', "").replace(',', ".").to_ascii_lowercase();
+    let text = ["cores", "core", "vcpus", "vcpu", "cpus", "cpu"]
+        .iter()
+        .find_map(|unit| text.strip_suffix(unit))
+        .unwrap_or(&text);
+    if let Some(percent) = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok()) {
+        return Some(format!("{}", percent / 100.0));
+    }
     if let Some(millis) = text.strip_suffix('m').and_then(|number| number.parse::<f64>().ok()) {
         // Less than a millicore is a mistake for cores.
         return Some(if millis < 1.0 { format!("{millis}") } else { format!("{}m", millis.ceil()) });
     }
-    Some(number_with_zero(&text))
+    Some(number_with_zero(text))
+}
+
+/// Resource type without a version: `postgres:16`.
+fn type_name(text: &str) -> Option<String> {
+    match text.split_once(':') {
+        Some((name, version)) if version.starts_with(|c: char| c.is_ascii_digit()) => Some(name.to_owned()),
+        _ => dashed_any_case(text),
+    }
 }
 
 fn number_with_zero(number: &str) -> String {
@@ -84,6 +103,7 @@ macro_rules! label {
             max: Some(63),
             form: "2 to 63 lowercase letters, digits or dashes, starting and ending with a letter or digit",
             suggest: dashed,
+            doubt: doubts::none,
         };
     };
 }
@@ -101,7 +121,8 @@ macro_rules! type_name {
             min: 2,
             max: Some(63),
             form: "2 to 63 letters, digits or dashes, starting and ending with a letter or digit",
-            suggest: dashed_any_case,
+            suggest: type_name,
+            doubt: doubts::none,
         };
     };
 }
@@ -116,6 +137,7 @@ pub(super) static RESOURCE_ID: TextRule = TextRule {
     max: Some(63),
     form: "2 to 63 lowercase letters, digits, dashes or dots, each part between dots starting and ending with a letter or digit",
     suggest: dashed_with_dots,
+    doubt: doubts::none,
 };
 
 pub(super) static ANNOTATION_KEY: TextRule = TextRule {
@@ -127,6 +149,7 @@ pub(super) static ANNOTATION_KEY: TextRule = TextRule {
     max: Some(316),
     form: "a name of 2 to 63 letters, digits, dots, dashes or underscores, with an optional lowercase domain prefix (`example.org/name`)",
     suggest: none,
+    doubt: doubts::none,
 };
 
 pub(super) static VARIABLE_NAME: TextRule = TextRule {
@@ -136,6 +159,7 @@ pub(super) static VARIABLE_NAME: TextRule = TextRule {
     max: None,
     form: "non-empty, without an equals sign",
     suggest: none,
+    doubt: doubts::none,
 };
 
 pub(super) static HEADER_NAME: TextRule = TextRule {
@@ -145,6 +169,7 @@ pub(super) static HEADER_NAME: TextRule = TextRule {
     max: None,
     form: "letters, digits, dashes or underscores",
     suggest: none,
+    doubt: doubts::none,
 };
 
 pub(super) static FILE_MODE: TextRule = TextRule {
@@ -154,6 +179,7 @@ pub(super) static FILE_MODE: TextRule = TextRule {
     max: None,
     form: "three octal digits with an optional leading zero, in quotes: \"644\" or \"0644\"",
     suggest: octal,
+    doubt: doubts::none,
 };
 
 pub(super) static MEMORY: TextRule = TextRule {
@@ -163,6 +189,7 @@ pub(super) static MEMORY: TextRule = TextRule {
     max: None,
     form: "a number with an optional unit K, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi or Ei, such as 512Mi or 1.5Gi",
     suggest: memory,
+    doubt: doubts::memory,
 };
 
 pub(super) static CPU: TextRule = TextRule {
@@ -172,19 +199,32 @@ pub(super) static CPU: TextRule = TextRule {
     max: None,
     form: "cores such as \"0.5\" or \"2\", or millicores such as \"250m\"",
     suggest: cpu,
+    doubt: doubts::none,
 };
 
 macro_rules! text {
     ($name:ident, $noun:literal, $min:literal, $form:literal) => {
-        pub(super) static $name: TextRule =
-            TextRule { noun: $noun, pattern: None, min: $min, max: None, form: $form, suggest: none };
+        text!($name, $noun, $min, $form, doubts::none);
+    };
+    ($name:ident, $noun:literal, $min:literal, $form:literal, $doubt:expr) => {
+        pub(super) static $name: TextRule = TextRule {
+            noun: $noun,
+            pattern: None,
+            min: $min,
+            max: None,
+            form: $form,
+            suggest: none,
+            doubt: $doubt,
+        };
     };
 }
 
 text!(TEXT, "string", 0, "a string");
 text!(TARGET, "path in the container", 0, "a path in the container");
 text!(FILE_TARGET, "path in the container", 1, "a path in the container");
-text!(IMAGE, "image", 1, "an image name, or `.` to set it at deployment with `--image`");
+text!(IMAGE, "image", 1, "an image name, or `.` to set it at deployment with `--image`", doubts::image);
+text!(HTTP_PATH, "path", 0, "a path", doubts::http_path);
+text!(VOLUME_SOURCE, "volume source", 0, "a placeholder such as `${resources.data}`", doubts::volume_source);
 text!(SOURCE, "source", 1, "a path relative to the Score file");
 text!(HOST, "host", 1, "a host name");
 text!(HEADER_VALUE, "header value", 1, "a string");
@@ -215,6 +255,10 @@ mod tests {
             (&CPU, "0.5m", "0.5"),
             (&RESOURCE_TYPE, "AWS::S3", "AWS-S3"),
             (&CPU, "1,5", "1.5"),
+            (&CPU, "2 cores", "2"),
+            (&CPU, "50%", "0.5"),
+            (&MEMORY, "1e9", "1G"),
+            (&RESOURCE_TYPE, "postgres:16", "postgres"),
         ] {
             assert_eq!(rule.suggestion(text).as_deref(), Some(want), "{text}");
         }

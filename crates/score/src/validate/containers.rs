@@ -22,6 +22,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         let path = containers.key(name);
         mounts::check(context, &entry.node, &path);
         compute(context, &entry.node, &path);
+        probe_commands(context, &entry.node, &path);
     }
     ports(context);
     probe_ports(context);
@@ -117,22 +118,25 @@ fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
         let found = match request {
             Some((_, written, request)) if limit < request => Some((
                 Code::LimitBelowRequest,
-                format!("limit below request: {field} limit {limit_text} is less than the request {written}"),
+                format!(
+                    "limit below request: {} limit {limit_text} is less than the request {written}",
+                    lower(noun)
+                ),
                 format!(
                     "raise the limit to at least {written}, or lower the request; some runtimes refuse it"
                 ),
             )),
             Some((_, written, request)) if field == "memory" && is_many_times(limit, request) => Some((
                 Code::ResourceHigh,
-                format!("{noun} limit is relatively high, consider if this is necessary"),
+                format!("{noun} limit of {limit_text} is relatively high, consider if this is necessary"),
                 format!(
                     "more than {HIGH_MEMORY_RATIO} times the request of {written}; raise the request to the real usage, or lower the limit"
                 ),
             )),
             _ if parse(high).is_ok_and(|high| limit >= high) => Some((
                 Code::ResourceHigh,
-                format!("{noun} limit is relatively high, consider if this is necessary"),
-                "check the unit; few nodes have that much".to_owned(),
+                format!("{noun} limit of {limit_text} is relatively high, consider if this is necessary"),
+                check_unit(field, limit_text),
             )),
             _ => None,
         };
@@ -142,6 +146,18 @@ fn compute(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
             context.findings.push(Diagnostic::warning(code, pointer, entry.highlight(), message, hint));
         }
     }
+}
+
+/// Noun inside a sentence.
+fn lower(noun: &str) -> &str {
+    if noun == "Memory" { "memory" } else { noun }
+}
+
+fn check_unit(field: &str, limit: &str) -> String {
+    if field == "cpu" && limit.len() > 2 && limit.bytes().all(|b| b.is_ascii_digit()) {
+        return format!("this is {limit} cores; for millicores write {limit}m");
+    }
+    "check the unit; few nodes have that much".to_owned()
 }
 
 type Parse = fn(&str) -> Result<Quantity, QuantityError>;
@@ -164,7 +180,10 @@ fn quantity<'n>(
             Code::LimitExceeded,
             path.key(field).pointer(),
             entry.highlight(),
-            format!("{field} quantity out of range: too large or too many digits"),
+            format!(
+                "{} quantity out of range: too large or too many digits",
+                if field == "cpu" { "CPU" } else { field }
+            ),
             "use at most 18 decimal places, and a realistic size",
         ));
     }
@@ -185,7 +204,8 @@ fn ports(context: &mut Context<'_>) {
     let mut ports: Vec<_> = service.entries("ports").collect();
     ports.sort_by_key(|(name, _)| *name);
     for (name, entry) in ports {
-        let Some(port) = entry.node.get("port").and_then(Node::as_integer) else { continue };
+        let is_port = |port: &i64| (1..=65535).contains(port);
+        let Some(port) = entry.node.get("port").and_then(Node::as_integer).filter(is_port) else { continue };
         let protocol = entry.node.get("protocol").and_then(Node::as_str).unwrap_or("TCP");
         let target = entry.node.get("targetPort").and_then(Node::as_integer).unwrap_or(port);
         let Some((other, other_target)) = used.insert((port, protocol), (name, target)) else { continue };
@@ -206,6 +226,26 @@ fn ports(context: &mut Context<'_>) {
                 span,
                 format!("duplicate port {port}/{protocol} in `{name}`: already used by `{other}`, with a different target port ({target} and {other_target})"),
                 "change the `port` of one of them",
+            ));
+        }
+    }
+}
+
+/// A probe without a command cannot run.
+fn probe_commands(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
+    for probe in ["livenessProbe", "readinessProbe"] {
+        let Some(entry) = container.get(probe).and_then(|probe| probe.get("exec")?.entry("command")) else {
+            continue;
+        };
+        if entry.node.as_list().is_some_and(<[Node]>::is_empty) {
+            let path = path.key(probe);
+            let path = path.key("exec");
+            context.findings.push(Diagnostic::warning(
+                Code::SuspiciousValue,
+                path.key("command").pointer(),
+                entry.highlight(),
+                "probe command is empty",
+                "write the command, such as `command: [\"/bin/check\"]`",
             ));
         }
     }

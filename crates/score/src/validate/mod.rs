@@ -5,12 +5,16 @@
 //! Both layers always run to the end, so that all diagnostics are reported at once.
 
 mod containers;
-mod foreign_fields;
 mod hint;
+mod lookalikes;
 mod mounts;
+mod nesting;
+mod placeholder_hint;
 mod references;
 mod resources;
 mod structure;
+
+pub(crate) use hint::{SECRET_RESOURCE, is_secret_reference};
 
 use std::cell::OnceCell;
 

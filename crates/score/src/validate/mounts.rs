@@ -68,6 +68,8 @@ pub(super) fn check(context: &mut Context<'_>, container: &Node, path: &Path<'_>
         });
     }
     each(container, "files", path, |_, file, path| binary(context, file, path));
+    each(container, "volumes", path, |_, volume, path| bare_name(context, volume, path));
+    below_files(context, container, path);
 }
 
 fn mount_path(context: &mut Context<'_>, target: Target<'_>, path: &Path<'_>, used: &mut BTreeSet<String>) {
@@ -83,7 +85,7 @@ fn mount_path(context: &mut Context<'_>, target: Target<'_>, path: &Path<'_>, us
             path.pointer(),
             target.span,
             format!(
-                "relative path {}: must be absolute, otherwise its location depends on the image",
+                "relative path {}: should be absolute, otherwise its location depends on the image",
                 quoted(target.path)
             ),
             hint,
@@ -103,6 +105,64 @@ fn mount_path(context: &mut Context<'_>, target: Target<'_>, path: &Path<'_>, us
         ));
     }
 }
+
+/// Volume source that is the name of a declared resource, without a placeholder.
+fn bare_name(context: &mut Context<'_>, volume: &Node, path: &Path<'_>) {
+    let Some(entry) = volume.entry("source") else { return };
+    let Some(name) = entry.node.as_str() else { return };
+    if context.resources.is_some_and(|declared| declared.contains_key(name)) {
+        context.findings.push(Diagnostic::warning(
+            Code::SuspiciousValue,
+            path.key("source").pointer(),
+            entry.highlight(),
+            format!("volume source {} is the name of a resource, not a placeholder", quoted(name)),
+            format!("write `source: \"${{resources.{name}}}\"`"),
+        ));
+    }
+}
+
+/// Files that cannot exist: a directory, or below another file.
+fn below_files(context: &mut Context<'_>, container: &Node, path: &Path<'_>) {
+    let mut files = BTreeSet::new();
+    each(container, "files", path, |target, _, _| {
+        files.extend(target.map(|target| target.path.trim_end_matches('/').to_owned()));
+    });
+    each(container, "files", path, |target, _, path| {
+        let Some(target) = target else { return };
+        if target.path.len() > 1 && target.path.ends_with('/') {
+            context.findings.push(Diagnostic::warning(
+                Code::SuspiciousValue,
+                path.pointer(),
+                target.span,
+                format!("path {} of a file ends with a slash", quoted(target.path)),
+                format!(
+                    "write the path of the file, such as {}",
+                    quoted(&format!("{}app.conf", target.path))
+                ),
+            ));
+        }
+        let parents = target
+            .path
+            .char_indices()
+            .filter(|(at, c)| *c == '/' && *at > 0)
+            .map(|(at, _)| &target.path[..at]);
+        let plain = target.path.trim_end_matches('/');
+        if let Some(parent) =
+            parents.take(MAX_PARENTS).find(|parent| *parent != plain && files.contains(*parent))
+        {
+            context.findings.push(Diagnostic::warning(
+                Code::PathClash,
+                path.pointer(),
+                target.span,
+                format!("path {} is below {}, which is a file too", quoted(target.path), quoted(parent)),
+                "use a different directory; a file cannot contain another one",
+            ));
+        }
+    });
+}
+
+/// Deepest directory that is compared with the other files.
+const MAX_PARENTS: usize = 32;
 
 fn deprecated(context: &mut Context<'_>, container: &Node, field: &str, path: &Path<'_>) {
     let Some(entry) = container.entry(field) else { return };

@@ -2,16 +2,15 @@
 
 use serde_json::Value as Json;
 
-use super::{Context, mounts};
+use super::{Context, lookalikes::lookalikes, mounts, placeholder_hint::Problem};
 use crate::{
     code::Code,
-    diagnostic::{Severity, backticked, quoted},
+    diagnostic::{Severity, quoted},
     expansion::Usage,
     node::{Node, Value},
     placeholder::{Reference, Token, tokens, walk},
     pointer::Path,
     source::Span,
-    suggest::suggest,
 };
 
 pub(super) fn check(context: &mut Context<'_>) {
@@ -68,17 +67,29 @@ fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
     let Some(text) = node.as_str() else { return };
     let mut spans = PlaceholderSpans::new(context.written(span), span);
     for token in tokens(text) {
-        let span = spans.of(token);
-        if let Token::Reference(written) = token
-            && let Some(problem) = inspect(context, written, usage)
-        {
-            let severity = match problem {
-                Problem::NoMetadata(_) => Severity::Warning,
-                _ => Severity::Error,
-            };
-            report(context, severity, problem.code(), path, span, |context| {
-                problem.describe(context, written)
-            });
+        match token {
+            Token::Reference(written) => {
+                let span = spans.of(token);
+                let Some(problem) = inspect(context, written, usage) else { continue };
+                let severity = match problem {
+                    Problem::NoMetadata(_) => Severity::Warning,
+                    _ => Severity::Error,
+                };
+                report(context, severity, problem.code(), path, span, |context| {
+                    problem.describe(context, written)
+                });
+            }
+            // Score's reference tools use such text as written, so it is not an error.
+            Token::Text(literal) => {
+                for found in lookalikes(literal) {
+                    if found.is_unterminated || inspect(context, found.reference, usage).is_none() {
+                        let span = spans.find(found.written);
+                        let code = Code::MalformedPlaceholder;
+                        report(context, Severity::Warning, code, path, span, |_| found.describe());
+                    }
+                }
+            }
+            Token::Dollar | Token::Escaped(_) => drop(spans.of(token)),
         }
     }
 }
@@ -104,7 +115,7 @@ struct PlaceholderSpans {
 
 impl PlaceholderSpans {
     fn new(written: &str, whole: Option<Span>) -> Self {
-        let at = written.find('$');
+        let at = [written.find('$'), written.find("{{")].into_iter().flatten().min();
         Self { written: if at.is_some() { written.to_owned() } else { String::new() }, whole, at }
     }
 
@@ -115,7 +126,12 @@ impl PlaceholderSpans {
             Token::Escaped(placeholder) => placeholder.to_owned(),
             _ => return self.whole,
         };
-        let found = self.at.and_then(|at| Some(at + self.written.get(at..)?.find(&placeholder)?));
+        self.find(&placeholder)
+    }
+
+    /// Span of the next occurrence of a text.
+    fn find(&mut self, placeholder: &str) -> Option<Span> {
+        let found = self.at.and_then(|at| Some(at + self.written.get(at..)?.find(placeholder)?));
         self.at = found.map(|found| found + placeholder.len());
         let narrow = |offset: usize| u32::try_from(offset).ok();
         match (self.whole, found.and_then(narrow), narrow(placeholder.len())) {
@@ -126,18 +142,6 @@ impl PlaceholderSpans {
             _ => self.whole,
         }
     }
-}
-
-/// Problem of a placeholder.
-enum Problem {
-    Malformed,
-    UnknownRoot,
-    /// Metadata not found; holds the path.
-    NoMetadata(Vec<String>),
-    /// Undefined resource.
-    NoResource(String),
-    /// Declared resource without an output.
-    NoOutput(String),
 }
 
 fn inspect(context: &Context<'_>, written: &str, usage: Usage) -> Option<Problem> {
@@ -161,138 +165,6 @@ fn inspect(context: &Context<'_>, written: &str, usage: Usage) -> Option<Problem
         }
         Err(_) => Some(Problem::UnknownRoot),
     }
-}
-
-impl Problem {
-    fn code(&self) -> Code {
-        match self {
-            Self::Malformed => Code::MalformedPlaceholder,
-            Self::UnknownRoot | Self::NoOutput(_) => Code::InvalidPlaceholder,
-            Self::NoMetadata(_) => Code::UnknownMetadata,
-            Self::NoResource(_) => Code::UnknownResource,
-        }
-    }
-
-    /// Message and hint.
-    fn describe(&self, context: &Context<'_>, written: &str) -> (String, String) {
-        let shown = quoted(&format!("${{{written}}}"));
-        match self {
-            Self::Malformed => {
-                let (reason, hint) = malformed(written);
-                (format!("invalid placeholder {shown}: {reason}"), hint.to_owned())
-            }
-            Self::UnknownRoot => (
-                format!("invalid placeholder {shown}: must start with `metadata.` or `resources.`"),
-                unknown_root(context, written),
-            ),
-            Self::NoMetadata(keys) => (
-                format!("metadata key {} not found: {shown} has no value", backticked(&keys.join("."))),
-                no_metadata(context.metadata(), keys),
-            ),
-            Self::NoResource(name) => {
-                let declared = context.resources.into_iter().flatten().map(|(name, _)| name.as_str());
-                let hint = match suggest(name, declared) {
-                    Some(similar) => format!("did you mean `{similar}`?"),
-                    None => format!("declare it: `resources: {{{name}: {{type: {}}}}}`", likely_type(name)),
-                };
-                (
-                    format!(
-                        "undefined resource {} in placeholder {shown}: not declared under `resources`",
-                        backticked(name)
-                    ),
-                    hint,
-                )
-            }
-            Self::NoOutput(name) => (
-                format!("invalid placeholder {shown}: missing output of the resource"),
-                format!("add the output, such as `${{resources.{name}.host}}`"),
-            ),
-        }
-    }
-}
-
-/// Likely type of a resource, by its name.
-fn likely_type(name: &str) -> &str {
-    match name {
-        "env" | "environment" => "environment",
-        "postgres" | "mysql" | "mongodb" | "redis" | "amqp" | "s3" | "dns" | "route" | "volume"
-        | "secret" => name,
-        _ => "…",
-    }
-}
-
-/// Reason and hint for malformed placeholders.
-fn malformed(written: &str) -> (&'static str, &'static str) {
-    let is_variable = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if written.starts_with(['{', '%']) {
-        ("template syntax is not supported", "render the template first, and validate the result")
-    } else if written.contains(":-") || written.contains('|') || written.contains('?') {
-        (
-            "default values and filters are not supported",
-            "set the default in the program, or in a variable of its own",
-        )
-    } else if written.contains(char::is_whitespace) {
-        ("spaces are not allowed", "remove the spaces inside the braces")
-    } else if !written.is_empty()
-        && written.chars().all(is_variable)
-        && !matches!(written, "resources" | "metadata")
-    {
-        (
-            "environment variables are not expanded",
-            "write `$${…}` to pass it on to a shell, or `${resources.NAME.OUTPUT}` for the output of a resource",
-        )
-    } else {
-        ("expected `${metadata.KEY}` or `${resources.NAME.OUTPUT}`", "for literal text, escape it as `$${…}`")
-    }
-}
-
-fn unknown_root(context: &Context<'_>, written: &str) -> String {
-    let (root, rest) = written.split_once('.').unwrap_or((written, ""));
-    if context.resources.is_some_and(|declared| declared.contains_key(root)) {
-        return format!("write `${{resources.{written}}}`");
-    }
-    match suggest(root, ["resources", "metadata"]) {
-        Some(similar) => format!("write `${{{similar}.{rest}}}`"),
-        None if matches!(root, "externals" | "values" | "shared" | "modules" | "context") => {
-            "declare the resource and write `${resources.NAME.OUTPUT}`; share it between workloads with an `id`".to_owned()
-        }
-        None if matches!(root, "env" | "environment" | "secret" | "secrets" | "outputs") => {
-            "declare a resource (of type environment, secret, …) and write `${resources.NAME.OUTPUT}`"
-                .to_owned()
-        }
-        None => {
-            "for literal text, escape it as `$${…}`, or set `noExpand: true` for a whole file"
-                .to_owned()
-        }
-    }
-}
-
-/// Hint for missing metadata: a key with dots, or a similar one.
-fn no_metadata(metadata: &Json, keys: &[String]) -> String {
-    let mut value = metadata;
-    for (depth, key) in keys.iter().enumerate() {
-        let Json::Object(map) = value else {
-            return format!("write `${{metadata.{}}}`, which is not a map", keys[..depth].join("."));
-        };
-        if let Some(next) = map.get(key) {
-            value = next;
-            continue;
-        }
-        let reference = |key: &str| {
-            let mut path = keys[..depth].to_vec();
-            path.push(key.replace('.', "\\."));
-            format!("`${{metadata.{}}}`", path.join("."))
-        };
-        let rest = keys[depth..].join(".");
-        if map.contains_key(&rest) {
-            return format!("escape a dot inside a key with a backslash: {}", reference(&rest));
-        }
-        if let Some(similar) = suggest(key, map.keys().map(String::as_str)) {
-            return format!("did you mean {}?", reference(similar));
-        }
-        break;
-    }
-    format!("add `{}` under `metadata`; for literal text, escape it as `$${{…}}`", keys.join("."))
 }
 
 /// At least two parts of letters, digits, `_`, `-` and `/`, separated by dots; `\.` is a dot in a part.

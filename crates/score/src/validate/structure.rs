@@ -1,6 +1,9 @@
 //! Schema layer: checks a document against the grammar.
 
-use super::hint;
+use super::{
+    hint,
+    nesting::{Nesting, Verdict},
+};
 use crate::{
     code::Code,
     diagnostic::{Findings, Severity, backticked, quoted},
@@ -15,6 +18,13 @@ use crate::{
 pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) -> bool {
     let mut walk = Walk { sources, findings, within_bounds: true };
     match &root.value {
+        Value::Map(map) if let Some((key, tool)) = foreign_document(map) => {
+            let path = Path::Root.key(key);
+            walk.error(Code::UnknownField, &path, map.get(key).and_then(|entry| entry.key_span), || {
+                let message = format!("unknown field `{key}`: this looks like {tool}, not a Score file");
+                (message, "a Score file starts with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample".to_owned())
+            });
+        }
         Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(Span::head)),
         _ => walk.error(Code::TypeMismatch, &Path::Root, root.span, || {
             (
@@ -52,6 +62,51 @@ impl Walk<'_> {
         self.findings.report(Severity::Error, code, path, span, describe);
     }
 
+    /// Warns about a valid value that is probably a mistake.
+    fn warn(&mut self, path: &Path<'_>, span: Option<Span>, message: String, hint: String) {
+        self.findings.report(Severity::Warning, Code::SuspiciousValue, path, span, || (message, hint));
+    }
+
+    fn written(&self, node: &Node) -> Option<&str> {
+        node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span))
+    }
+
+    /// Comment instead of a value, such as `#fff`.
+    fn comment(&self, here: &Here<'_>) -> Option<&str> {
+        let key = here.span.filter(|_| matches!(here.node.value, Value::Null))?;
+        let source = self.sources.get(key.source.0 as usize)?;
+        let line = source.text.get(key.end as usize..)?.lines().next()?;
+        let comment = line.trim_start_matches(['"', '\'']).strip_prefix(':')?.trim();
+        let is_value = comment.strip_prefix('#').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
+        Some(comment).filter(|_| is_value)
+    }
+
+    /// A leading zero makes a number octal.
+    fn octal(&mut self, value: i64, here: &Here<'_>) {
+        let written = self.written(here.node).unwrap_or_default();
+        let digits = written.trim_start_matches('0');
+        if digits.len() < written.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+            let message = format!("octal number: {written} is {value}");
+            let hint = format!("write {digits} without the leading zero, or {value}");
+            self.warn(here.path, here.span, message, hint);
+        }
+    }
+
+    /// A plain item that goes on with ` - ` in the next line is two items, the second indented too much.
+    fn continued_item(&mut self, node: &Node, path: &Path<'_>) {
+        let lines = || self.written(node).into_iter().flat_map(str::lines);
+        let is_plain = self.written(node).is_some_and(|text| !text.starts_with(['"', '\'', '|', '>']));
+        if is_plain
+            && node.as_str().is_some()
+            && lines().skip(1).any(|line| line.trim_start().starts_with("- "))
+        {
+            let message =
+                format!("list item {} continues on the next line", quoted(node.as_str().unwrap_or_default()));
+            let hint = "indent all items of the list equally, or quote the text".to_owned();
+            self.warn(path, node.span, message, hint);
+        }
+    }
+
     fn value(&mut self, shape: Shape, here: &Here<'_>) {
         match (shape, &here.node.value) {
             (Shape::Object(object), Value::Map(map)) => self.object(object, map, here.path, here.span),
@@ -74,7 +129,7 @@ impl Walk<'_> {
                 }
             }
             (Shape::Integer(min, max), Value::Number(number)) => match here.node.as_integer() {
-                Some(value) if (min..=max).contains(&value) => {}
+                Some(value) if (min..=max).contains(&value) => self.octal(value, here),
                 None if number.as_f64().is_some_and(|f| f.fract() != 0.0) => self.mismatch(shape, here),
                 _ => self.out_of_range(number, min, max, here),
             },
@@ -85,20 +140,24 @@ impl Walk<'_> {
 
     fn mismatch(&mut self, shape: Shape, here: &Here<'_>) {
         let name = here.path.name();
-        let written = here.node.span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
-        let of = if name.is_empty() { String::new() } else { format!(" for {}", backticked(name)) };
+        let written = self.written(here.node).map(str::to_owned);
+        let comment = self.comment(here).map(str::to_owned);
         self.error(Code::TypeMismatch, here.path, here.span, || {
-            let (expected, found) = (hint::shape_type(shape), here.node.type_name());
-            let message = format!("invalid type: expected {expected}, found {found}{of}");
-            (message, hint::mismatch(shape, here.node, written, name, here.field))
+            let hint = match &comment {
+                Some(comment) => format!("`#` starts a comment; quote the value: {}", quoted(comment)),
+                None => hint::mismatch(shape, here.node, written.as_deref(), name, here.field),
+            };
+            (wrong_type(shape, here.node, here.path), hint)
         });
     }
 
     fn out_of_range(&mut self, number: &serde_json::Number, min: i64, max: i64, here: &Here<'_>) {
+        let written = self.written(here.node).map_or_else(|| number.to_string(), str::to_owned);
         self.error(Code::ValueOutOfRange, here.path, here.span, || {
             let name = here.path.name();
-            let message =
-                format!("invalid value {number} for `{name}`: out of range, must be between {min} and {max}");
+            let message = format!(
+                "invalid value {written} for `{name}`: out of range, must be between {min} and {max}"
+            );
             (message, format!("use a number from {min} to {max}"))
         });
     }
@@ -115,15 +174,17 @@ impl Walk<'_> {
                         entry.key_span.or(entry.node.span),
                         || {
                             let message = format!("unknown field {} in {}", backticked(key), object.noun);
-                            (message, hint::unknown_field(object, key, &entry.node))
+                            (message, hint::unknown_field(object, key, map))
                         },
                     );
+                    self.misspelled(object, map, key, entry, path);
                 }
             }
         }
         let unknown = || map.keys().filter(|key| object.field(key).is_none() && !object.open).take(100);
+        let is_misspelled = |field: &Field| unknown().any(|key| hint::is_meant_as(key, field));
         for field in object.fields.iter().filter(|field| field.required && !map.contains_key(field.name)) {
-            if !unknown().any(|key| hint::is_meant_as(key, field)) {
+            if !is_misspelled(field) {
                 self.missing(object, field, path, span);
             }
         }
@@ -131,6 +192,7 @@ impl Walk<'_> {
         let given: Vec<_> = choice.of.iter().filter(|name| map.contains_key(**name)).copied().collect();
         let options = hint::alternatives(choice.of);
         match given.as_slice() {
+            [] if choice.of.iter().filter_map(|name| object.field(name)).any(is_misspelled) => {}
             [] => self.error(Code::ChoiceRequired, path, span, || {
                 let how_many = if choice.exclusive { "one" } else { "at least one" };
                 let message =
@@ -152,6 +214,16 @@ impl Walk<'_> {
         }
     }
 
+    /// Content of a misspelled field, checked as that of the field.
+    fn misspelled(&mut self, object: &Object, map: &Map, key: &str, entry: &Entry, path: &Path<'_>) {
+        let field = hint::similar_field(object, key).filter(|field| !map.contains_key(field.name));
+        let Some(field) = field else { return };
+        let is_map = matches!(field.shape, Shape::Object(_) | Shape::Map(_) | Shape::MapOrList(..));
+        if is_map && entry.node.as_map().is_some() {
+            self.entry(field.shape, Some(field), entry, &path.key(key));
+        }
+    }
+
     fn missing(&mut self, object: &Object, field: &Field, path: &Path<'_>, span: Option<Span>) {
         self.error(Code::RequiredField, &path.key(field.name), span, || {
             let message = format!("missing required field `{}` in {}", field.name, object.noun);
@@ -169,8 +241,19 @@ impl Walk<'_> {
             });
         }
         self.limit(map.len(), map_of.limit, here);
+        let nesting = Nesting::of(map_of, map);
         for (key, entry) in map {
             let path = here.path.key(key);
+            let verdict = nesting.as_ref().map(|nesting| nesting.verdict(key, &entry.node, here.field));
+            match verdict {
+                None | Some(Verdict::Entry) => {}
+                Some(Verdict::Reported) => continue,
+                Some(Verdict::Misplaced(code, message, hint)) => {
+                    let message = message.unwrap_or_else(|| wrong_type(map_of.values, &entry.node, &path));
+                    self.error(code, &path, entry.key_span.or(entry.node.span), || (message, hint));
+                    continue;
+                }
+            }
             if !map_of.keys.accepts(key) {
                 let span = entry.key_span.or(entry.node.span);
                 self.invalid_form(map_of.keys, key, &path, span);
@@ -188,6 +271,7 @@ impl Walk<'_> {
                 _ => node.span,
             };
             self.value(list_of.items, &Here { node, path: &path, span, field: None });
+            self.continued_item(node, &path);
         }
     }
 
@@ -208,6 +292,9 @@ impl Walk<'_> {
 
     fn text(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
         if rule.accepts(text) {
+            if let Some(doubt) = (rule.doubt)(text) {
+                self.warn(path, span, doubt.message, doubt.hint);
+            }
             return;
         }
         if text.is_empty() && rule.pattern.is_none() {
@@ -237,12 +324,39 @@ impl Walk<'_> {
                 }
             };
             let hint = match rule.suggestion(text) {
+                Some(suggestion) if rule.noun == "resource type" && text.contains(':') => {
+                    format!("write `type: {suggestion}`; a version belongs under `params`: `params: {{version: \"16\"}}`")
+                }
                 Some(suggestion) => format!("write \"{suggestion}\"; it must be {}", rule.form),
-                None => format!("it must be {}", rule.form),
+                None => hint::form(rule, text),
             };
             (message, hint)
         });
     }
+}
+
+/// Key that shows that the document is a file of another tool, and the tool.
+fn foreign_document(map: &Map) -> Option<(&'static str, String)> {
+    let text = |key: &str| map.get(key).and_then(|entry| entry.node.as_str());
+    let is_score =
+        text("apiVersion").is_some_and(|version| version.contains("score")) || map.contains_key("containers");
+    match (text("apiVersion"), text("kind")) {
+        _ if is_score => None,
+        (Some(_), Some(kind)) => Some(("kind", format!("a Kubernetes manifest (kind {})", backticked(kind)))),
+        (None, None) if map.get("services").is_some_and(|entry| entry.node.as_map().is_some()) => {
+            Some(("services", "a Docker Compose file".to_owned()))
+        }
+        _ => None,
+    }
+}
+
+fn wrong_type(shape: Shape, node: &Node, path: &Path<'_>) -> String {
+    let of = match path {
+        Path::Root => String::new(),
+        Path::Key(_, name) => format!(" for {}", backticked(name)),
+        Path::Index(list, _) => format!(" for an item of {}", backticked(list.name())),
+    };
+    format!("invalid type: expected {}, found {}{of}", hint::shape_type(shape), node.type_name())
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::Number;
 use super::{
     limits,
     scalar::{self, Scalar},
+    syntax,
 };
 use crate::{
     code::Code,
@@ -20,6 +21,7 @@ use crate::{
     node::{Entry, Map, Node, Value},
     pointer::{Path, Pointer},
     source::{Source, SourceId, Span},
+    validate::{SECRET_RESOURCE, is_secret_reference},
 };
 
 /// Fatal diagnostic that stops parsing.
@@ -140,44 +142,11 @@ impl<'text> Composer<'text> {
     }
 
     fn syntax(&self, error: &ScanError) -> Fatal {
-        let mut at = error.marker().byte_offset().unwrap_or(self.text.len()).min(self.text.len());
-        if matches!(error.kind(), ErrorKind::TabInPlainScalar) {
-            // The marker is at the text before the tab.
-            at += self.text[at..].find('\t').unwrap_or(0);
+        let diagnostic = syntax::diagnostic(self.text, self.id, error);
+        match (error.kind(), diagnostic.span) {
+            (ErrorKind::RecursionLimitExceeded, Some(span)) => too_deep(&Path::Root, span),
+            _ => Fatal(Box::new(diagnostic)),
         }
-        let width = self.text[at..].chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8);
-        let span = self.bytes(at, at + width);
-        if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-            return too_deep(&Path::Root, span);
-        }
-        let (cause, hint) = match error.kind() {
-            ErrorKind::UnclosedQuotedScalar => (None, "close the quotes"),
-            ErrorKind::InvalidQuotedScalarIndent => (
-                Some("unclosed quote"),
-                "close the quotes; if the text goes on over several lines, indent them more than its key",
-            ),
-            ErrorKind::TabNotAllowed
-            | ErrorKind::TabInBlockIndentation
-            | ErrorKind::TabInIndentation
-            | ErrorKind::TabInPlainScalar
-            | ErrorKind::TabAtBlockScalarStart => (Some(super::TAB_CAUSE), super::TAB_HINT),
-            kind => match super::syntax_cause(self.text, at) {
-                (Some(super::STRUCTURE_CAUSE), _)
-                    if matches!(kind, ErrorKind::UnexpectedCharacter { .. } | ErrorKind::UnknownAnchor) =>
-                {
-                    (None, super::SPECIAL_CHARACTER_HINT)
-                }
-                cause => cause,
-            },
-        };
-        let language = if is_json(self.text) { "JSON" } else { "YAML" };
-        let info = error.info();
-        let message = match cause {
-            Some(cause) if cause == super::TAB_CAUSE => format!("invalid {language}: {cause}"),
-            Some(cause) if !info.contains(cause) => format!("invalid {language}: {info} ({cause})"),
-            _ => format!("invalid {language}: {info}"),
-        };
-        Fatal(Box::new(Diagnostic::error(Code::InvalidSyntax, Pointer::root(), Some(span), message, hint)))
     }
 
     fn node(&mut self, event: Event<'text>, mark: Mark, at: &Path<'_>, depth: usize) -> Result<Node> {
@@ -206,7 +175,14 @@ impl<'text> Composer<'text> {
             Event::MappingStart(_, anchor, tag) => {
                 self.ignored(tag.as_deref(), at, span);
                 let (map, end) = self.map(at, depth)?;
-                (anchor, Node { value: Value::Map(map), span: Some(Span { end, ..span }) })
+                let span = Span { end, ..span };
+                let value = if map.is_empty() && self.is_template(span) {
+                    // Reported at the key; the template stands for a value of any type.
+                    Value::String(self.source.slice(span).unwrap_or_default().to_owned())
+                } else {
+                    Value::Map(map)
+                };
+                (anchor, Node { value, span: Some(span) })
             }
             _ => (0, Node { value: Value::Null, span: Some(span) }),
         };
@@ -218,6 +194,11 @@ impl<'text> Composer<'text> {
             self.anchors.insert(anchor, Anchored { node: node.clone(), size, height });
         }
         Ok(node)
+    }
+
+    /// True for `{{ … }}`.
+    fn is_template(&self, span: Span) -> bool {
+        self.source.slice(span).is_some_and(|text| text.starts_with("{{"))
     }
 
     fn list(&mut self, at: &Path<'_>, depth: usize) -> Result<(Vec<Node>, u32)> {
@@ -327,23 +308,21 @@ impl<'text> Composer<'text> {
 
     /// Applies the merge key `<<`: keys of the map itself win, then those of earlier maps in the list.
     fn merge(&mut self, map: &mut Map, node: Node, at: &Path<'_>, span: Span) -> Result<()> {
-        let parents = match node.value {
-            Value::Map(parent) => vec![parent],
-            Value::List(list) if list.iter().all(|item| item.as_map().is_some()) => list
-                .into_iter()
-                .filter_map(|item| if let Value::Map(map) = item.value { Some(map) } else { None })
-                .collect(),
-            _ => {
-                self.unsupported(
-                    &at.key("<<"),
-                    span,
-                    "invalid merge key: `<<` expects a map, or a list of maps",
-                    "write `<<: *name`, where `&name` is the anchor of a map above",
-                );
-                return Ok(());
-            }
-        };
-        for (key, entry) in parents.into_iter().flatten() {
+        let items = if let Value::List(list) = node.value { list } else { vec![node] };
+        if items.iter().any(|item| item.as_map().is_none()) {
+            self.unsupported(
+                &at.key("<<"),
+                span,
+                "invalid merge key: `<<` expects a map, or a list of maps",
+                "write `<<: *name`, where `&name` is the anchor of a map above",
+            );
+        }
+        // The maps of an invalid list are merged too, so that their keys are not reported as missing.
+        let parents = items.into_iter().filter_map(|item| match item.value {
+            Value::Map(map) => Some(map),
+            _ => None,
+        });
+        for (key, entry) in parents.flatten() {
             if !map.contains_key(&key) {
                 self.grow(1, at, span)?;
                 map.insert(key, entry);
@@ -454,10 +433,28 @@ impl<'text> Composer<'text> {
     fn ignored(&mut self, tag: Option<&Tag>, at: &Path<'_>, span: Span) {
         if let Some(tag) = tag.filter(|tag| standard_tag(tag).is_none()) {
             let describe = || {
-                let message = format!("unknown YAML tag {} is ignored", backticked(&tag.to_string()));
-                (message, "remove the tag, and write the value itself".to_owned())
+                let written = tag.to_string();
+                let hint = if is_secret_reference(&written) {
+                    SECRET_RESOURCE
+                } else {
+                    "remove the tag, and write the value itself"
+                };
+                (format!("unknown YAML tag {} is ignored", backticked(&written)), hint.to_owned())
             };
+            let span = self.tag_span(tag, span);
             self.findings.report(Severity::Warning, Code::UnsupportedValue, at, Some(span), describe);
+        }
+    }
+
+    /// Span of the tag in front of a value; of the value if the tag is written in another way.
+    fn tag_span(&self, tag: &Tag, value: Span) -> Span {
+        let written = tag.to_string();
+        let start = value.start as usize;
+        let before = self.text.get(..start).map_or("", str::trim_end);
+        if before.ends_with(&written) {
+            self.bytes(before.len() - written.len(), before.len())
+        } else {
+            value
         }
     }
 
@@ -505,12 +502,6 @@ fn too_large(at: &Path<'_>, span: Span, message: String) -> Fatal {
 
 fn too_deep(at: &Path<'_>, span: Span) -> Fatal {
     too_large(at, span, format!("nesting too deep: more than {} levels", limits::DEPTH))
-}
-
-/// True for a document that starts as a JSON object.
-fn is_json(text: &str) -> bool {
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'))
 }
 
 /// Nesting depth of a value.

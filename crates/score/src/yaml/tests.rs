@@ -115,7 +115,7 @@ fn recoverable_errors_do_not_stop_parsing() {
 #[test]
 fn a_syntax_error_stops_parsing_with_a_location_and_a_hint() {
     for (text, place, hint) in [
-        ("a:\n\tb: 1\n", "2:2", "indent with spaces"),
+        ("a:\n\tb: 1\n", "2:1", "indent with spaces"),
         ("a:\n  b: c\n\td: 1\n", "3:1", "indent with spaces"),
         ("a: @b\n", "1:4", "quote the value"),
         ("a: b: c\n", "1:5", "colon"),
@@ -123,7 +123,7 @@ fn a_syntax_error_stops_parsing_with_a_location_and_a_hint() {
         ("a: \"b\n", "2:1", "close the quotes"),
         ("a: \"b\nc: [\"d\"]\n", "2:1", "close the quotes"),
         ("a:\n  image nginx\n  command: [\"x\"]\n", "3:10", "the line above"),
-        ("{\"a\": \"x\" \"b\": 1}\n", "1:11", "commas"),
+        ("{\"a\": \"x\" \"b\": 1}\n", "1:11", "comma"),
     ] {
         let (value, findings) = read(text);
         assert!(value.is_none(), "{text}");

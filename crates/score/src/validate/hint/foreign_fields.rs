@@ -14,13 +14,14 @@ const PROBE_TIMING: &str =
     "remove it; Score has no probe timing, the platform sets interval, timeout and thresholds";
 const PLATFORM: &str = "remove it; this is a setting of the platform, not of Score (some platforms read annotations under `metadata.annotations`)";
 
-/// Foreign fields: the key, the object it is found in (empty for any), and the hint.
+/// Foreign fields: the key, the object it is found in (empty for any), and the hint, where `VALUE` is
+/// the value of the field.
 pub(super) const FOREIGN_FIELDS: &[(&str, &str, &str)] = &[
     // Kubernetes manifests and other envelopes.
     ("kind", DOCUMENT, "remove it; a Score file has no `kind`"),
     ("spec", DOCUMENT, "move the fields under `spec` to the top level, next to `metadata`"),
     ("status", DOCUMENT, "remove it; the platform reports the status"),
-    ("name", DOCUMENT, "the name belongs under `metadata`: `metadata: {name: my-app}`"),
+    ("name", DOCUMENT, "the name belongs under `metadata`: `metadata: {name: VALUE}`"),
     (
         "version",
         DOCUMENT,
