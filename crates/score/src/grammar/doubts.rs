@@ -8,10 +8,6 @@ pub(super) fn none(_: &str) -> Option<Doubt> {
     None
 }
 
-fn doubt(message: String, hint: impl Into<String>) -> Option<Doubt> {
-    Some(Doubt { message, hint: hint.into() })
-}
-
 /// Image names that no registry accepts. Placeholders have a diagnostic of their own.
 pub(super) fn image(text: &str) -> Option<Doubt> {
     if text.contains(['$', '{']) {
@@ -21,15 +17,18 @@ pub(super) fn image(text: &str) -> Option<Doubt> {
     if text.contains(char::is_whitespace) {
         let plain = if text.contains(':') { "" } else { ":" };
         let plain = text.split_whitespace().collect::<Vec<_>>().join(plain);
-        return doubt(format!("image {shown} contains a space"), format!("write {}", quoted(&plain)));
+        return Some(Doubt {
+            message: format!("image {shown} contains a space"),
+            hint: format!("write {}", quoted(&plain)),
+        });
     }
     if let Some((_, plain)) = text.split_once("://") {
         let hint = format!("remove the scheme: {}", quoted(plain));
-        return doubt(format!("image {shown} is a URL"), hint);
+        return Some(Doubt { message: format!("image {shown} is a URL"), hint });
     }
     if let Some(plain) = text.strip_suffix(':') {
         let hint = format!("add a tag, or write {}", quoted(plain));
-        return doubt(format!("image {shown} has an empty tag"), hint);
+        return Some(Doubt { message: format!("image {shown} has an empty tag"), hint });
     }
     // A registry with a port or a domain may have uppercase letters, and so may a tag.
     let repository = match text.split_once('/') {
@@ -40,7 +39,7 @@ pub(super) fn image(text: &str) -> Option<Doubt> {
     if repository.contains(|c: char| c.is_ascii_uppercase()) {
         let plain = text.replacen(repository, &repository.to_lowercase(), 1);
         let hint = format!("write {}", quoted(&plain));
-        return doubt(format!("image {shown} has uppercase letters in its name"), hint);
+        return Some(Doubt { message: format!("image {shown} has uppercase letters in its name"), hint });
     }
     None
 }
@@ -54,14 +53,17 @@ pub(super) fn memory(text: &str) -> Option<Doubt> {
         return None;
     }
     let hint = format!("write \"{text}Mi\" for mebibytes");
-    doubt(format!("memory quantity {} is {text} bytes", quoted(text)), hint)
+    Some(Doubt { message: format!("memory quantity {} is {text} bytes", quoted(text)), hint })
 }
 
 /// URL instead of a path.
 pub(super) fn http_path(text: &str) -> Option<Doubt> {
     let (_, rest) = text.split_once("://")?;
     let path = rest.find('/').map_or("/", |slash| &rest[slash..]);
-    doubt(format!("path {} is a URL", quoted(text)), format!("write only the path: {}", quoted(path)))
+    Some(Doubt {
+        message: format!("path {} is a URL", quoted(text)),
+        hint: format!("write only the path: {}", quoted(path)),
+    })
 }
 
 /// Volume without a source.
@@ -69,7 +71,10 @@ pub(super) fn volume_source(text: &str) -> Option<Doubt> {
     if !text.is_empty() {
         return None;
     }
-    doubt("volume source is empty".to_owned(), "write the volume, such as \"${resources.data}\"")
+    Some(Doubt {
+        message: "volume source is empty".to_owned(),
+        hint: "write the volume, such as \"${resources.data}\"".to_owned(),
+    })
 }
 
 #[cfg(test)]

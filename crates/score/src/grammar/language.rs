@@ -25,11 +25,15 @@ const fn optional(name: &'static str, shape: Shape, doc: &'static str, example: 
 }
 
 const fn closed(noun: &'static str, fields: &'static [Field]) -> Object {
-    Object { noun, fields, open: false, choice: None, short_form: short_forms::none }
+    with_short_form(noun, fields, short_forms::none)
 }
 
-const fn with_short_form(object: Object, short_form: fn(&str) -> Option<String>) -> Object {
-    Object { short_form, ..object }
+const fn with_short_form(
+    noun: &'static str,
+    fields: &'static [Field],
+    short_form: fn(&str) -> Option<String>,
+) -> Object {
+    Object { noun, fields, open: false, choice: None, short_form }
 }
 
 /// Score document.
@@ -287,7 +291,7 @@ const READ_ONLY: Field =
     optional("readOnly", Shape::Boolean, "Mounts the volume read-only.", "readOnly: true");
 
 static VOLUME: Object =
-    with_short_form(closed("a volume", &[VOLUME_SOURCE, VOLUME_PATH, READ_ONLY]), short_forms::volume);
+    with_short_form("a volume", &[VOLUME_SOURCE, VOLUME_PATH, READ_ONLY], short_forms::volume);
 
 static VOLUME_ITEM: Object = closed(
     "a volume",
@@ -362,32 +366,28 @@ static PROBE: Object = Object {
 };
 
 static HTTP_GET: Object = with_short_form(
-    closed(
-        "an HTTP probe",
-        &[
-            optional("host", Shape::Text(&rules::HOST), "Host header of the request.", "host: example.org"),
-            optional("scheme", Shape::Enum(&["HTTP", "HTTPS"]), "Scheme; defaults to HTTP.", "scheme: HTTP"),
-            required("path", Shape::Text(&rules::HTTP_PATH), "Path of the request.", "path: /ready"),
-            required("port", PORT_NUMBER, "Port that the container listens on.", "port: 8080"),
-            optional(
-                "httpHeaders",
-                Shape::List(&ListOf { items: Shape::Object(&HEADER), limit: limit::HEADERS }),
-                "Headers of the request.",
-                "httpHeaders: [{name: X-Probe, value: ready}]",
-            ),
-        ],
-    ),
+    "an HTTP probe",
+    &[
+        optional("host", Shape::Text(&rules::HOST), "Host header of the request.", "host: example.org"),
+        optional("scheme", Shape::Enum(&["HTTP", "HTTPS"]), "Scheme; defaults to HTTP.", "scheme: HTTP"),
+        required("path", Shape::Text(&rules::HTTP_PATH), "Path of the request.", "path: /ready"),
+        required("port", PORT_NUMBER, "Port that the container listens on.", "port: 8080"),
+        optional(
+            "httpHeaders",
+            Shape::List(&ListOf { items: Shape::Object(&HEADER), limit: limit::HEADERS }),
+            "Headers of the request.",
+            "httpHeaders: [{name: X-Probe, value: ready}]",
+        ),
+    ],
     short_forms::http_get,
 );
 
 static HEADER: Object = with_short_form(
-    closed(
-        "a header",
-        &[
-            required("name", Shape::Text(&rules::HEADER_NAME), "Name of the header.", "name: X-Probe"),
-            required("value", Shape::Text(&rules::HEADER_VALUE), "Value of the header.", "value: ready"),
-        ],
-    ),
+    "a header",
+    &[
+        required("name", Shape::Text(&rules::HEADER_NAME), "Name of the header.", "name: X-Probe"),
+        required("value", Shape::Text(&rules::HEADER_VALUE), "Value of the header.", "value: ready"),
+    ],
     short_forms::header,
 );
 

@@ -48,18 +48,14 @@ fn memory(text: &str) -> Option<String> {
     let (number, unit) = text.split_at(split);
     let unit = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => "",
-        "k" | "kb" => "K",
-        "m" | "mb" => "M",
-        "g" | "gb" => "G",
-        "t" | "tb" => "T",
+        "k" | "kb" | "e3" => "K",
+        "m" | "mb" | "e6" => "M",
+        "g" | "gb" | "e9" => "G",
+        "t" | "tb" | "e12" => "T",
         "ki" | "kib" => "Ki",
         "mi" | "mib" => "Mi",
         "gi" | "gib" => "Gi",
         "ti" | "tib" => "Ti",
-        "e3" => "K",
-        "e6" => "M",
-        "e9" => "G",
-        "e12" => "T",
         _ => return None,
     };
     Some(format!("{}{unit}", number_with_zero(number)))

@@ -85,7 +85,10 @@ impl Walk<'_> {
     fn octal(&mut self, value: i64, here: &Here<'_>) {
         let written = self.written(here.node).unwrap_or_default();
         let digits = written.trim_start_matches('0');
-        if digits.len() < written.len() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        // `080` has no octal digits, and is 80.
+        let is_octal =
+            digits.len() < written.len() && digits.parse::<i64>().is_ok_and(|plain| plain != value);
+        if is_octal {
             let message = format!("octal number: {written} is {value}");
             let hint = format!("write {digits} without the leading zero, or {value}");
             self.warn(here.path, here.span, message, hint);

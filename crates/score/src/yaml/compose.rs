@@ -3,6 +3,8 @@
 //! Follows Go's yaml.v3, the parser of the Score reference tools (scalars: [`super::scalar`]). Recoverable errors (a
 //! duplicate key, a non-string key, an unknown tag) are collected; a syntax error stops parsing.
 
+mod tags;
+
 use std::{borrow::Cow, collections::HashMap};
 
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span as Mark, StrInput, Tag};
@@ -21,8 +23,8 @@ use crate::{
     node::{Entry, Map, Node, Value},
     pointer::{Path, Pointer},
     source::{Source, SourceId, Span},
-    validate::{SECRET_RESOURCE, is_secret_reference},
 };
+use tags::{is_merge_key, standard_tag};
 
 /// Fatal diagnostic that stops parsing.
 struct Fatal(Box<Diagnostic>);
@@ -429,35 +431,6 @@ impl<'text> Composer<'text> {
         }
     }
 
-    /// Unknown tags (`!Ref`, `!Sub`) are ignored with a warning.
-    fn ignored(&mut self, tag: Option<&Tag>, at: &Path<'_>, span: Span) {
-        if let Some(tag) = tag.filter(|tag| standard_tag(tag).is_none()) {
-            let describe = || {
-                let written = tag.to_string();
-                let hint = if is_secret_reference(&written) {
-                    SECRET_RESOURCE
-                } else {
-                    "remove the tag, and write the value itself"
-                };
-                (format!("unknown YAML tag {} is ignored", backticked(&written)), hint.to_owned())
-            };
-            let span = self.tag_span(tag, span);
-            self.findings.report(Severity::Warning, Code::UnsupportedValue, at, Some(span), describe);
-        }
-    }
-
-    /// Span of the tag in front of a value; of the value if the tag is written in another way.
-    fn tag_span(&self, tag: &Tag, value: Span) -> Span {
-        let written = tag.to_string();
-        let start = value.start as usize;
-        let before = self.text.get(..start).map_or("", str::trim_end);
-        if before.ends_with(&written) {
-            self.bytes(before.len() - written.len(), before.len())
-        } else {
-            value
-        }
-    }
-
     fn unsupported(&mut self, at: &Path<'_>, span: Span, message: &str, hint: &str) {
         self.error(Code::UnsupportedValue, at, span, || (message.to_owned(), hint.to_owned()));
     }
@@ -511,16 +484,4 @@ fn height(node: &Node) -> usize {
         Value::Map(map) => 1 + map.values().map(|entry| height(&entry.node)).max().unwrap_or(0),
         _ => 0,
     }
-}
-
-const STANDARD_TAGS: &str = "tag:yaml.org,2002:";
-
-/// Name of a standard YAML tag, such as `!!str`; none for `!`.
-fn standard_tag(tag: &Tag) -> Option<Cow<'_, str>> {
-    tag.suffix_in_namespace(STANDARD_TAGS)
-}
-
-fn is_merge_key(event: &Event<'_>) -> bool {
-    matches!(event, Event::Scalar(text, ScalarStyle::Plain, _, tag)
-        if text == "<<" && tag.as_deref().is_none_or(|tag| standard_tag(tag).as_deref() == Some("merge")))
 }

@@ -58,6 +58,7 @@ fn a_probable_mistake_in_a_valid_file_is_a_warning() {
             after("service:\n  ports:\n    web:\n      port: 010\n"),
             vec!["10:13 SUSPICIOUS_VALUE: octal number: 010 is 8 | write 10 without the leading zero, or 8"],
         ),
+        (after("service:\n  ports:\n    web:\n      port: 080\n"), vec![]),
         (
             after("    args:\n      - sh\n        - -c\n"),
             vec![
