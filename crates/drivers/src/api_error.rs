@@ -58,7 +58,7 @@ mod tests {
         assert!(matches!(invalid, DriverError::Refused { reason: Reason::ProjectionError, .. }), "{invalid}");
         for (code, reason, message, expected) in [
             (403, "Forbidden", "exceeded quota: q", Reason::QuotaExceeded),
-            (403, "Forbidden", "cannot create resource", Reason::PermissionDenied),
+            (403, "Forbidden", "User \"a\" cannot create resource", Reason::PermissionDenied),
             (404, "NotFound", "services \"a\" not found", Reason::BindingPending),
             (500, "InternalError", "etcdserver: request timed out", Reason::BindingPending),
         ] {
