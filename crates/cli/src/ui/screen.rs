@@ -64,10 +64,13 @@ impl Screen {
         let group = match report.source_of(diagnostic).zip(diagnostic.span) {
             Some((source, span)) => {
                 let window = Window::around(source, span);
-                let annotation = AnnotationKind::Primary.span(window.span.clone());
-                let snippet = Snippet::source(without_controls(window.text))
-                    .line_start(window.line)
-                    .annotation(annotation);
+                // The renderer would count a byte order mark as a column.
+                let text = window.text.trim_start_matches('\u{feff}');
+                let mark = window.text.len() - text.len();
+                let marked = window.span.start.saturating_sub(mark)..window.span.end.saturating_sub(mark);
+                let annotation = AnnotationKind::Primary.span(marked);
+                let snippet =
+                    Snippet::source(without_controls(text)).line_start(window.line).annotation(annotation);
                 let name = printable(&source.name);
                 if window.is_whole {
                     title.element(snippet.path(name)).element(help)
