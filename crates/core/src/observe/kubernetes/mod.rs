@@ -1,7 +1,7 @@
 //! Status of a Workload in a Kubernetes cluster.
 //!
 //! [`rollout`] and [`pod`] summarise watched objects, [`events`] reads their events; [`cause`] classifies failures,
-//! [`messages`] describes them without the nouns of the cluster, and [`observe`] decides. Only pods of the current
+//! `messages` describes them without the nouns of the cluster, and [`observe`] decides. Only pods of the current
 //! revision count: those of an older one are replaced soon.
 
 pub mod cause;
