@@ -295,6 +295,6 @@ async fn an_exceeded_quota_is_reported_with_its_reason() {
             }
         })
         .await;
-    assert!(message.contains("the quota `small`") && !message.contains("deployment"), "{message}");
+    assert!(message.contains("quota `small`") && !message.contains("deployment"), "{message}");
     fixture.delete_namespace().await;
 }

@@ -39,7 +39,12 @@ async fn an_exceeded_pod_quota_is_reported_for_services_and_jobs() {
             })
             .await;
         assert_eq!(reason, Reason::QuotaExceeded, "{message}");
-        assert!(message.contains("the quota `small` allows 0 running copies"), "{message}");
+        assert!(
+            message.contains(
+                "quota `small`, requested: 1 running copies; used: 0 running copies; limit: 0 running copies"
+            ),
+            "{message}"
+        );
     }
     fixture.delete_namespace().await;
 }
