@@ -124,7 +124,10 @@ impl Writer {
     ) -> Result<(), Error> {
         let mut body = Self::of::<K>(object, json!({}));
         body["metadata"]["finalizers"] = json!([finalizer]);
-        body["metadata"]["annotations"] = annotations.clone();
+        // An empty map would be stored, as a change of the object.
+        if annotations.as_object().is_some_and(|annotations| !annotations.is_empty()) {
+            body["metadata"]["annotations"] = annotations.clone();
+        }
         let namespace = object.namespace().unwrap_or_default();
         let patch = Patch::Apply(body);
         match read(self.guarded::<K>(&namespace).patch(&object.name_any(), &self.params(), &patch).await) {

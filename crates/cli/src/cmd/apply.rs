@@ -85,12 +85,12 @@ fn load(file: CheckedFile, path: &Path, allow_outside: bool) -> Result<LoadedWor
     Ok(LoadedWorkload { workload: Workload::of_document(&document), origin })
 }
 
-/// True if an apply changed nothing, apart from status and bookkeeping.
+/// True if an apply changed nothing, apart from status and bookkeeping. A controller may write its finalizer meanwhile.
 fn is_same(before: &Workload, after: &Workload) -> bool {
     before.uid() == after.uid()
         && before.metadata.generation == after.metadata.generation
-        && before.metadata.labels == after.metadata.labels
-        && before.metadata.annotations == after.metadata.annotations
+        && before.labels() == after.labels()
+        && before.annotations() == after.annotations()
 }
 
 /// Applies a workload. Returns it with `created`, `configured` or `unchanged`.
@@ -162,5 +162,23 @@ async fn apply(args: &Apply, platform: &Platform, loaded: Vec<LoadedWorkload>) -
     match args.output {
         Format::Human => Ok(Exit::Success),
         format => show::objects(&applied, format),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_map_of_annotations_is_no_change() {
+        let before: Workload =
+            serde_json::from_value(json!({"metadata": {"name": "web"}, "spec": {}})).unwrap();
+        let mut after = before.clone();
+        after.metadata.annotations = Some(BTreeMap::new());
+        assert!(is_same(&before, &after));
+        after.metadata.annotations = Some([("a".to_owned(), "b".to_owned())].into());
+        assert!(!is_same(&before, &after));
     }
 }
