@@ -53,6 +53,20 @@ fn up_serves_a_page_applies_edits_and_stops_at_ctrl_c() {
 }
 
 #[test]
+fn up_ends_when_another_command_stops_its_workloads() {
+    let laptop = Laptop::new();
+    laptop.file("score.yaml", &hello(free_port(), free_port(), "one"));
+    for args in [&["up"][..], &["up", "--rm"]] {
+        let mut up = laptop.up(args);
+        up.until("hello: ready at");
+        laptop.must(&["down"]);
+        up.until("All workloads were stopped by another command.");
+        up.ends();
+    }
+    assert!(!laptop.run(&["get"]).out.contains("hello"), "`up --rm` removes it");
+}
+
+#[test]
 fn a_signal_ends_the_wait_for_a_workload_that_is_not_ready() {
     let laptop = Laptop::new();
     let score = hello(free_port(), free_port(), "late")

@@ -191,9 +191,14 @@ impl Up {
     }
 
     /// Sends SIGINT, and waits for the end.
-    pub(crate) fn interrupt(mut self) {
+    pub(crate) fn interrupt(self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        self.ends();
+    }
+
+    /// Waits for the end, which must be a success.
+    pub(crate) fn ends(mut self) {
         let status = self.child.wait().unwrap();
         assert!(
             status.success(),

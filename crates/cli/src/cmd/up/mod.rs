@@ -98,19 +98,29 @@ async fn up(args: &Up) -> Result<Exit, CliError> {
         Ok(()) => session.follow(&mut stop_signal).await,
         Err(error) => Err(error),
     };
-    if args.keep {
-        session.write(&["Workloads keep running; stop them with `orchestra down`.".to_owned()])?;
-        return ended.map(|()| Exit::Success);
-    }
-    if let Err(error) = &ended
-        && error.exit() == Exit::Unreachable
-    {
-        return ended.map(|()| Exit::Success);
+    match &ended {
+        Ok(FollowEnd::StoppedElsewhere) if !args.rm => return Ok(Exit::Success),
+        // Removing them needs a platform.
+        Ok(FollowEnd::StoppedElsewhere) => session.reconnect().await?,
+        Ok(FollowEnd::Signal) if args.keep => {
+            session.write(&["Workloads keep running; stop them with `orchestra down`.".to_owned()])?;
+            return Ok(Exit::Success);
+        }
+        Err(error) if args.keep || error.exit() == Exit::Unreachable => return ended.map(|_| Exit::Success),
+        Ok(FollowEnd::Signal) | Err(_) => {}
     }
     let names = session.workloads.keys().cloned().collect();
     let stopped = stop(&session.platform, names, args.rm).await?;
     background::shut_down(&session.platform, &session.data).await;
-    ended.map(|()| stopped)
+    ended.map(|_| stopped)
+}
+
+/// End of following the workloads.
+enum FollowEnd {
+    /// Ctrl-C, or another signal to stop.
+    Signal,
+    /// Another command stopped all workloads and the platform.
+    StoppedElsewhere,
 }
 
 /// Replaces folders by the Score files in them.
@@ -187,8 +197,15 @@ impl Session {
         Ok(())
     }
 
+    /// Connects to a platform again, and starts one if necessary.
+    async fn reconnect(&mut self) -> Result<(), CliError> {
+        let namespace = self.platform.namespace.clone();
+        (self.platform, _) = background::connect_or_start(&self.data, Some(&namespace)).await?;
+        Ok(())
+    }
+
     /// Follows the workloads until the stop signal. Restarts a lost platform.
-    async fn follow(&mut self, stop_signal: &mut JoinHandle<()>) -> Result<(), CliError> {
+    async fn follow(&mut self, stop_signal: &mut JoinHandle<()>) -> Result<FollowEnd, CliError> {
         let mut files = WatchedFiles::new(self.watched_files());
         let mut edit_checks = tokio::time::interval(EDIT_CHECK_INTERVAL);
         loop {
@@ -209,7 +226,7 @@ impl Session {
                     }
                 }
                 tokio::select! {
-                    _ = &mut *stop_signal => return Ok(()),
+                    _ = &mut *stop_signal => return Ok(FollowEnd::Signal),
                     Some(event) = events.recv() => match event {
                         Event::Lost => break,
                         event => self.show(event).await?,
@@ -224,12 +241,11 @@ impl Session {
             }
             if self.workloads.values().all(|workload| annotation::suspends(workload.annotations())) {
                 self.write(&["All workloads were stopped by another command.".to_owned()])?;
-                return Ok(());
+                return Ok(FollowEnd::StoppedElsewhere);
             }
             self.write(&["The platform no longer answers; restarting it.".to_owned()])?;
-            let namespace = self.platform.namespace.clone();
             // Stopping the workloads needs a platform, too.
-            (self.platform, _) = background::connect_or_start(&self.data, Some(&namespace)).await?;
+            self.reconnect().await?;
         }
     }
 
