@@ -10,7 +10,7 @@ use std::{
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 /// Error of locking a data folder.
@@ -60,12 +60,20 @@ impl Folder {
         // Only for the error message of a second process; the lock itself prevents it.
         lock.set_len(0).and_then(|()| lock.rewind()).map_err(failed)?;
         writeln!(lock, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock })
     }
 
     /// Path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+}
+
+impl Drop for Folder {
+    /// Unlocks explicitly: a process that is being started has a copy of the file until its `exec`, which would keep the
+    /// lock.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
     }
 }
 
@@ -93,5 +101,14 @@ mod tests {
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         drop(held);
         assert!(Folder::hold(&path).is_ok(), "an unlocked folder can be locked again");
+    }
+
+    #[test]
+    fn a_copy_of_the_open_file_does_not_keep_the_lock() {
+        let place = tempfile::tempdir().unwrap();
+        let held = Folder::hold(place.path()).unwrap();
+        let _copy = held.lock.try_clone().unwrap();
+        drop(held);
+        assert!(Folder::hold(place.path()).is_ok());
     }
 }
