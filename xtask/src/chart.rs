@@ -3,7 +3,9 @@
 //! CRDs and roles are copied. In other manifests a few fields become values; a field that is not found fails the
 //! generation, so that the chart cannot become outdated unnoticed.
 
-use std::fs;
+use std::{fs, io};
+
+use orchestra_api::crd::MIN_KUBERNETES;
 
 use crate::root;
 
@@ -14,13 +16,24 @@ const CHART: &str = "deploy/helm/orchestra";
 const IMAGE: &str = "          image: ";
 
 /// Header of each file.
-const HEADER: &str = "# Made from the files under deploy by `cargo xtask gen`.\n";
+const HEADER: &str = "# Generated from the files under deploy by `cargo xtask gen`.\n";
 
 /// Deployment, whose image has the workspace version.
 const DEPLOYMENT: &str = "deploy/orchestrator/deployment.yaml";
 
+/// Error of the generation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChartError {
+    #[error("failed to read {path}: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("failed to generate the chart: {0:?} not found")]
+    NotFound(String),
+    #[error("failed to generate the chart: {text:?} occurs {count} times instead of once")]
+    NotOnce { text: String, count: usize },
+}
+
 /// Path and content of every file of the chart, and of the Deployment.
-pub(crate) fn files() -> Result<Vec<(String, String)>, String> {
+pub(crate) fn files() -> Result<Vec<(String, String)>, ChartError> {
     let version = env!("CARGO_PKG_VERSION");
     let deployment = with_version(&read(DEPLOYMENT)?, version)?;
     let image = field(&deployment, IMAGE)?;
@@ -51,13 +64,14 @@ pub(crate) fn files() -> Result<Vec<(String, String)>, String> {
 }
 
 /// Deployment with the image of a version.
-fn with_version(deployment: &str, version: &str) -> Result<String, String> {
+fn with_version(deployment: &str, version: &str) -> Result<String, ChartError> {
     let image = field(deployment, IMAGE)?;
     let name = image.split(':').next().unwrap_or_default();
     replaced(deployment, &format!("{IMAGE}{image}\n"), &format!("{IMAGE}{name}:{version}\n"))
 }
 
 fn chart(version: &str) -> String {
+    let (major, minor) = MIN_KUBERNETES;
     format!(
         "apiVersion: v2\n\
          name: orchestra\n\
@@ -65,7 +79,7 @@ fn chart(version: &str) -> String {
          type: application\n\
          version: {version}\n\
          appVersion: {version}\n\
-         kubeVersion: \">=1.34.0-0\"\n"
+         kubeVersion: \">={major}.{minor}.0-0\"\n"
     )
 }
 
@@ -93,7 +107,7 @@ fn values(image: &str, resources: &str) -> String {
     )
 }
 
-fn of_deployment(text: &str, image: &str, resources: &str) -> Result<String, String> {
+fn of_deployment(text: &str, image: &str, resources: &str) -> Result<String, ChartError> {
     let arguments = "            - --log-format=json\n";
     let text = replaced(text, "  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n")?;
     let text = replaced(
@@ -127,7 +141,7 @@ fn of_deployment(text: &str, image: &str, resources: &str) -> Result<String, Str
     Ok(format!("{HEADER}{text}"))
 }
 
-fn of_policy(text: &str) -> Result<String, String> {
+fn of_policy(text: &str) -> Result<String, ChartError> {
     let last = "        - {protocol: TCP, port: 6443}\n";
     let more = format!(
         "{last}        {{{{- range .Values.apiPorts }}}}\n\
@@ -138,31 +152,27 @@ fn of_policy(text: &str) -> Result<String, String> {
 }
 
 /// CRD that Helm keeps on uninstall: deleting it would delete all its objects.
-fn kept(text: &str) -> Result<String, String> {
+fn kept(text: &str) -> Result<String, ChartError> {
     replaced(text, "\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n")
 }
 
 /// Replaces a text that occurs exactly once.
-fn replaced(text: &str, place: &str, by: &str) -> Result<String, String> {
-    match text.matches(place).count() {
-        1 => Ok(text.replacen(place, by, 1)),
-        count => Err(format!("failed to generate the chart: {place:?} occurs {count} times instead of once")),
+fn replaced(text: &str, old: &str, new: &str) -> Result<String, ChartError> {
+    match text.matches(old).count() {
+        1 => Ok(text.replacen(old, new, 1)),
+        count => Err(ChartError::NotOnce { text: old.to_owned(), count }),
     }
 }
 
 /// Rest of the line with this prefix.
-fn field(text: &str, beginning: &str) -> Result<String, String> {
+fn field(text: &str, beginning: &str) -> Result<String, ChartError> {
     let found = text.lines().find_map(|line| line.strip_prefix(beginning));
-    found
-        .map(ToOwned::to_owned)
-        .ok_or_else(|| format!("failed to generate the chart: {beginning:?} not found"))
+    found.map(ToOwned::to_owned).ok_or_else(|| ChartError::NotFound(beginning.to_owned()))
 }
 
 /// Line with all more deeply indented lines after it.
-fn block(text: &str, beginning: &str) -> Result<String, String> {
-    let start = text
-        .find(beginning)
-        .ok_or_else(|| format!("failed to generate the chart: {beginning:?} not found"))?;
+fn block(text: &str, beginning: &str) -> Result<String, ChartError> {
+    let start = text.find(beginning).ok_or_else(|| ChartError::NotFound(beginning.to_owned()))?;
     let depth = beginning.len() - beginning.trim_start().len();
     let rest = text[start..].split_inclusive('\n').enumerate();
     let is_inside = |line: &str| line.len() - line.trim_start().len() > depth;
@@ -173,13 +183,13 @@ fn outdented(text: &str, by: usize) -> String {
     text.split_inclusive('\n').map(|line| line.get(by..).unwrap_or_default()).collect()
 }
 
-fn read(path: &str) -> Result<String, String> {
-    fs::read_to_string(root().join(path)).map_err(|error| format!("failed to read {path}: {error}"))
+fn read(path: &str) -> Result<String, ChartError> {
+    fs::read_to_string(root().join(path)).map_err(|source| ChartError::Read { path: path.to_owned(), source })
 }
 
 /// Sorted names of the files of a folder.
-fn names(folder: &str) -> Result<Vec<String>, String> {
-    let failed = |error: std::io::Error| format!("failed to read {folder}: {error}");
+fn names(folder: &str) -> Result<Vec<String>, ChartError> {
+    let failed = |source| ChartError::Read { path: folder.to_owned(), source };
     let entries = fs::read_dir(root().join(folder)).map_err(failed)?;
     let names: Result<Vec<_>, _> =
         entries.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned())).collect();

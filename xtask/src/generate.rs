@@ -2,32 +2,50 @@
 
 use std::{
     fmt::Write,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
+use orchestra_api::crd::WriteError;
 use orchestra_score::grammar::{Object, Shape, TextRule, WORKLOAD};
 
-use crate::root;
+use crate::{chart::ChartError, root};
 
 /// Folders with generated files, which have this mark at their beginning.
 const FOLDERS: &[&str] = &["deploy", "docs/reference"];
 const MARK: &str = "by `cargo xtask gen`";
 
+/// Error of the generation.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GenerateError {
+    #[error(transparent)]
+    Crd(#[from] WriteError),
+    #[error(transparent)]
+    Chart(#[from] ChartError),
+    #[error("failed to {action} {}: {source}", path.display())]
+    File { action: &'static str, path: PathBuf, source: io::Error },
+}
+
+/// Converts an error of file access.
+fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GenerateError {
+    let path = path.to_owned();
+    move |source| GenerateError::File { action, path, source }
+}
+
 /// Path and content of every generated file.
-fn files() -> Result<Vec<(String, String)>, String> {
+fn files() -> Result<Vec<(String, String)>, GenerateError> {
     let mut files = vec![
         ("docs/reference/score.schema.json".to_owned(), format!("{:#}\n", orchestra_score::json_schema())),
-        ("docs/reference/cel.md".to_owned(), rules()),
-        ("docs/reference/cli.md".to_owned(), cli()),
-        ("docs/reference/score.md".to_owned(), fields()),
+        ("docs/reference/cel.md".to_owned(), cel_reference()),
+        ("docs/reference/cli.md".to_owned(), cli_reference()),
+        ("docs/reference/score.md".to_owned(), score_reference()),
     ];
     for definition in orchestra_api::crd::all() {
-        let text = orchestra_api::crd::yaml(&definition).map_err(|error| error.to_string())?;
+        let text = orchestra_api::crd::yaml(&definition)?;
         let name = definition.metadata.name.unwrap_or_default();
         files.push((
             format!("deploy/crds/{name}.yaml"),
-            format!("# Made from the types by `cargo xtask gen`.\n{text}"),
+            format!("# Generated from the types by `cargo xtask gen`.\n{text}"),
         ));
     }
     files.extend(crate::chart::files()?);
@@ -35,30 +53,29 @@ fn files() -> Result<Vec<(String, String)>, String> {
 }
 
 /// Writes all files, and deletes those that are no longer generated.
-pub(crate) fn write() -> Result<(), String> {
+pub(crate) fn write() -> Result<(), GenerateError> {
     let files = files()?;
     for path in orphans(&root(), &files)? {
-        fs::remove_file(&path).map_err(|error| format!("failed to remove {}: {error}", path.display()))?;
+        fs::remove_file(&path).map_err(file_error("remove", &path))?;
         println!("removed {}", path.display());
     }
     for (path, content) in files {
         let path = root().join(path);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)
-                .map_err(|error| format!("failed to make {}: {error}", folder.display()))?;
+            fs::create_dir_all(folder).map_err(file_error("create", folder))?;
         }
-        fs::write(&path, content).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
+        fs::write(&path, content).map_err(file_error("write", &path))?;
         println!("wrote {}", path.display());
     }
     Ok(())
 }
 
 /// Files with the mark that are no longer generated, such as those of a renamed kind.
-fn orphans(root: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>, String> {
+fn orphans(root: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>, GenerateError> {
     let mut found = Vec::new();
     for folder in FOLDERS {
-        marked(&root.join(folder), &mut found)
-            .map_err(|error| format!("failed to read {folder}: {error}"))?;
+        let folder = root.join(folder);
+        marked(&folder, &mut found).map_err(file_error("read", &folder))?;
     }
     found.retain(|path| !files.iter().any(|(generated, _)| root.join(generated) == *path));
     found.sort_unstable();
@@ -66,7 +83,7 @@ fn orphans(root: &Path, files: &[(String, String)]) -> Result<Vec<PathBuf>, Stri
 }
 
 /// Files below a folder with the mark.
-fn marked(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn marked(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
@@ -79,9 +96,9 @@ fn marked(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 /// Reference of CEL functions.
-fn rules() -> String {
+fn cel_reference() -> String {
     let mut text = "# CEL in definitions\n\n\
-        Made from the table of functions by `cargo xtask gen`. Rules under `x-kubernetes-validations` have the operators and\n\
+        Generated from the table of functions by `cargo xtask gen`. Rules under `x-kubernetes-validations` have the operators and\n\
         macros of CEL and these functions, evaluated as a real cluster does. A definition that uses anything else is refused\n\
         when it is created, never accepted and ignored.\n\n\
         | function | what it does |\n|---|---|\n"
@@ -95,10 +112,10 @@ fn rules() -> String {
 }
 
 /// Reference of the command line: the long help of every command.
-fn cli() -> String {
+fn cli_reference() -> String {
     let mut command = orchestra_cli::command().term_width(100);
     command.build();
-    let mut text = "# Command line\n\nMade from the program itself by `cargo xtask gen`; `orchestra COMMAND --help` prints the same.\n".to_owned();
+    let mut text = "# Command line\n\nGenerated from the program itself by `cargo xtask gen`; `orchestra COMMAND --help` prints the same.\n".to_owned();
     section(&mut text, &mut command, "orchestra");
     text
 }
@@ -117,9 +134,9 @@ fn section(text: &mut String, command: &mut clap::Command, name: &str) {
 }
 
 /// Reference of Score files, from the grammar.
-fn fields() -> String {
+fn score_reference() -> String {
     let mut text = "# Fields of a Score file\n\n\
-        Made from the grammar by `cargo xtask gen`. `*` is a name of your choice. Limits are those of this\n\
+        Generated from the grammar by `cargo xtask gen`. `*` is a name of your choice. Limits are those of this\n\
         implementation, not of Score; see [LIMIT_EXCEEDED](../errors/LIMIT_EXCEEDED.md).\n\n\
         | field | description | type |\n|---|---|---|\n"
         .to_owned();
@@ -135,23 +152,24 @@ fn object(text: &mut String, known: &Object, at: &str) {
             text,
             "| `{path}` | {}{required} | {} |",
             field.doc,
-            form(field.shape).replace('|', "\\|")
+            type_text(field.shape).replace('|', "\\|")
         );
-        inside(text, field.shape, &path);
+        nested_fields(text, field.shape, &path);
     }
 }
 
 /// Fields below a value.
-fn inside(text: &mut String, shape: Shape, at: &str) {
+fn nested_fields(text: &mut String, shape: Shape, at: &str) {
     match shape {
         Shape::Object(known) => object(text, known, at),
-        Shape::Map(map) | Shape::MapOrList(map, _) => inside(text, map.values, &format!("{at}.*")),
-        Shape::List(list) => inside(text, list.items, &format!("{at}.*")),
+        Shape::Map(map) | Shape::MapOrList(map, _) => nested_fields(text, map.values, &format!("{at}.*")),
+        Shape::List(list) => nested_fields(text, list.items, &format!("{at}.*")),
         _ => {}
     }
 }
 
-fn form(shape: Shape) -> String {
+/// Type of a value, in words.
+fn type_text(shape: Shape) -> String {
     let rule = |rule: &TextRule| match (&rule.pattern, rule.min) {
         (Some(pattern), _) => format!("{}: `{}`", rule.form, pattern.text),
         (None, 0) => "string".to_owned(),

@@ -112,7 +112,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Args::parse().command {
-        Command::Gen => generate::write(),
+        Command::Gen => generate::write().map_err(|error| error.to_string()),
         Command::CheckDeps => dependencies::check(),
         Command::Dist(options) => dist::run(&options),
         Command::Bench { files } => bench::run(&files),

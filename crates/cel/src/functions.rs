@@ -347,7 +347,7 @@ const fn documented() -> [(&'static str, &'static str); TABLE.len()] {
     documented
 }
 
-/// Looks a function up.
+/// Function with this name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     TABLE.iter().find(|function| function.name == name && !function.signatures.is_empty())
 }

@@ -77,7 +77,7 @@ impl Rules {
         let mut evaluation = Evaluation { budget: Budget::new(), verdict: Verdict::default(), over: false };
         if let Some(root) = &self.compiled.root {
             let schemas = Schemas { plain: &self.compiled.schema, completed: &self.compiled.completed };
-            evaluation.node(root, schemas, "", Place { value: object, old, parent: None });
+            evaluation.node(root, schemas, "", ObjectPart { value: object, old, parent: None });
         }
         evaluation.verdict
     }
@@ -146,7 +146,7 @@ impl<'a> Schemas<'a> {
 
 /// Part of an object, its old version, and the nearest enclosing part with a known old version.
 #[derive(Clone, Copy)]
-struct Place<'a, 'p> {
+struct ObjectPart<'a, 'p> {
     value: &'a Value,
     old: Option<&'a Value>,
     parent: Option<&'p Change<'a>>,
@@ -160,15 +160,15 @@ struct Evaluation {
 }
 
 impl Evaluation {
-    fn node<'a>(&mut self, node: &'a Node, schemas: Schemas<'a>, path: &str, place: Place<'a, '_>) {
-        if place.value.is_null() || self.over {
+    fn node<'a>(&mut self, node: &'a Node, schemas: Schemas<'a>, path: &str, part: ObjectPart<'a, '_>) {
+        if part.value.is_null() || self.over {
             return;
         }
-        let old = place.old.filter(|old| !old.is_null());
-        let change = old.map(|old| Change::new(place.value, old, schemas.plain));
-        let nearest = change.as_ref().or(place.parent);
-        self.rules(node, schemas.completed, path, place.value, old, nearest);
-        match place.value {
+        let old = part.old.filter(|old| !old.is_null());
+        let change = old.map(|old| Change::new(part.value, old, schemas.plain));
+        let nearest = change.as_ref().or(part.parent);
+        self.rules(node, schemas.completed, path, part.value, old, nearest);
+        match part.value {
             Value::Object(entries) => {
                 for (name, value) in entries {
                     let (below, step, path) = match (&node.values, node.properties.get(name)) {
@@ -193,7 +193,7 @@ impl Evaluation {
                             below,
                             schemas,
                             &path,
-                            Place { value, old, parent: nearest.filter(|_| !is_type) },
+                            ObjectPart { value, old, parent: nearest.filter(|_| !is_type) },
                         );
                     }
                 }
@@ -206,7 +206,12 @@ impl Evaluation {
                 let before = old.and_then(Value::as_array).map(|old| OldItems::new(old, schemas.plain));
                 for (index, value) in items.iter().enumerate() {
                     let old = before.as_ref().and_then(|before| before.get(value));
-                    self.node(below, of, &format!("{path}[{index}]"), Place { value, old, parent: nearest });
+                    self.node(
+                        below,
+                        of,
+                        &format!("{path}[{index}]"),
+                        ObjectPart { value, old, parent: nearest },
+                    );
                 }
             }
             _ => {}

@@ -61,7 +61,7 @@ pub(crate) enum CliError {
     },
     /// Another field manager owns a field.
     #[error("{what}: {}; take over the fields with --force-conflicts", status.message)]
-    Conflict {
+    FieldConflict {
         what: String,
         #[source]
         status: Box<Status>,
@@ -83,6 +83,12 @@ pub(crate) enum CliError {
         "namespace {0:?} not found; create it with `kubectl create namespace {0}`, or pass another one with --namespace"
     )]
     NamespaceNotFound(String),
+    #[error("{what}: {}; use another namespace, or wait until this one is deleted", status.message)]
+    NamespaceTerminating {
+        what: String,
+        #[source]
+        status: Box<Status>,
+    },
     #[error(
         "workload {name:?} not found in namespace {namespace:?}; list all workloads with `orchestra get -A`"
     )]
@@ -98,9 +104,10 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Wait(#[from] WaitError),
 
-    // The orchestrator's server.
     #[error("the cluster rejects your credentials; log in again, or pass another token with --token")]
     Unauthorized(#[source] Box<Status>),
+
+    // The orchestrator's server.
     #[error("failed to look up the orchestrator's server: {}; pass its address with --server", .0.message)]
     ServerLookup(#[source] Box<Status>),
     #[error(

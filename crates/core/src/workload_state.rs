@@ -33,6 +33,11 @@ pub fn is_suspended(workload: &Workload) -> bool {
     !is_deleting(workload) && workload.metadata.annotations.as_ref().is_some_and(annotation::suspends)
 }
 
+/// True if the Workloads need no platform: all are suspended, and none is being deleted.
+pub fn nothing_to_run<'a>(workloads: impl IntoIterator<Item = &'a Workload>) -> bool {
+    workloads.into_iter().all(is_suspended)
+}
+
 /// True if a suspended Workload has stopped: the runtime reports the suspended revision of its plan as pending. Without a
 /// plan nothing was started, once the status follows the annotation.
 pub fn has_stopped(workload: &Workload, plan: Option<&WorkloadPlan>) -> bool {
@@ -81,6 +86,19 @@ mod tests {
         assert!(rejection(&workload(2, &[("InputsValid", "False", 2)])).is_some());
         assert!(rejection(&workload(3, &[("InputsValid", "False", 2)])).is_none());
         assert!(rejection(&workload(2, &[("InputsValid", "True", 2)])).is_none());
+    }
+
+    #[test]
+    fn nothing_has_to_run_without_workloads_or_if_all_are_suspended_and_none_is_being_deleted() {
+        let running = workload(1, &[]);
+        let mut suspended = workload(1, &[]);
+        suspended.metadata.annotations = Some([(annotation::SUSPEND.to_owned(), "true".to_owned())].into());
+        let mut deleted = suspended.clone();
+        deleted.metadata.deletion_timestamp = from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        assert!(nothing_to_run([]));
+        assert!(nothing_to_run([&suspended, &suspended]));
+        assert!(!nothing_to_run([&suspended, &running]));
+        assert!(!nothing_to_run([&suspended, &deleted]), "its deletion needs the platform");
     }
 
     #[test]

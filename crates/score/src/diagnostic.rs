@@ -28,9 +28,9 @@ pub struct Diagnostic {
     pub pointer: Pointer,
     /// Source range to underline; none for values that were not parsed from text.
     pub span: Option<Span>,
-    /// What is wrong, with the term that users search for.
+    /// Fault, with the term that users search for.
     pub message: String,
-    /// How to fix it.
+    /// Remedy.
     pub hint: String,
 }
 

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// First pause before a plan that does not exist yet is read again: most exist within milliseconds.
-const FIRST_PLAN_CHECK: Duration = Duration::from_millis(100);
+const FIRST_PLAN_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest pause: an invalid Workload has no plan until it is edited.
 const MAX_PLAN_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -116,7 +116,7 @@ async fn until_planned(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Arc<dyn Runtime>>, Error> {
-    let mut delay = FIRST_PLAN_CHECK;
+    let mut delay = FIRST_PLAN_CHECK_INTERVAL;
     loop {
         tokio::time::sleep(delay).await;
         if let Some(runtime) = runtime(server, namespace, name).await? {

@@ -23,10 +23,11 @@ use kube::{
 use orchestra_api::{
     ResourceClaim, WorkloadPlan,
     claim::{DeprovisionPolicy, ResourceClaimStatus},
+    finalizer,
     plan::Phase,
 };
 use serde::de::DeserializeOwned;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use tokio::{
     sync::Notify,
     time::{sleep, timeout},
@@ -42,6 +43,8 @@ const MANAGER: &str = "queue.example.org";
 const INSTANCE: &str = "score.dev/instance";
 /// Interval of reconciles without changes.
 const RESYNC_INTERVAL: Duration = Duration::from_secs(5);
+/// Pause before a watch is repeated: a server that is restarting is not overloaded.
+const WATCH_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -72,7 +75,7 @@ async fn watch_changes<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 's
                 changed.notify_one();
             }
         }
-        sleep(Duration::from_millis(200)).await;
+        sleep(WATCH_RETRY_INTERVAL).await;
     }
 }
 
@@ -95,19 +98,37 @@ async fn reconcile_all(client: &Client) -> Result<()> {
 
 /// True unless a built-in engine manages the claim.
 fn is_mine(claim: &ResourceClaim) -> bool {
-    claim.spec.type_ == TYPE && !claim.finalizers().iter().any(|holder| holder == "score.dev/provisioner")
+    claim.spec.type_ == TYPE && !finalizer::is_on(&claim.metadata, finalizer::PROVISIONER)
 }
 
-/// True if a running Workload may use the claim: its plan refers to it, or has not yet replaced one that did.
-fn is_used(claim: &ResourceClaim, plans: &[WorkloadPlan]) -> bool {
+/// True if a running version of the Workload may use the claim: its plan names the claim, or may not have replaced a version
+/// that did.
+fn is_in_use(claim: &ResourceClaim, plans: &[WorkloadPlan]) -> bool {
     let plan = plans.iter().find(|plan| {
         plan.namespace() == claim.namespace() && plan.spec.workload_ref == claim.spec.workload_ref
     });
     plan.is_some_and(|plan| {
-        let may_run_older = plan.status.as_ref().is_some_and(|status| {
-            status.phase != Phase::Ready || status.observed_revision.as_ref() != Some(&plan.spec.revision)
-        });
+        let may_run_older = match &plan.status {
+            Some(status) => {
+                status.phase != Phase::Ready || status.observed_revision.as_ref() != Some(&plan.spec.revision)
+            }
+            None => finalizer::is_on(&plan.metadata, finalizer::RUNTIME),
+        };
         may_run_older || plan.spec.claims.iter().any(|used| used.name == claim.name_any())
+    })
+}
+
+/// First difference between a claim and the one that decides. A claim without `params` or `metadata` accepts any.
+fn difference(claim: &ResourceClaim, first: &ResourceClaim) -> Option<String> {
+    let parts = [
+        ("params", &claim.spec.params, &first.spec.params),
+        ("metadata", &claim.spec.metadata, &first.spec.metadata),
+    ];
+    parts.into_iter().find_map(|(part, own, decided)| {
+        let (own, none) = (own.as_ref()?, Map::new());
+        let decided = decided.as_ref().unwrap_or(&none);
+        let key = own.keys().chain(decided.keys()).find(|key| own.get(*key) != decided.get(*key))?;
+        Some(format!("`{key}` in its {part}"))
     })
 }
 
@@ -120,11 +141,16 @@ struct Queue<'a> {
 
 impl Queue<'_> {
     async fn reconcile(&self, claims: &[ResourceClaim], plans: &[WorkloadPlan]) -> Result<()> {
-        let (dying, mut living): (Vec<_>, Vec<_>) =
+        let (deleted, mut current): (Vec<_>, Vec<_>) =
             claims.iter().partition(|claim| claim.metadata.deletion_timestamp.is_some());
-        let held = dying.into_iter().filter(|claim| claim.finalizers().iter().any(|held| held == FINALIZER));
-        let (used, free): (Vec<_>, Vec<_>) = held.partition(|claim| is_used(claim, plans));
-        if living.is_empty() && used.is_empty() {
+        let finalized = deleted.into_iter().filter(|claim| finalizer::is_on(&claim.metadata, FINALIZER));
+        // A deletion that has started is finished: it removes the token first.
+        let has_token = self.secrets().get_opt(&self.name()).await?.is_some();
+        let (in_use, free): (Vec<_>, Vec<_>) =
+            finalized.partition(|claim| has_token && is_in_use(claim, plans));
+        // A deleted claim is provided while it is in use.
+        current.extend(in_use);
+        if current.is_empty() {
             // The last claim deletes the queue, with the most conservative policy.
             let policy = free.iter().map(|claim| claim.spec.deprovision_policy).max();
             if policy == Some(DeprovisionPolicy::Delete) {
@@ -134,24 +160,26 @@ impl Queue<'_> {
         for claim in free {
             self.set_finalizers(claim, &[]).await?;
         }
-        living.sort_by_key(|claim| (claim.creation_timestamp(), claim.name_any()));
-        let Some(holder) = living.first() else { return Ok(()) };
-        for claim in &living {
-            if claim.spec.params.is_some() && claim.spec.params != holder.spec.params {
-                let message =
-                    format!("`{}` shares this queue with other parameters.", holder.spec.workload_ref.name);
+        current.sort_by_key(|claim| (claim.creation_timestamp(), claim.name_any()));
+        let Some(first) = current.first() else { return Ok(()) };
+        for claim in &current {
+            if let Some(difference) = difference(claim, first) {
+                let message = format!(
+                    "This queue is already used by workload `{}` with a different {difference}: use the same value, or another id.",
+                    first.spec.workload_ref.name
+                );
                 self.update_status(claim, failed(claim, &message)).await?;
                 continue;
             }
             // Add the finalizer before creating the queue, so that it cannot leak.
             self.set_finalizers(claim, &[FINALIZER]).await?;
-            let status = self.provide(claim, holder).await?;
+            let status = self.provide(claim, first).await?;
             self.update_status(claim, status).await?;
         }
         Ok(())
     }
 
-    async fn provide(&self, claim: &ResourceClaim, holder: &ResourceClaim) -> Result<Json> {
+    async fn provide(&self, claim: &ResourceClaim, first: &ResourceClaim) -> Result<Json> {
         let secret = self.ensure_token().await?;
         if secret.labels().get(INSTANCE) != Some(&self.id) {
             return Ok(failed(
@@ -159,7 +187,7 @@ impl Queue<'_> {
                 "A Secret of this name already exists and is not managed by this provisioner; delete it.",
             ));
         }
-        let shards = holder.spec.params.as_ref().and_then(|params| params.get("shards")).cloned();
+        let shards = first.spec.params.as_ref().and_then(|params| params.get("shards")).cloned();
         let outputs = json!({
             "url": {"value": format!("amqp://{}.queues.example.org", self.id)},
             "shards": {"value": shards.unwrap_or(json!(1))},
@@ -178,9 +206,9 @@ impl Queue<'_> {
 
     /// Creates the token once; it lives as long as the queue.
     async fn ensure_token(&self) -> Result<Secret> {
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
-        if let Some(known) = secrets.get_opt(&self.name()).await? {
-            return Ok(known);
+        let secrets = self.secrets();
+        if let Some(existing) = secrets.get_opt(&self.name()).await? {
+            return Ok(existing);
         }
         let mut random = [0_u8; 16];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -192,12 +220,9 @@ impl Queue<'_> {
     }
 
     async fn remove_token(&self) -> Result<()> {
-        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
-        let ours = secrets
-            .get_opt(&self.name())
-            .await?
-            .filter(|known| known.labels().get(INSTANCE) == Some(&self.id));
-        if ours.is_some() {
+        let secrets = self.secrets();
+        let existing = secrets.get_opt(&self.name()).await?;
+        if existing.is_some_and(|existing| existing.labels().get(INSTANCE) == Some(&self.id)) {
             secrets.delete(&self.name(), &DeleteParams::default()).await?;
         }
         Ok(())
@@ -209,7 +234,7 @@ impl Queue<'_> {
 
     /// Sets our finalizers on a claim; those of other managers stay.
     async fn set_finalizers(&self, claim: &ResourceClaim, finalizers: &[&str]) -> Result<()> {
-        if claim.finalizers().iter().any(|held| held == FINALIZER) != finalizers.is_empty() {
+        if finalizer::is_on(&claim.metadata, FINALIZER) != finalizers.is_empty() {
             return Ok(());
         }
         let body = addressed(claim, json!({"finalizers": finalizers}), None);
@@ -225,6 +250,10 @@ impl Queue<'_> {
             self.claims().patch_status(&claim.name_any(), &apply(), &Patch::Apply(body)).await?;
         }
         Ok(())
+    }
+
+    fn secrets(&self) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), &self.namespace)
     }
 
     fn claims(&self) -> Api<ResourceClaim> {
@@ -243,7 +272,7 @@ fn failed(claim: &ResourceClaim, message: &str) -> Json {
     status
 }
 
-/// Apply patch of a claim with its UID as precondition: a later claim of the same name is not meant.
+/// Apply patch of a claim with its UID as precondition: a later claim of the same name is not changed.
 fn addressed(claim: &ResourceClaim, mut metadata: Json, status: Option<Json>) -> Json {
     metadata["name"] = json!(claim.name_any());
     metadata["uid"] = json!(claim.uid());

@@ -18,6 +18,7 @@ use kube::{
 use orchestra_api::{
     Placement, WorkloadExposure, WorkloadPlan,
     exposure::WorkloadExposureStatus,
+    finalizer,
     plan::{InventoryItem, Kind, Segment, WorkloadPlanStatus},
 };
 use serde::de::DeserializeOwned;
@@ -35,6 +36,8 @@ const FINALIZER: &str = "example.org/runtime";
 const MANAGER: &str = "example.org";
 /// Interval of reconciles without changes.
 const RESYNC_INTERVAL: Duration = Duration::from_secs(5);
+/// Pause before a watch is repeated: a server that is restarting is not overloaded.
+const WATCH_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -75,7 +78,7 @@ async fn watch_changes<K: Clone + std::fmt::Debug + DeserializeOwned + Send + 's
                 changed.notify_one();
             }
         }
-        sleep(Duration::from_millis(200)).await;
+        sleep(WATCH_RETRY_INTERVAL).await;
     }
 }
 
@@ -97,7 +100,7 @@ impl Runtime {
 
     /// Reconciles a plan that is placed here, or was before.
     async fn reconcile(&self, plan: &WorkloadPlan) -> Result<()> {
-        let held = plan.finalizers().iter().any(|holder| holder == FINALIZER);
+        let is_finalized = finalizer::is_on(&plan.metadata, FINALIZER);
         let wanted = plan.spec.placement();
         let made_at = made_at(plan);
         let made_here = made_at.is_some_and(|place| place.runtime_class == CLASS);
@@ -107,7 +110,7 @@ impl Runtime {
             return if stays { Ok(()) } else { self.set_finalizers(plan, &[]).await };
         }
         if !stays {
-            return if held { self.set_finalizers(plan, &[]).await } else { Ok(()) };
+            return if is_finalized { self.set_finalizers(plan, &[]).await } else { Ok(()) };
         }
         if made_at.is_some() && !made_here {
             // The previous runtime deletes its objects first, and then empties the inventory.
@@ -220,7 +223,7 @@ impl Runtime {
 
     /// Sets our finalizers on a plan; those of other managers stay.
     async fn set_finalizers(&self, plan: &WorkloadPlan, finalizers: &[&str]) -> Result<()> {
-        if plan.finalizers().iter().any(|held| held == FINALIZER) != finalizers.is_empty() {
+        if finalizer::is_on(&plan.metadata, FINALIZER) != finalizers.is_empty() {
             return Ok(());
         }
         let mut body = addressed(plan);
@@ -269,7 +272,7 @@ fn status_of(
     })
 }
 
-/// A plan, addressed by uid: another plan of the same name is not meant.
+/// Apply patch of a plan with its UID as precondition: a later plan of the same name is not changed.
 fn addressed(plan: &WorkloadPlan) -> Json {
     json!({
         "apiVersion": "score.dev/v1b1", "kind": "WorkloadPlan",

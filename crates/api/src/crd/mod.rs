@@ -1,12 +1,12 @@
 //! `CustomResourceDefinitions` of all kinds.
 //!
 //! They are derived from the types, so that whatever the server stores can be deserialized. This module adds what the
-//! derive cannot express: the schema of Score (`score`), immutable fields, and fixes for API servers (`tidy`).
+//! derive cannot express: the schema of Score (`score`), immutable fields, and fixes for API servers (`normalize_schema`).
 
+mod normalize_schema;
 pub(crate) mod score;
 #[cfg(test)]
 mod tests;
-mod tidy;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, ValidationRule,
@@ -15,7 +15,11 @@ use kube::CustomResourceExt;
 use orchestra_score::yaml;
 use serde_json::{Number, Value as Json};
 
+use self::normalize_schema::normalize_schema;
 use crate::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
+
+/// Oldest version of Kubernetes whose API server accepts the CRDs, as major and minor version.
+pub const MIN_KUBERNETES: (u32, u32) = (1, 34);
 
 /// CRDs of all kinds.
 pub fn all() -> Vec<CustomResourceDefinition> {
@@ -35,7 +39,7 @@ fn complete(
 ) -> CustomResourceDefinition {
     let schemas = definition.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());
     for schema in schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()) {
-        tidy::tidy(schema);
+        normalize_schema(schema);
         describe(schema);
         more(schema);
     }

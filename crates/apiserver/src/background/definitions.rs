@@ -47,7 +47,7 @@ pub(super) async fn reconcile(api: &Api, name: &str) {
 /// Deletes a terminating definition after its last object.
 pub(super) async fn object_deleted(api: &Api, resource: &str) {
     let registry = api.registry();
-    let kind = registry.resources().into_iter().find(|kind| &*kind.resource == resource);
+    let kind = registry.find_resource(resource);
     if kind.is_some_and(|kind| kind.terminating) {
         reconcile(api, resource).await;
     }
@@ -93,7 +93,7 @@ async fn remove(api: &Api, name: &str, definition: &Value) {
         return;
     }
     let registry = api.registry();
-    let known = registry.resources().into_iter().find(|kind| &*kind.resource == name).cloned();
+    let known = registry.find_resource(name).cloned();
     let objects = api.ledger().list(name, None, None, usize::MAX, None).map(|listed| listed.objects);
     let mut objects = objects.unwrap_or_default();
     match known {

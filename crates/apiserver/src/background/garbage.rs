@@ -1,4 +1,4 @@
-//! Garbage collector: deletes objects whose owners are all gone.
+//! Garbage collector: deletes objects whose owners are all deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,9 +26,14 @@ impl Collector {
     pub(super) fn index(api: &Api) -> Self {
         let mut collector = Self::default();
         for kind in api.registry().resources() {
-            let listed = api.ledger().list(&kind.resource, None, None, usize::MAX, None);
-            for (key, object) in listed.map(|listed| listed.objects).unwrap_or_default() {
-                collector.index_object(&key, Some(&object.value));
+            match api.ledger().list(&kind.resource, None, None, usize::MAX, None) {
+                Ok(listed) => {
+                    for (key, object) in listed.objects {
+                        collector.index_object(&key, Some(&object.value));
+                    }
+                }
+                // The retry builds the index anew.
+                Err(_) => api.request_retry(),
             }
         }
         collector
@@ -48,8 +53,8 @@ impl Collector {
             collect(api, &event.key).await;
         }
         if let (None, Some(previous)) = (&event.value, &event.previous) {
-            let gone = StoredObject { revision: event.revision, bytes: previous }.stored();
-            let uid = gone["metadata"]["uid"].as_str().unwrap_or_default();
+            let deleted = StoredObject { revision: event.revision, bytes: previous }.stored();
+            let uid = deleted["metadata"]["uid"].as_str().unwrap_or_default();
             for key in self.dependents.get(uid).cloned().unwrap_or_default() {
                 collect(api, &key).await;
             }
@@ -92,27 +97,23 @@ fn references(object: &Value) -> Vec<Value> {
     object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default()
 }
 
-/// Deletes an object whose owners are all gone, or drops the references to missing owners.
+/// Deletes an object whose owners are all absent, or drops the references to missing owners.
 async fn collect(api: &Api, key: &Key) {
-    let registry = api.registry();
-    let Some(kind) = registry.resources().into_iter().find(|kind| kind.resource == key.resource).cloned()
-    else {
-        return;
-    };
+    let Some(kind) = api.registry().find_resource(&key.resource).cloned() else { return };
     let Some(old) = api.ledger().get(key) else { return };
     let mut object = StoredObject { revision: old.revision, bytes: &old.value }.object(&kind);
     let all = references(&object);
-    let (there, gone): (Vec<Value>, Vec<Value>) =
-        all.into_iter().partition(|reference| !is_gone(api, key, reference));
-    if gone.is_empty() {
+    let (present, absent): (Vec<Value>, Vec<Value>) =
+        all.into_iter().partition(|reference| !is_absent(api, key, reference));
+    if absent.is_empty() {
         return;
     }
-    if there.is_empty() {
+    if present.is_empty() {
         let uid = object["metadata"]["uid"].clone();
         super::delete(api, &kind, key, &uid).await;
         return;
     }
-    object["metadata"]["ownerReferences"] = json!(there);
+    object["metadata"]["ownerReferences"] = json!(present);
     // A concurrent change enqueues the object again.
     let changed = super::with_call(api, &kind, &key.namespace, &key.name, async |call| {
         update::change(call, &old, object, Some("kube-controller-manager")).await.map(drop)
@@ -122,7 +123,7 @@ async fn collect(api: &Api, key: &Key) {
 }
 
 /// True if an owner certainly does not exist. Owners of unknown kinds may exist elsewhere.
-fn is_gone(api: &Api, dependent: &Key, reference: &Value) -> bool {
+fn is_absent(api: &Api, dependent: &Key, reference: &Value) -> bool {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let registry = api.registry();
     let Some(kind) = registry.find_kind(text("apiVersion"), text("kind")) else { return false };

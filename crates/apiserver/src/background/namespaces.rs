@@ -142,7 +142,7 @@ pub(super) async fn delete_late_object(api: &Api, key: &Key) {
         return;
     }
     let registry = api.registry();
-    let kind = registry.resources().into_iter().find(|kind| kind.resource == key.resource).cloned();
+    let kind = registry.find_resource(&key.resource).cloned();
     if let Some(kind) = kind
         && let Some(object) = api.read(&kind, &key.namespace, &key.name)
     {

@@ -12,13 +12,13 @@ use crate::schema::{Schema, embedded, prune, validate_value};
 /// Checks all default values of a schema.
 pub(super) fn errors(root: &Schema, path: &str, check_rule: CheckRule<'_>) -> Vec<FieldError> {
     let mut check = DefaultsCheck { check_rule, errors: Vec::new() };
-    check.node(root, path, &Around::default());
+    check.node(root, path, &EnclosingResource::default());
     check.errors
 }
 
 /// Position of a node in the enclosing resource.
 #[derive(Clone, Default)]
-struct Around<'a> {
+struct EnclosingResource<'a> {
     resource: Option<&'a Schema>,
     steps: Vec<Step<'a>>,
     inside_metadata: bool,
@@ -36,21 +36,21 @@ struct DefaultsCheck<'a> {
 }
 
 impl DefaultsCheck<'_> {
-    fn node<'a>(&mut self, schema: &'a Schema, path: &str, around: &Around<'a>) {
-        let is_resource = around.resource.is_none() || schema.embedded_resource;
-        let around = if is_resource {
-            &Around { resource: Some(schema), steps: Vec::new(), inside_metadata: false }
+    fn node<'a>(&mut self, schema: &'a Schema, path: &str, enclosing: &EnclosingResource<'a>) {
+        let is_resource = enclosing.resource.is_none() || schema.embedded_resource;
+        let enclosing = if is_resource {
+            &EnclosingResource { resource: Some(schema), steps: Vec::new(), inside_metadata: false }
         } else {
-            around
+            enclosing
         };
         if let Some(default) = &schema.default {
             let place = format!("{path}.default");
-            if !around.inside_metadata {
+            if !enclosing.inside_metadata {
                 self.pruned(schema, default, &place, is_resource);
             }
             let before = self.errors.len();
-            if around.inside_metadata {
-                self.metadata(default, &place, around);
+            if enclosing.inside_metadata {
+                self.metadata(default, &place, enclosing);
             } else {
                 self.resources(schema, default, &place, is_resource);
             }
@@ -59,12 +59,12 @@ impl DefaultsCheck<'_> {
             }
         }
         if let Some(items) = &schema.items {
-            let mut inside = around.clone();
+            let mut inside = enclosing.clone();
             inside.steps.push(Step::Item);
             self.node(items, &format!("{path}.items"), &inside);
         }
         for (name, property) in &schema.properties {
-            let mut inside = around.clone();
+            let mut inside = enclosing.clone();
             inside.steps.push(Step::Field(name));
             inside.inside_metadata |=
                 is_resource && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
@@ -90,9 +90,9 @@ impl DefaultsCheck<'_> {
     }
 
     /// Checks a default inside metadata, together with the rest of the metadata.
-    fn metadata(&mut self, default: &Value, place: &str, around: &Around<'_>) {
-        let Some(resource) = around.resource else { return };
-        let mut object = around.steps.iter().rev().fold(default.clone(), |inner, step| match step {
+    fn metadata(&mut self, default: &Value, place: &str, enclosing: &EnclosingResource<'_>) {
+        let Some(resource) = enclosing.resource else { return };
+        let mut object = enclosing.steps.iter().rev().fold(default.clone(), |inner, step| match step {
             Step::Field(name) => Value::Object(Map::from_iter([((*name).to_owned(), inner)])),
             Step::Item => Value::Array(vec![inner]),
         });

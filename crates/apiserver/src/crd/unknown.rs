@@ -49,7 +49,9 @@ const KEYWORDS: [&str; 44] = [
     "x-kubernetes-preserve-unknown-fields",
     "x-kubernetes-validations",
 ];
-const RULE: [&str; 6] = ["fieldPath", "message", "messageExpression", "optionalOldSelf", "reason", "rule"];
+/// Fields of a rule under `x-kubernetes-validations`.
+const RULE_FIELDS: [&str; 6] =
+    ["fieldPath", "message", "messageExpression", "optionalOldSelf", "reason", "rule"];
 
 /// Drops unknown keywords of the schemas of all versions; returns their paths.
 pub(super) fn prune(definition: &mut Value) -> Vec<String> {
@@ -64,11 +66,11 @@ pub(super) fn prune(definition: &mut Value) -> Vec<String> {
 }
 
 fn prune_schema(schema: &mut Value, path: &str, unknown: &mut Vec<String>) {
-    drop_others(schema, &KEYWORDS, path, unknown);
-    let Some(words) = schema.as_object_mut() else { return };
-    for (word, value) in words.iter_mut() {
-        let at = format!("{path}.{word}");
-        match (word.as_str(), value) {
+    drop_unknown(schema, &KEYWORDS, path, unknown);
+    let Some(keywords) = schema.as_object_mut() else { return };
+    for (keyword, value) in keywords.iter_mut() {
+        let at = format!("{path}.{keyword}");
+        match (keyword.as_str(), value) {
             ("properties" | "patternProperties" | "definitions" | "dependencies", Value::Object(schemas)) => {
                 for (name, schema) in schemas {
                     prune_schema(schema, &format!("{at}.{name}"), unknown);
@@ -84,7 +86,7 @@ fn prune_schema(schema: &mut Value, path: &str, unknown: &mut Vec<String>) {
             }
             ("x-kubernetes-validations", Value::Array(rules)) => {
                 for (index, rule) in rules.iter_mut().enumerate() {
-                    drop_others(rule, &RULE, &format!("{at}[{index}]"), unknown);
+                    drop_unknown(rule, &RULE_FIELDS, &format!("{at}[{index}]"), unknown);
                 }
             }
             _ => {}
@@ -92,7 +94,7 @@ fn prune_schema(schema: &mut Value, path: &str, unknown: &mut Vec<String>) {
     }
 }
 
-fn drop_others(value: &mut Value, known: &[&str], path: &str, unknown: &mut Vec<String>) {
+fn drop_unknown(value: &mut Value, known: &[&str], path: &str, unknown: &mut Vec<String>) {
     if let Value::Object(fields) = value {
         fields.retain(|name, _| {
             let keep = known.contains(&name.as_str());

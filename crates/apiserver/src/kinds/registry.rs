@@ -24,6 +24,8 @@ pub(crate) struct Registry {
     kinds: Vec<Arc<Kind>>,
     /// By group, version and plural.
     by_path: HashMap<(String, String, String), Arc<Kind>>,
+    /// One kind for each resource in the store.
+    by_resource: HashMap<Arc<str>, Arc<Kind>>,
     /// Kinds of each definition by its name, with a fingerprint of the definition.
     made: HashMap<String, (u64, Vec<Arc<Kind>>)>,
 }
@@ -64,6 +66,9 @@ impl Registry {
     fn add(&mut self, kind: Arc<Kind>) {
         let path = (kind.group.clone(), kind.version.clone(), kind.plural.clone());
         self.by_path.insert(path, Arc::clone(&kind));
+        if kind.view.is_none() {
+            self.by_resource.entry(Arc::clone(&kind.resource)).or_insert_with(|| Arc::clone(&kind));
+        }
         self.kinds.push(kind);
     }
 
@@ -75,6 +80,11 @@ impl Registry {
     /// Kind of an object reference.
     pub(crate) fn find_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
         self.kinds.iter().find(|candidate| candidate.kind == kind && candidate.api_version() == api_version)
+    }
+
+    /// Kind of the objects of a resource in the store.
+    pub(crate) fn find_resource(&self, resource: &str) -> Option<&Arc<Kind>> {
+        self.by_resource.get(resource)
     }
 
     /// All kinds, the built-in ones first.

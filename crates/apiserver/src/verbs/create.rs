@@ -78,8 +78,8 @@ pub(crate) async fn store_new(
 /// Error for a name in use, perhaps by an object that is being deleted.
 fn taken(call: &Call<'_>, name: &str, generates: bool) -> Status {
     let mut status = Status::already_exists(call.kind(), name);
-    let dying = call.api.read(call.kind(), &call.target.namespace, name);
-    if dying.is_some_and(|object| lifecycle::is_deleting(&object)) {
+    let existing = call.api.read(call.kind(), &call.target.namespace, name);
+    if existing.is_some_and(|object| lifecycle::is_deleting(&object)) {
         status.message = format!("object is being deleted: {}", status.message);
     }
     if generates {

@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use orchestra_api::{
     SYSTEM_NAMESPACE,
-    config::{CONFIG_MAP, IN_FORCE_MAP},
+    config::{CONFIG_KEY, CONFIG_MAP, IN_FORCE_MAP},
 };
 use orchestra_core::config::{self, Fault, InForce, PlatformKind};
 use orchestra_score::pointer::readable;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{input, print};
 use crate::{
@@ -31,6 +31,14 @@ pub(super) async fn in_force(client: &Client, platform: PlatformKind) -> kube::R
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     let (map, stored) = tokio::try_join!(maps.get_opt(CONFIG_MAP), maps.get_opt(IN_FORCE_MAP))?;
     Ok(config::of_maps(platform, map.as_ref(), stored.as_ref()))
+}
+
+/// Config map with an orchestrator config.
+pub(super) fn config_map(config: &str) -> Json {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": SYSTEM_NAMESPACE}, "data": {CONFIG_KEY: config},
+    })
 }
 
 fn check(file: &Path, output: Output) -> Result<Exit, CliError> {

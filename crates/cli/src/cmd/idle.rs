@@ -73,7 +73,7 @@ impl IdleMonitor {
     async fn is_idle(&self) -> bool {
         let workloads: Api<Workload> = Api::all(self.client.clone());
         let listed = workloads.list(&ListParams::default()).await;
-        listed.is_ok_and(|all| all.iter().all(workload_state::is_suspended)) && !(self.is_busy)()
+        listed.is_ok_and(|all| workload_state::nothing_to_run(&all)) && !(self.is_busy)()
     }
 }
 

@@ -56,8 +56,8 @@ async fn claims(args: &Outputs, platform: &Platform) -> Result<BTreeMap<String, 
     let api: Api<ResourceClaim> = Api::namespaced(platform.client.clone(), &platform.namespace);
     let own = ListParams::default().labels(&format!("{}={}", label::WORKLOAD, args.name));
     let listed = api.list(&own).await.map_err(|error| platform.api_error(&args.name, error))?;
-    let living = listed.into_iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
-    Ok(living.map(|claim| (claim.spec.key.clone(), claim)).collect())
+    let current = listed.into_iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
+    Ok(current.map(|claim| (claim.spec.key.clone(), claim)).collect())
 }
 
 async fn value(platform: &Platform, output: Output) -> Result<String, CliError> {

@@ -10,9 +10,10 @@ use kube::{
     Api, Client, Config,
     api::{Patch, PatchParams},
     config::{AuthInfo, KubeConfigOptions, Kubeconfig},
+    core::Status,
 };
 use orchestra_api::Workload;
-use orchestra_core::denial::NotFound;
+use orchestra_core::denial::{Denial, NotFound};
 
 use super::{connect, server_client::ServerClient};
 use crate::{
@@ -153,17 +154,30 @@ impl Platform {
             source if is_connection_error(&source) => return CliError::Unreachable { url, source },
             source => return CliError::RequestFailed { what, source },
         };
-        match (NotFound::of(&status), status.code) {
-            (Some(NotFound::Kind), _) => CliError::NoCrds { what, url },
-            (Some(NotFound::Namespace), _) => self.namespace_not_found(),
-            (Some(NotFound::Object), _) => {
-                CliError::WorkloadNotFound { name: what, namespace: self.namespace.clone() }
+        match NotFound::of(&status) {
+            Some(NotFound::Kind) => return CliError::NoCrds { what, url },
+            Some(NotFound::Namespace) => return self.namespace_not_found(),
+            Some(NotFound::Object) => {
+                return CliError::WorkloadNotFound { name: what, namespace: self.namespace.clone() };
             }
-            (None, 401 | 403) => CliError::Forbidden { what, status },
-            (None, 409) => CliError::Conflict { what, status },
-            (None, _) => CliError::Api { what, status },
+            None => {}
+        }
+        match Denial::of(&status) {
+            Some(Denial::Permission) => CliError::Forbidden { what, status },
+            Some(Denial::Terminating) => CliError::NamespaceTerminating { what, status },
+            // The message names the quota, the policy or the field.
+            Some(Denial::Quota | Denial::Policy | Denial::Invalid) => CliError::Api { what, status },
+            None if status.code == 401 => CliError::Unauthorized(status),
+            None if is_field_conflict(&status) => CliError::FieldConflict { what, status },
+            None => CliError::Api { what, status },
         }
     }
+}
+
+/// True if another field manager owns a field of an apply. Other conflicts cannot be forced.
+fn is_field_conflict(status: &Status) -> bool {
+    let details = status.details.iter();
+    details.flat_map(|details| &details.causes).any(|cause| cause.reason == "FieldManagerConflict")
 }
 
 /// True if a request got no complete response: no connection, TLS or login, or the connection was lost.
@@ -231,6 +245,58 @@ mod tests {
         assert_eq!(error.exit(), Exit::Failure);
         let error = platform.api_error("web", kube::Error::TlsRequired);
         assert_eq!(error.exit(), Exit::Failure, "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_api_error_names_the_cause_and_offers_only_a_remedy_that_helps() {
+        let denied = |message: &str, causes: serde_json::Value| json!({"code": 403, "reason": "Forbidden", "message": message, "details": {"causes": causes}});
+        let conflict = |message: &str, causes: serde_json::Value| json!({"code": 409, "reason": "Conflict", "message": message, "details": {"causes": causes}});
+        for (mut status, expected) in [
+            (
+                denied(
+                    r#"workloads.score.dev is forbidden: User "jane" cannot patch resource "workloads""#,
+                    json!([]),
+                ),
+                r#"web: permission denied: workloads.score.dev is forbidden: User "jane" cannot patch resource "workloads""#,
+            ),
+            (
+                denied(r#"workloads.score.dev "web" is forbidden: exceeded quota: small"#, json!([])),
+                r#"web: workloads.score.dev "web" is forbidden: exceeded quota: small"#,
+            ),
+            (
+                denied(r#"admission webhook "names.example.org" denied the request: no"#, json!([])),
+                r#"web: admission webhook "names.example.org" denied the request: no"#,
+            ),
+            (
+                denied("unable to create new content", json!([{"reason": "NamespaceTerminating"}])),
+                "web: unable to create new content; use another namespace, or wait until this one is deleted",
+            ),
+            (
+                json!({"code": 401, "reason": "Unauthorized", "message": "Unauthorized"}),
+                "the cluster rejects your credentials; log in again, or pass another token with --token",
+            ),
+            (
+                conflict(
+                    r#"conflict with "kubectl""#,
+                    json!([{"reason": "FieldManagerConflict", "field": ".spec"}]),
+                ),
+                r#"web: conflict with "kubectl"; take over the fields with --force-conflicts"#,
+            ),
+            (conflict("the object has been modified", json!([])), "web: the object has been modified"),
+            (
+                json!({"code": 409, "reason": "AlreadyExists", "message": r#"workloads.score.dev "web" already exists"#}),
+                r#"web: workloads.score.dev "web" already exists"#,
+            ),
+            (
+                json!({"code": 422, "reason": "Invalid", "message": "spec: Required value"}),
+                "web: spec: Required value",
+            ),
+        ] {
+            status["status"] = json!("Failure");
+            let status = serde_json::from_value(status).unwrap();
+            let error = platform().api_error("web", kube::Error::Api(Box::new(status)));
+            assert_eq!((error.to_string().as_str(), error.exit()), (expected, Exit::Failure));
+        }
     }
 
     #[tokio::test]

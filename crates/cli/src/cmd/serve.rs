@@ -8,12 +8,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kube::config::{InClusterError, KubeconfigError};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+    config::{InClusterError, KubeconfigError},
+};
+use orchestra_api::{SYSTEM_NAMESPACE, config::CONFIG_MAP};
 #[cfg(feature = "embedded")]
 use orchestra_apiserver::store::FolderError;
 use orchestra_core::config::{self, PlatformKind};
 
-use super::{cluster, input, logging};
+use super::{cluster, config::config_map, input, logging};
 use crate::{
     args::Serve,
     drivers,
@@ -21,6 +27,9 @@ use crate::{
     exit::Exit,
     ui,
 };
+
+/// Field manager of the objects that `serve` writes.
+pub(super) const FIELD_MANAGER: &str = "orchestra-serve";
 
 /// Error of a server at start-up or shutdown.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +117,13 @@ pub(super) fn read_config(path: &Path, platform: PlatformKind) -> Result<String,
         ui::print_status(&format!("warning: {file}: {missing}"));
     }
     Ok(source.text)
+}
+
+/// Writes the orchestrator config of `--config`.
+pub(super) async fn write_config(client: &Client, config: &str) -> kube::Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
+    let apply = PatchParams::apply(FIELD_MANAGER).force();
+    maps.patch(CONFIG_MAP, &apply, &Patch::Apply(config_map(config))).await.map(drop)
 }
 
 /// Resolves at the first SIGINT, SIGTERM or SIGHUP after this call, even if it is polled later.

@@ -56,14 +56,24 @@ fn up_serves_a_page_applies_edits_and_stops_at_ctrl_c() {
 fn up_ends_when_another_command_stops_its_workloads() {
     let laptop = Laptop::new();
     laptop.file("score.yaml", &hello(free_port(), free_port(), "one"));
-    for args in [&["up"][..], &["up", "--rm"]] {
+    for (args, stop) in [
+        (&["up"][..], &["down"][..]),
+        (&["up", "--rm"], &["down"]),
+        (&["up"], &["down", "--rm"]),
+        (&["up", "--rm"], &["down", "--rm"]),
+    ] {
         let mut up = laptop.up(args);
         up.until("hello: ready at");
-        laptop.must(&["down"]);
+        laptop.must(stop);
         up.until("All workloads were stopped by another command.");
         up.ends();
+        let is_down = eventually(|| laptop.platform().is_none().then_some(()));
+        assert!(is_down.is_some(), "a platform is left after {args:?} and {stop:?}");
+        if args.contains(&"--rm") || stop.contains(&"--rm") {
+            let left = laptop.must(&["down"]);
+            assert!(left.err.contains("No workloads found"), "{args:?} and {stop:?}: {left:?}");
+        }
     }
-    assert!(!laptop.run(&["get"]).out.contains("hello"), "`up --rm` removes it");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod arithmetic;
 mod builtin;
 mod collection;
 mod escape;
+mod pattern;
 mod strings;
 
 use crate::{error::EvalError, interpreter::Interpreter, value::Value};

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use super::{
     Body, Function,
     Parameter::{Any, Int, Str},
+    pattern,
 };
 use crate::{
     error::EvalError,
@@ -52,10 +53,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let (suffix, text) = (args[0].as_str(), args[1].as_str());
         Ok(Value::string(text.strip_suffix(suffix).unwrap_or(text)))
     }),
-    binary("regexMatch", |interp, args| Ok(Value::Bool(is_match(interp, args)?.unwrap_or(false)))),
-    binary("mustRegexMatch", |interp, args| {
-        is_match(interp, args)?.map(Value::Bool).ok_or(EvalError::new("invalid regular expression"))
-    }),
+    // Sprig's `regexMatch` ignores errors. Here it has the errors of `mustRegexMatch`: the pattern may be valid in Go.
+    binary("regexMatch", is_match),
+    binary("mustRegexMatch", is_match),
     binary("splitList", |interp, args| {
         let items = split(args[0].as_str(), args[1].as_str());
         interp.string_list(&items)
@@ -198,11 +198,11 @@ fn atoi(text: &str) -> i64 {
     if plain { text.parse().unwrap_or(0) } else { 0 }
 }
 
-/// True if the pattern matches; `None` if it is invalid.
-fn is_match(interp: &mut Interpreter, args: &[Value]) -> Result<Option<bool>, EvalError> {
+fn is_match(interp: &mut Interpreter, args: &[Value]) -> Result<Value, EvalError> {
     let (pattern, text) = (args[0].as_str(), args[1].as_str());
     interp.budget.spend(pattern.len().saturating_mul(text.len() / 64 + 64))?;
-    Ok(regex_lite::Regex::new(pattern).ok().map(|regex| regex.is_match(text)))
+    let regex = pattern::compile(pattern).map_err(EvalError::new)?;
+    Ok(Value::Bool(regex.is_match(text)))
 }
 
 fn split(separator: &str, text: &str) -> Vec<String> {

@@ -17,7 +17,7 @@ const SPECIAL_CHARACTER_HINT: &str = "quote the value: its first character has a
 pub(super) fn diagnostic(text: &str, id: SourceId, error: &ScanError) -> Diagnostic {
     let at = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
     let language = if is_json(text) { "JSON" } else { "YAML" };
-    let Explanation { at, message, hint } = Place::new(text, at).explain(error);
+    let Explanation { at, message, hint } = ErrorPosition::new(text, at).explain(error);
     let width = text[at..].chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8);
     let narrow = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
     let span = Span { source: id, start: narrow(at), end: narrow(at + width) };
@@ -39,7 +39,7 @@ struct Explanation {
 }
 
 /// Offset of a syntax error, with its line and a few lines above.
-struct Place<'t> {
+struct ErrorPosition<'t> {
     text: &'t str,
     at: usize,
     line_start: usize,
@@ -47,7 +47,7 @@ struct Place<'t> {
     above: Vec<&'t str>,
 }
 
-impl<'t> Place<'t> {
+impl<'t> ErrorPosition<'t> {
     fn new(text: &'t str, at: usize) -> Self {
         let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[at..].find('\n').map_or(text.len(), |length| at + length);

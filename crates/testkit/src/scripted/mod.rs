@@ -14,7 +14,7 @@ use futures_util::{StreamExt, stream::BoxStream};
 use tokio::sync::broadcast;
 
 /// Namespace and name.
-pub type Place = (String, String);
+pub type NamespacedName = (String, String);
 
 /// Capacity of the channel of change notifications.
 const MAX_NOTIFICATIONS: usize = 4096;
@@ -23,7 +23,7 @@ const MAX_NOTIFICATIONS: usize = 4096;
 #[derive(Debug)]
 struct Outside<S> {
     state: Arc<Mutex<S>>,
-    news: broadcast::Sender<Place>,
+    news: broadcast::Sender<NamespacedName>,
 }
 
 impl<S> Clone for Outside<S> {
@@ -43,17 +43,17 @@ impl<S> Outside<S> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn notify(&self, place: Place) {
+    fn notify(&self, key: NamespacedName) {
         // There is no receiver while no controller runs.
-        let _ = self.news.send(place);
+        let _ = self.news.send(key);
     }
 
-    fn changes(&self) -> BoxStream<'static, Place> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         let listener = self.news.subscribe();
         futures_util::stream::unfold(listener, async |mut listener| {
             loop {
                 match listener.recv().await {
-                    Ok(place) => return Some((place, listener)),
+                    Ok(key) => return Some((key, listener)),
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 }

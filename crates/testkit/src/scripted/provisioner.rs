@@ -18,7 +18,7 @@ use orchestra_core::provision::{Bound, Engine, Instance, Provision, Release};
 use orchestra_drivers::{DriverError, ProvisionContext, Provisioner, Released};
 use serde_json::json;
 
-use super::{Outside, Place};
+use super::{NamespacedName, Outside};
 
 /// Behaviour of the provisioner for one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,11 +57,11 @@ struct State {
     password: String,
     scripts: BTreeMap<String, ProvisionScript>,
     /// Existing instances, with the number of `ensure` calls.
-    made: BTreeMap<Place, usize>,
+    made: BTreeMap<NamespacedName, usize>,
     /// Number of creations of each instance, including deleted ones.
-    creations: BTreeMap<Place, usize>,
-    released: Vec<(Place, DeprovisionPolicy)>,
-    types: BTreeMap<Place, String>,
+    creations: BTreeMap<NamespacedName, usize>,
+    released: Vec<(NamespacedName, DeprovisionPolicy)>,
+    types: BTreeMap<NamespacedName, String>,
 }
 
 impl ScriptedProvisioner {
@@ -78,8 +78,8 @@ impl ScriptedProvisioner {
         password.clone_into(&mut state.password);
         let concerned: Vec<_> = state.made.keys().cloned().collect();
         drop(state);
-        for place in concerned {
-            self.outside.notify(place);
+        for key in concerned {
+            self.outside.notify(key);
         }
     }
 
@@ -88,25 +88,25 @@ impl ScriptedProvisioner {
         let mut state = self.outside.lock();
         state.scripts.insert(type_.to_owned(), script);
         let concerned: Vec<_> =
-            state.types.iter().filter(|(_, known)| *known == type_).map(|(place, _)| place.clone()).collect();
+            state.types.iter().filter(|(_, known)| *known == type_).map(|(key, _)| key.clone()).collect();
         drop(state);
-        for place in concerned {
-            self.outside.notify(place);
+        for key in concerned {
+            self.outside.notify(key);
         }
     }
 
     /// Existing instances, with the number of `ensure` calls.
-    pub fn instances(&self) -> BTreeMap<Place, usize> {
+    pub fn instances(&self) -> BTreeMap<NamespacedName, usize> {
         self.outside.lock().made.clone()
     }
 
     /// Number of creations of each instance, including deleted ones.
-    pub fn creations(&self) -> BTreeMap<Place, usize> {
+    pub fn creations(&self) -> BTreeMap<NamespacedName, usize> {
         self.outside.lock().creations.clone()
     }
 
     /// Released instances, with their policies.
-    pub fn released(&self) -> Vec<(Place, DeprovisionPolicy)> {
+    pub fn released(&self) -> Vec<(NamespacedName, DeprovisionPolicy)> {
         self.outside.lock().released.clone()
     }
 
@@ -114,10 +114,10 @@ impl ScriptedProvisioner {
         self.outside.lock().scripts.get(type_).cloned().unwrap_or_default()
     }
 
-    fn forget(&self, place: Place, policy: DeprovisionPolicy) {
+    fn forget(&self, key: NamespacedName, policy: DeprovisionPolicy) {
         let mut state = self.outside.lock();
-        if state.made.remove(&place).is_some() {
-            state.released.push((place, policy));
+        if state.made.remove(&key).is_some() {
+            state.released.push((key, policy));
         }
     }
 
@@ -152,8 +152,8 @@ impl Provisioner for ScriptedProvisioner {
         _: &'a dyn ProvisionContext,
     ) -> BoxFuture<'a, Result<Provision, DriverError>> {
         Box::pin(async move {
-            let place = (instance.namespace.clone(), instance.id.clone());
-            self.outside.lock().types.insert(place.clone(), instance.type_.clone());
+            let key = (instance.namespace.clone(), instance.id.clone());
+            self.outside.lock().types.insert(key.clone(), instance.type_.clone());
             let script = self.script_of(&instance.type_);
             match &script {
                 ProvisionScript::Make => return Ok(Provision::Binding("It is being made.".to_owned())),
@@ -168,10 +168,10 @@ impl Provisioner for ScriptedProvisioner {
             let (secret, version) = self.keep_secret(instance).await?;
             {
                 let mut state = self.outside.lock();
-                let asked = state.made.entry(place.clone()).or_default();
+                let asked = state.made.entry(key.clone()).or_default();
                 *asked += 1;
                 if *asked == 1 {
-                    *state.creations.entry(place).or_default() += 1;
+                    *state.creations.entry(key).or_default() += 1;
                 }
             }
             let mut outputs = BTreeMap::from([
@@ -201,8 +201,8 @@ impl Provisioner for ScriptedProvisioner {
             if self.script_of(&release.type_) == ProvisionScript::ReleaseForever {
                 return Ok(Released::Waiting("It is still being taken down.".to_owned()));
             }
-            let place = (release.namespace.clone(), release.id.clone());
-            self.forget(place, release.policy);
+            let key = (release.namespace.clone(), release.id.clone());
+            self.forget(key, release.policy);
             if release.policy == DeprovisionPolicy::Delete {
                 let api: Api<Secret> = Api::namespaced(self.client.clone(), &release.namespace);
                 match api
@@ -218,7 +218,7 @@ impl Provisioner for ScriptedProvisioner {
         })
     }
 
-    fn changes(&self) -> BoxStream<'static, Place> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         self.outside.changes()
     }
 }

@@ -13,7 +13,7 @@ use orchestra_api::{
 };
 use orchestra_drivers::{DriverError, LogLine, LogQuery, Observation, Removed, Runtime, Secrets, Target};
 
-use super::{Outside, Place};
+use super::{NamespacedName, Outside};
 
 /// Inventory kind of a whole Workload.
 const THING: &str = "Thing";
@@ -70,13 +70,13 @@ pub struct ScriptedRuntime {
 
 #[derive(Debug, Default)]
 struct State {
-    scripts: BTreeMap<Place, RunScript>,
+    scripts: BTreeMap<NamespacedName, RunScript>,
     /// Running Workloads by key and backend: one that runs on two backends has two entries.
-    running: BTreeMap<(Place, String), Running>,
+    running: BTreeMap<(NamespacedName, String), Running>,
     /// Number of rollouts of each Workload, including stopped ones.
-    rollouts: BTreeMap<Place, usize>,
+    rollouts: BTreeMap<NamespacedName, usize>,
     /// Log lines.
-    lines: BTreeMap<Place, Vec<LogLine>>,
+    lines: BTreeMap<NamespacedName, Vec<LogLine>>,
 }
 
 impl ScriptedRuntime {
@@ -87,9 +87,9 @@ impl ScriptedRuntime {
 
     /// Sets the behaviour for a Workload.
     pub fn script(&self, namespace: &str, name: &str, script: RunScript) {
-        let place = (namespace.to_owned(), name.to_owned());
-        self.outside.lock().scripts.insert(place.clone(), script);
-        self.outside.notify(place);
+        let key = (namespace.to_owned(), name.to_owned());
+        self.outside.lock().scripts.insert(key.clone(), script);
+        self.outside.notify(key);
     }
 
     /// Running state of a Workload.
@@ -98,34 +98,34 @@ impl ScriptedRuntime {
     }
 
     /// All running Workloads.
-    pub fn all(&self) -> BTreeMap<Place, Running> {
-        self.everywhere().into_iter().map(|((place, _), running)| (place, running)).collect()
+    pub fn all(&self) -> BTreeMap<NamespacedName, Running> {
+        self.everywhere().into_iter().map(|((key, _), running)| (key, running)).collect()
     }
 
     /// All running Workloads, by key and backend.
-    pub fn everywhere(&self) -> BTreeMap<(Place, String), Running> {
+    pub fn everywhere(&self) -> BTreeMap<(NamespacedName, String), Running> {
         self.outside.lock().running.clone()
     }
 
     /// Number of rollouts of each Workload, including stopped ones.
-    pub fn rollouts(&self) -> BTreeMap<Place, usize> {
+    pub fn rollouts(&self) -> BTreeMap<NamespacedName, usize> {
         self.outside.lock().rollouts.clone()
     }
 
     /// Appends a log line of a Workload.
     pub fn write(&self, namespace: &str, name: &str, line: LogLine) {
-        let place = (namespace.to_owned(), name.to_owned());
-        self.outside.lock().lines.entry(place).or_default().push(line);
+        let key = (namespace.to_owned(), name.to_owned());
+        self.outside.lock().lines.entry(key).or_default().push(line);
     }
 
     fn script_of(&self, target: &Target) -> RunScript {
-        let place = (target.namespace.clone(), target.name.clone());
-        self.outside.lock().scripts.get(&place).cloned().unwrap_or_default()
+        let key = (target.namespace.clone(), target.name.clone());
+        self.outside.lock().scripts.get(&key).cloned().unwrap_or_default()
     }
 
     fn remove_parts(&self, target: &Target) -> Removed {
-        let place = (target.namespace.clone(), target.name.clone());
-        match self.outside.lock().scripts.get_mut(&place) {
+        let key = (target.namespace.clone(), target.name.clone());
+        match self.outside.lock().scripts.get_mut(&key) {
             Some(RunScript::Linger(calls)) if *calls > 0 => {
                 *calls -= 1;
                 Removed::Stopping("It is still stopping.".to_owned())
@@ -217,15 +217,15 @@ impl Runtime for ScriptedRuntime {
                 _ => {}
             }
             let mut running = Self::start(target, secrets).await?;
-            let place = (target.namespace.clone(), target.name.clone());
-            let thing = (place.clone(), running.backend.clone());
+            let key = (target.namespace.clone(), target.name.clone());
+            let thing = (key.clone(), running.backend.clone());
             let mut state = self.outside.lock();
             let before = state.running.get(&thing).map(|before| (before.revision.clone(), before.rollouts));
             let (revision, rollouts) = before.unwrap_or_default();
             let is_new = revision != running.revision;
             running.rollouts = rollouts + usize::from(is_new);
             state.running.insert(thing, running);
-            *state.rollouts.entry(place).or_default() += usize::from(is_new);
+            *state.rollouts.entry(key).or_default() += usize::from(is_new);
             Ok(())
         })
     }
@@ -291,8 +291,8 @@ impl Runtime for ScriptedRuntime {
     }
 
     fn logs(&self, namespace: &str, name: &str, query: LogQuery) -> BoxStream<'static, io::Result<LogLine>> {
-        let place = (namespace.to_owned(), name.to_owned());
-        let mut lines = self.outside.lock().lines.get(&place).cloned().unwrap_or_default();
+        let key = (namespace.to_owned(), name.to_owned());
+        let mut lines = self.outside.lock().lines.get(&key).cloned().unwrap_or_default();
         lines.retain(|line| {
             query.container.as_ref().is_none_or(|container| line.container == *container)
                 && query.since.is_none_or(|since| line.time >= since)
@@ -301,7 +301,7 @@ impl Runtime for ScriptedRuntime {
         stream::iter(lines.split_off(skipped).into_iter().map(Ok)).boxed()
     }
 
-    fn changes(&self) -> BoxStream<'static, Place> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         self.outside.changes()
     }
 }

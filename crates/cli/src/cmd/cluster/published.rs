@@ -10,6 +10,8 @@ use kube::{
 use orchestra_api::SYSTEM_NAMESPACE;
 use serde_json::json;
 
+use crate::cmd::serve::FIELD_MANAGER;
+
 /// Config map with the address.
 pub(crate) const SERVER_CONFIG_MAP: &str = "orchestra-server";
 /// Key of the address.
@@ -30,6 +32,6 @@ pub(super) async fn publish(client: &Client, url: &str, ca: Option<&str>) -> kub
     let map = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": SERVER_CONFIG_MAP}, "data": data,
     });
-    maps.patch(SERVER_CONFIG_MAP, &PatchParams::apply("orchestra-serve").force(), &Patch::Apply(map)).await?;
+    maps.patch(SERVER_CONFIG_MAP, &PatchParams::apply(FIELD_MANAGER).force(), &Patch::Apply(map)).await?;
     Ok(())
 }

@@ -7,16 +7,12 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::{api::core::v1::ConfigMap, jiff::Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use kube::{
-    Api, Client, Config,
-    api::{Patch, PatchParams},
+    Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use orchestra_api::{
-    API_VERSION, SYSTEM_NAMESPACE,
-    config::{CONFIG_KEY, CONFIG_MAP},
-};
+use orchestra_api::{API_VERSION, SYSTEM_NAMESPACE};
 use orchestra_controllers::{
     engine::lease,
     engine::shutdown,
@@ -25,7 +21,6 @@ use orchestra_controllers::{
 };
 use orchestra_serve::{ServeError as ListenError, Server as Listener};
 use orchestra_server::{Reviews, Server as Answers};
-use serde_json::json;
 use tokio::sync::watch;
 
 use super::{
@@ -35,7 +30,10 @@ use super::{
 };
 use crate::{
     args::Serve,
-    cmd::{ServeError, connect, serve::shutdown_signal},
+    cmd::{
+        ServeError, connect,
+        serve::{shutdown_signal, write_config},
+    },
     drivers::Drivers,
     error::root_cause,
 };
@@ -127,14 +125,6 @@ async fn wait_for_api(client: &Client) {
         }
         tokio::time::sleep(STARTUP_CHECK_INTERVAL).await;
     }
-}
-
-async fn write_config(client: &Client, config: &str) -> kube::Result<()> {
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let map = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": {CONFIG_KEY: config},
-    });
-    maps.patch(CONFIG_MAP, &PatchParams::apply("orchestra-serve").force(), &Patch::Apply(map)).await.map(drop)
 }
 
 /// Names of the server: in the cluster, through a forwarded port, and in the published address.

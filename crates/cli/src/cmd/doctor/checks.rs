@@ -20,7 +20,10 @@ use super::{
     super::{
         cluster::LEASE,
         config::in_force,
-        install::{ORCHESTRA, is_established, ready::missing},
+        install::{
+            ORCHESTRA, is_established,
+            ready::{missing, rollout},
+        },
         platform::Platform,
     },
     Check, permissions,
@@ -110,17 +113,17 @@ async fn orchestrator(client: &Client) -> Check {
     let api: Api<Deployment> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
     match api.get_opt(ORCHESTRA).await {
         Ok(None) => Check::fail(name, "not installed", INSTALL),
-        Ok(Some(deployment)) => match missing(&deployment) {
-            None => {
-                let ready = deployment.status.and_then(|status| status.available_replicas).unwrap_or(0);
-                Check::ok(name, format!("{ready} replicas are ready"))
+        Ok(Some(deployment)) => {
+            let rollout = rollout(&deployment);
+            match missing(&rollout) {
+                None => Check::ok(name, format!("{} replicas are ready", rollout.available)),
+                Some(missing) => Check::fail(
+                    name,
+                    format!("waiting for {missing}"),
+                    "see `kubectl -n score-system describe pods` and `kubectl -n score-system logs deployment/orchestra`",
+                ),
             }
-            Some(missing) => Check::fail(
-                name,
-                format!("waiting for {missing}"),
-                "see `kubectl -n score-system describe pods` and `kubectl -n score-system logs deployment/orchestra`",
-            ),
-        },
+        }
         Err(error) => Check::unknown(name, &error),
     }
 }

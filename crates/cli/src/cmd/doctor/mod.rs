@@ -3,6 +3,7 @@
 mod checks;
 mod permissions;
 
+use orchestra_api::crd::MIN_KUBERNETES;
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,9 +17,6 @@ use crate::{
     exit::Exit,
     ui,
 };
-
-/// Oldest supported version of Kubernetes: its API server accepts our CRDs.
-const MIN_KUBERNETES: (u32, u32) = (1, 34);
 
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

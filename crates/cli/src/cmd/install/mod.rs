@@ -12,16 +12,13 @@ use kube::{
     api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
     core::GroupVersionKind,
 };
-use orchestra_api::{
-    SYSTEM_NAMESPACE,
-    config::{CONFIG_KEY, CONFIG_MAP},
-};
+use orchestra_api::{SYSTEM_NAMESPACE, config::CONFIG_MAP};
 use orchestra_core::config::PlatformKind;
 use serde_json::{Value as Json, json};
 
 use super::{
     cluster::SERVER_CONFIG_MAP,
-    doctor,
+    config, doctor,
     platform::{self, Platform},
     print,
     serve::read_config,
@@ -121,10 +118,7 @@ async fn config_map(client: &Client, given: Option<String>) -> kube::Result<Opti
         return Ok(None);
     }
     let text = given.unwrap_or_else(|| DEFAULT_CONFIG.to_owned());
-    Ok(Some(json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": CONFIG_MAP, "namespace": SYSTEM_NAMESPACE}, "data": {CONFIG_KEY: text},
-    })))
+    Ok(Some(config::config_map(&text)))
 }
 
 /// Real ports of the API server, which network policies apply to.

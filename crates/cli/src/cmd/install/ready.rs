@@ -6,14 +6,14 @@ use std::{
 };
 
 use k8s_openapi::{
-    api::{
-        apps::v1::Deployment,
-        core::v1::{ContainerStatus, Pod},
-    },
+    api::{apps::v1::Deployment, core::v1::Pod},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    jiff::Timestamp,
 };
 use kube::{Api, Client, ResourceExt, api::ListParams};
 use orchestra_api::{SYSTEM_NAMESPACE, crd};
+use orchestra_core::observe::kubernetes::{self as observe, Cause, Rollout, RolloutKind};
+use serde_json::{Value as Json, json};
 use tokio::time::sleep;
 
 use super::{ORCHESTRA, is_established};
@@ -51,55 +51,83 @@ pub(super) async fn orchestrator(client: &Client, timeout: Duration) -> Result<(
             Ok(deployment) => deployment,
             Err(error) => return Some(format!("the orchestrator ({})", root_cause(&error))),
         };
-        let missing = missing(&deployment)?;
+        let rollout = rollout(&deployment);
+        let missing = missing(&rollout)?;
         let ours = ListParams::default().labels("app.kubernetes.io/name=orchestra");
-        let cause = pods.list(&ours).await.ok().and_then(|pods| pods.iter().find_map(cause));
+        let pods = pods.list(&ours).await.map(|listed| listed.items).unwrap_or_default();
+        let cause = cause(&rollout, &pods, Timestamp::now());
         Some(format!("{missing}{}", cause.map(|cause| format!(": {cause}")).unwrap_or_default()))
     })
     .await
 }
 
+/// Rollout of the orchestrator.
+pub(crate) fn rollout(deployment: &Deployment) -> Rollout {
+    let deployment = json!(deployment);
+    Rollout::read(RolloutKind::Deployment, &deployment["metadata"], &deployment)
+}
+
 /// State of an incomplete rollout; `None` if it is complete.
-pub(crate) fn missing(deployment: &Deployment) -> Option<String> {
-    let wanted = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
-    let status = deployment.status.clone().unwrap_or_default();
-    if status.observed_generation < deployment.metadata.generation {
+pub(crate) fn missing(rollout: &Rollout) -> Option<String> {
+    let Rollout { desired, total, updated, available, .. } = *rollout;
+    if !rollout.is_observed {
         return Some("the rollout of the orchestrator to start".to_owned());
     }
-    let (ready, current) = (status.available_replicas.unwrap_or(0), status.updated_replicas.unwrap_or(0));
-    let all = status.replicas.unwrap_or(0);
-    let is_ready = ready >= wanted && current >= wanted && all <= current;
-    (!is_ready).then(|| {
-        let old = if all > current {
-            format!(", {} old replicas pending termination", all - current)
+    (!rollout.is_complete()).then(|| {
+        let old = if rollout.has_old() {
+            format!(", {} old replicas pending termination", total - updated)
         } else {
             String::new()
         };
-        format!("the orchestrator: {} of {wanted} replicas are ready{old}", ready.min(current))
+        format!("the orchestrator: {} of {desired} replicas are ready{old}", available.min(updated))
     })
 }
 
+/// Cause of an incomplete rollout: that of a pod, else that of the rollout.
+fn cause(rollout: &Rollout, pods: &[Pod], now: Timestamp) -> Option<String> {
+    let of_rollout = || rollout.cause.as_deref().map(|cause| describe(cause, &Json::Null));
+    pods.iter().find_map(|pod| pod_cause(&json!(pod), now)).or_else(of_rollout)
+}
+
 /// Cause of a pod that does not run.
-fn cause(pod: &Pod) -> Option<String> {
-    let status = pod.status.as_ref()?;
-    let unscheduled = status.conditions.iter().flatten();
-    let unscheduled = unscheduled.into_iter().find(|it| it.type_ == "PodScheduled" && it.status == "False");
-    if let Some(message) = unscheduled.and_then(|condition| condition.message.clone()) {
-        return Some(message);
+fn pod_cause(pod: &Json, now: Timestamp) -> Option<String> {
+    let summary = observe::Pod::read(&pod["metadata"], pod);
+    let cause = summary.own_cause(now).filter(|_| !summary.is_terminating)?;
+    Some(describe(cause, pod))
+}
+
+/// Description of a cause for administrators of the cluster, with the message of the cluster.
+fn describe(cause: &Cause, pod: &Json) -> String {
+    match cause {
+        Cause::Image { container, .. } => {
+            let waiting = &container_status(pod, container)["state"]["waiting"];
+            let message = waiting["message"].as_str().or_else(|| waiting["reason"].as_str());
+            format!("the image of {container} cannot be pulled: {}", message.unwrap_or("unknown cause"))
+        }
+        Cause::Crash(crash) => {
+            let container = &crash.container;
+            let state = if crash.is_loop { "is in a crash loop" } else { "has crashed" };
+            // The last lines of its log: the deployment sets `terminationMessagePolicy: FallbackToLogsOnError`.
+            let status = container_status(pod, container);
+            let ends = [&status["state"]["terminated"], &status["lastState"]["terminated"]];
+            let log = ends.iter().find_map(|end| end["message"].as_str()).map(str::trim);
+            let log = log.map(|log| format!(": {log}")).unwrap_or_default();
+            format!("{container} {state} (exit code {}){log}", crash.exit_code)
+        }
+        Cause::CannotStart { container, message } => format!("{container} cannot be started: {message}"),
+        Cause::Missing { message }
+        | Cause::Unschedulable { message }
+        | Cause::Stopped { message }
+        | Cause::Denied { message } => message.to_string(),
+        Cause::Probe(_) | Cause::Network => cause.describe().1,
     }
-    let waiting = |container: &ContainerStatus| {
-        let waiting = container.state.as_ref()?.waiting.clone()?;
-        let reason =
-            waiting.reason.filter(|reason| reason != "ContainerCreating" && reason != "PodInitializing")?;
-        // The last lines of its log: the deployment sets `terminationMessagePolicy: FallbackToLogsOnError`.
-        let terminated = container.last_state.as_ref().and_then(|state| state.terminated.clone());
-        let message = match terminated {
-            Some(ended) => ended.message.map(|log| format!("exit code {}: {}", ended.exit_code, log.trim())),
-            None => waiting.message,
-        };
-        Some(message.map_or_else(|| reason.clone(), |message| format!("{reason} ({message})")))
-    };
-    status.container_statuses.iter().flatten().find_map(waiting)
+}
+
+/// Status of a container; null if there is none.
+fn container_status<'a>(pod: &'a Json, container: &str) -> &'a Json {
+    let lists = ["initContainerStatuses", "containerStatuses"];
+    let mut all = lists.iter().filter_map(|list| pod["status"][list].as_array()).flatten();
+    all.find(|status| status["name"] == container).unwrap_or(&Json::Null)
 }
 
 /// Polls until nothing is missing, and prints what is.
@@ -123,11 +151,9 @@ pub(in crate::cmd) async fn poll_until(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    fn deployment(status: &serde_json::Value) -> Deployment {
+    fn deployment(status: &Json) -> Deployment {
         serde_json::from_value(json!({
             "metadata": {"generation": 2},
             "spec": {"replicas": 2, "selector": {}, "template": {}},
@@ -138,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_rollout_is_complete_when_no_old_replica_is_left() {
-        let waits = |status: serde_json::Value| missing(&deployment(&status));
+        let waits = |status: Json| missing(&rollout(&deployment(&status)));
         let done =
             json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2});
         assert_eq!(waits(done), None);
@@ -155,15 +181,45 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_loop_is_reported_with_exit_code_and_log() {
-        let pod = |last: serde_json::Value| -> Pod {
-            let waiting = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
-            let container = json!({"name": "orchestra", "image": "", "imageID": "", "ready": false,
-                "restartCount": 1, "state": waiting, "lastState": last});
-            serde_json::from_value(json!({"status": {"containerStatuses": [container]}})).unwrap()
+    fn the_cause_is_classified_as_for_workloads_and_has_the_message_of_the_cluster() {
+        let container = |restarts: u32, state: Json, last: Json| {
+            json!({"containerStatuses": [{"name": "orchestra", "image": "", "imageID": "", "ready": false,
+                "restartCount": restarts, "state": state, "lastState": last}]})
         };
-        let crashed = pod(json!({"terminated": {"exitCode": 1, "message": "error: no such option\n"}}));
-        assert_eq!(cause(&crashed).as_deref(), Some("CrashLoopBackOff (exit code 1: error: no such option)"));
-        assert_eq!(cause(&pod(json!({}))).as_deref(), Some("CrashLoopBackOff (back-off 10s)"));
+        let backoff = json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}});
+        let crashed = json!({"terminated": {"exitCode": 1, "message": "error: no such option\n"}});
+        let no_image =
+            json!({"waiting": {"reason": "ImagePullBackOff", "message": "orchestra:2: not found"}});
+        let unschedulable = json!({"conditions": [{"type": "PodScheduled", "status": "False",
+            "reason": "Unschedulable", "message": "0/3 nodes are available"}]});
+        let creating = json!({"waiting": {"reason": "ContainerCreating"}});
+        for (status, expected) in [
+            (
+                container(5, backoff.clone(), crashed.clone()),
+                Some("orchestra is in a crash loop (exit code 1): error: no such option"),
+            ),
+            (
+                container(1, backoff, crashed),
+                Some("orchestra has crashed (exit code 1): error: no such option"),
+            ),
+            (
+                container(0, no_image, json!({})),
+                Some("the image of orchestra cannot be pulled: orchestra:2: not found"),
+            ),
+            (unschedulable, Some("0/3 nodes are available")),
+            (container(0, creating, json!({})), None),
+        ] {
+            let pod: Pod = serde_json::from_value(json!({"status": status})).unwrap();
+            let found = cause(&Rollout::default(), &[pod], Timestamp::UNIX_EPOCH);
+            assert_eq!(found.as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn pods_that_cannot_be_created_are_the_cause_of_an_incomplete_rollout() {
+        let failure = json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"});
+        let rollout = rollout(&deployment(&json!({"observedGeneration": 2, "conditions": [failure]})));
+        let found = cause(&rollout, &[], Timestamp::UNIX_EPOCH);
+        assert_eq!(found.as_deref(), Some("exceeded quota: small"));
     }
 }

@@ -16,19 +16,14 @@ use std::{
 
 use axum::{Router, extract::Request, middleware::Next};
 use k8s_openapi::{
-    api::core::v1::{ConfigMap, Namespace},
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
-    jiff::Timestamp,
+    api::core::v1::Namespace,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition, jiff::Timestamp,
 };
 use kube::{
     Client, ResourceExt,
     api::{ListParams, Patch, PatchParams},
 };
-use orchestra_api::{
-    SYSTEM_NAMESPACE, Workload,
-    config::{CONFIG_KEY, CONFIG_MAP},
-    crd,
-};
+use orchestra_api::{SYSTEM_NAMESPACE, Workload, crd};
 use orchestra_apiserver::{
     Api, Caller, Options,
     store::{Folder, Redb},
@@ -39,15 +34,13 @@ use orchestra_server::{AdminOnly, Server as Answers};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::{ServeError, shutdown_signal};
+use super::{FIELD_MANAGER, ServeError, shutdown_signal, write_config};
 use crate::{
     args::Serve,
     cmd::idle::IdleShutdown,
     drivers::{self, Drivers},
 };
 
-/// Field manager of the platform's own objects.
-const FIELD_MANAGER: &str = "orchestra-serve";
 /// Delay before the first retry of a failed start of the controllers.
 const FIRST_START_BACKOFF: Duration = Duration::from_secs(1);
 /// Maximum of that delay, which doubles with each failure.
@@ -140,11 +133,7 @@ async fn prepare(client: &Client, config: Option<String>) -> kube::Result<()> {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}});
     namespaces.patch(SYSTEM_NAMESPACE, &apply, &Patch::Apply(namespace)).await?;
     if let Some(config) = config {
-        let maps: kube::Api<ConfigMap> = kube::Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-        let map = json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP}, "data": {CONFIG_KEY: config},
-        });
-        maps.patch(CONFIG_MAP, &apply, &Patch::Apply(map)).await?;
+        write_config(client, &config).await?;
     }
     Ok(())
 }

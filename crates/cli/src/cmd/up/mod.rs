@@ -5,8 +5,10 @@
 
 pub(super) mod background;
 mod follow;
+mod placement;
 mod screen;
 mod status_view;
+mod stop;
 mod watched_files;
 
 use std::{
@@ -17,17 +19,15 @@ use std::{
 
 use http::Method;
 use k8s_openapi::jiff::Timestamp;
-use kube::{Api, ResourceExt};
-use orchestra_api::{Workload, WorkloadPlan, annotation};
-use orchestra_core::{
-    place::{self, Conclusion},
-    workload_state,
-};
+use kube::ResourceExt;
+use orchestra_api::Workload;
+use orchestra_core::workload_state;
 use tokio::{
     sync::mpsc,
     task::{JoinHandle, JoinSet},
 };
 
+pub(super) use self::stop::stop;
 use self::{
     follow::{Event, Prefix, output, watch},
     screen::Screen,
@@ -35,11 +35,10 @@ use self::{
 };
 use super::{
     apply::{LoadedWorkload, apply_workload, load_workloads},
-    attach, down,
+    attach,
     platform::{self, Platform},
     serve::shutdown_signal,
     wait::{self, WaitOptions},
-    watch::RETRY_INTERVAL,
     workload_origin::ENV_FILE,
 };
 use crate::{
@@ -51,8 +50,6 @@ use crate::{
 
 /// Interval of checks for edited files: hardly noticeable, and it costs a few `stat` calls.
 const EDIT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
-/// Timeout of stopping workloads: several times the default grace period of a program.
-const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(args: &Up) -> Result<Exit, CliError> {
     platform::block_on(up(args))
@@ -75,6 +72,7 @@ async fn up(args: &Up) -> Result<Exit, CliError> {
         data,
         documents,
         screen: Screen::new(),
+        applied: BTreeSet::new(),
         workloads: BTreeMap::new(),
         last_lines: BTreeMap::new(),
         ready_claims: BTreeSet::new(),
@@ -99,7 +97,9 @@ async fn up(args: &Up) -> Result<Exit, CliError> {
         Err(error) => Err(error),
     };
     match &ended {
-        Ok(FollowEnd::StoppedElsewhere) if !args.rm => return Ok(Exit::Success),
+        Ok(FollowEnd::StoppedElsewhere) if !args.rm || session.workloads.is_empty() => {
+            return Ok(Exit::Success);
+        }
         // Removing them needs a platform.
         Ok(FollowEnd::StoppedElsewhere) => session.reconnect().await?,
         Ok(FollowEnd::Signal) if args.keep => {
@@ -119,7 +119,7 @@ async fn up(args: &Up) -> Result<Exit, CliError> {
 enum FollowEnd {
     /// Ctrl-C, or another signal to stop.
     Signal,
-    /// Another command stopped all workloads and the platform.
+    /// Another command stopped or deleted all workloads, and stopped the platform.
     StoppedElsewhere,
 }
 
@@ -160,7 +160,9 @@ struct Session {
     data: PathBuf,
     documents: Documents,
     screen: Screen,
-    /// Applied workloads, with their last status.
+    /// Names of the applied workloads.
+    applied: BTreeSet<String>,
+    /// Applied workloads that exist, with their last status.
     workloads: BTreeMap<String, Workload>,
     /// Last printed status lines, by workload.
     last_lines: BTreeMap<String, String>,
@@ -178,6 +180,7 @@ impl Session {
     async fn apply(&mut self, loaded: Vec<LoadedWorkload>) -> Result<(), CliError> {
         for loaded in loaded {
             let (applied, _) = apply_workload(&self.platform, &loaded, true).await?;
+            self.applied.insert(applied.name_any());
             self.workloads.insert(applied.name_any(), applied);
         }
         Ok(())
@@ -239,7 +242,7 @@ impl Session {
                     }
                 }
             }
-            if self.workloads.values().all(|workload| annotation::suspends(workload.annotations())) {
+            if workload_state::nothing_to_run(self.workloads.values()) {
                 self.write(&["All workloads were stopped by another command.".to_owned()])?;
                 return Ok(FollowEnd::StoppedElsewhere);
             }
@@ -280,7 +283,7 @@ impl Session {
         let explained = self.platform.query(Method::GET, name, "explain", Vec::new(), Format::Json).await;
         // Without it, `orchestra explain` still shows the placement.
         let text = explained.map(|response| response.text).unwrap_or_default();
-        let lines = placement_reasons(&text);
+        let lines = placement::reasons(&text);
         lines.into_iter().map(|line| format!("{name}: {}", ui::printable(&line))).collect()
     }
 
@@ -290,13 +293,15 @@ impl Session {
                 self.since = self.since.max(time);
                 self.write(&[line])
             }
-            Event::Deleted(name) if self.workloads.contains_key(&name) => {
-                self.write(&[format!("{name} was deleted.")])
+            Event::Deleted(name) => self.forget(&name),
+            Event::Listed(existing) => {
+                let known: Vec<_> = self.workloads.keys().cloned().collect();
+                known.iter().filter(|name| !existing.contains(*name)).try_for_each(|name| self.forget(name))
             }
-            Event::Deleted(_) | Event::Listed(_) | Event::Lost => Ok(()),
+            Event::Lost => Ok(()),
             Event::Workload(workload) => {
                 let name = workload.name_any();
-                if !self.workloads.contains_key(&name) {
+                if !self.applied.contains(&name) {
                     return Ok(());
                 }
                 let line = status_view::line(&workload);
@@ -318,101 +323,30 @@ impl Session {
                     let reasons = self.placement(&name).await;
                     self.write(&reasons)?;
                 }
-                let all: Vec<_> = self.workloads.values().cloned().collect();
-                self.screen.draw(&status_view::lines(&all)).map_err(CliError::Output)
+                self.draw()
             }
         }
+    }
+
+    /// Forgets a deleted workload.
+    fn forget(&mut self, name: &str) -> Result<(), CliError> {
+        if self.workloads.remove(name).is_none() {
+            return Ok(());
+        }
+        self.last_lines.remove(name);
+        self.placed.remove(name);
+        self.write(&[format!("{name} was deleted.")])?;
+        self.draw()
+    }
+
+    /// Draws the status of all workloads, on a terminal.
+    fn draw(&mut self) -> Result<(), CliError> {
+        let all: Vec<_> = self.workloads.values().cloned().collect();
+        self.screen.draw(&status_view::lines(&all)).map_err(CliError::Output)
     }
 
     fn write(&mut self, lines: &[String]) -> Result<(), CliError> {
         self.screen.write(lines).map_err(CliError::Output)
-    }
-}
-
-/// Suspends workloads and waits until they have stopped; with `remove`, deletes them.
-pub(super) async fn stop(platform: &Platform, names: Vec<String>, remove: bool) -> Result<Exit, CliError> {
-    if names.is_empty() {
-        return Ok(Exit::Success);
-    }
-    ui::print_status("Stopping…");
-    for name in &names {
-        if remove {
-            down::delete(platform, name).await?;
-        } else if platform.workloads().get_opt(name).await.is_ok_and(|found| found.is_some()) {
-            platform.suspend(name, true).await?;
-        }
-    }
-    if remove {
-        let options = WaitOptions { names, goal: Goal::Deleted, timeout: STOP_TIMEOUT, quiet: true };
-        let exit = wait::wait(platform, options).await?;
-        if exit == Exit::Success {
-            ui::print_status("Stopped and removed.");
-        }
-        return Ok(exit);
-    }
-    if tokio::time::timeout(STOP_TIMEOUT, until_stopped(platform, &names)).await.is_err() {
-        return Err(CliError::StopTimeout(STOP_TIMEOUT.as_secs()));
-    }
-    ui::print_status(
-        "Stopped; data is kept. Resume with `orchestra up`, remove everything with `orchestra down --rm`.",
-    );
-    Ok(Exit::Success)
-}
-
-/// Reasons for a placement in the JSON of `explain`, one per line. The backend in force is known from the status, so that
-/// only the choice of another one is worth a line.
-fn placement_reasons(explained: &str) -> Vec<String> {
-    #[derive(serde::Deserialize)]
-    struct Explained {
-        explanation: Decided,
-    }
-    #[derive(serde::Deserialize)]
-    struct Decided {
-        placement: Option<place::Explanation>,
-    }
-    let explained: Option<Explained> = serde_json::from_str(explained).ok();
-    let Some(placement) = explained.and_then(|explained| explained.explanation.placement) else {
-        return Vec::new();
-    };
-    match &placement.conclusion {
-        Conclusion::Refused(_) => Vec::new(),
-        Conclusion::Stays(_) | Conclusion::Kept { .. } => placement.considered().collect(),
-        chosen @ Conclusion::Chosen { .. } => placement.considered().chain([chosen.to_string()]).collect(),
-    }
-}
-
-/// Waits until the runtime has stopped all workloads.
-async fn until_stopped(platform: &Platform, names: &[String]) {
-    let (sender, mut events) = mpsc::channel(16);
-    let watching = tokio::spawn(watch(platform.clone(), sender));
-    let mut left: BTreeSet<&String> = names.iter().collect();
-    while !left.is_empty()
-        && let Some(event) = events.recv().await
-    {
-        match event {
-            Event::Workload(workload) if left.contains(&workload.name_any()) => {
-                // The status of the Workload follows that of the plan.
-                let name = workload.name_any();
-                if workload_state::has_stopped(&workload, plan(platform, &name).await.as_ref()) {
-                    left.remove(&name);
-                }
-            }
-            Event::Deleted(name) => drop(left.remove(&name)),
-            Event::Listed(existing) => left.retain(|name| existing.contains(*name)),
-            Event::Workload(_) | Event::Output(..) | Event::Lost => {}
-        }
-    }
-    watching.abort();
-}
-
-/// Plan of a workload, if there is one.
-async fn plan(platform: &Platform, name: &str) -> Option<WorkloadPlan> {
-    let plans: Api<WorkloadPlan> = Api::namespaced(platform.client.clone(), &platform.namespace);
-    loop {
-        match plans.get_opt(name).await {
-            Ok(plan) => return plan,
-            Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
-        }
     }
 }
 
@@ -432,35 +366,4 @@ fn open(workload: &Workload) -> bool {
         ui::print_status(&format!("warning: failed to open {endpoint} with `{program}`: {error}"));
     }
     true
-}
-
-#[cfg(test)]
-mod tests {
-    use orchestra_api::Placement;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_reasons_of_a_placement_come_from_the_fields_of_explain() {
-        let lines = |conclusion: Conclusion| {
-            let profile = place::ProfileChoice {
-                name: "web-service".to_owned(),
-                because: place::ProfileReason::BuiltIn,
-            };
-            let placement = place::Explanation { profile: Some(profile), backends: Vec::new(), conclusion };
-            let explained = json!({"name": "web", "explanation": {"placement": placement, "gaps": []}});
-            placement_reasons(&explained.to_string())
-        };
-        let placement = Placement { runtime_class: "process".to_owned(), backend_id: "local".to_owned() };
-        let profile = "profile web-service: built-in default";
-        assert_eq!(lines(Conclusion::Stays(placement.clone())), [profile]);
-        let because = place::ChoiceReason::OnlyOne;
-        assert_eq!(
-            lines(Conclusion::Chosen { placement, because }),
-            [profile, "runs on local: the only backend that accepts the workload"]
-        );
-        assert!(lines(Conclusion::Refused("no backend".to_owned())).is_empty());
-        assert!(placement_reasons("").is_empty());
-    }
 }

@@ -1,16 +1,16 @@
-//! Fixes of derived schemas, in one pass.
+//! Normalization of derived schemas for API servers, in one pass.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::json;
 
-/// Fixes a schema and everything below it.
-pub(super) fn tidy(schema: &mut JSONSchemaProps) {
+/// Normalizes a schema and everything below it.
+pub(super) fn normalize_schema(schema: &mut JSONSchemaProps) {
     // Null would be a second form of absent, and kubectl prints it as `<no value>`.
     schema.nullable = None;
-    if let Some(words) = &mut schema.enum_ {
-        words.retain(|word| !word.0.is_null());
+    if let Some(values) = &mut schema.enum_ {
+        values.retain(|value| !value.0.is_null());
     }
     if let Some(text) = &mut schema.description {
         *text = unwrapped(text);
@@ -26,12 +26,12 @@ pub(super) fn tidy(schema: &mut JSONSchemaProps) {
     if is_meta_condition(schema) {
         restrict_condition(schema);
     }
-    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(tidy);
+    schema.properties.iter_mut().flat_map(|properties| properties.values_mut()).for_each(normalize_schema);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
-        tidy(items);
+        normalize_schema(items);
     }
     if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
-        tidy(values);
+        normalize_schema(values);
     }
 }
 
@@ -66,12 +66,40 @@ fn restrict_condition(condition: &mut JSONSchemaProps) {
     for (name, property) in condition.properties.iter_mut().flatten() {
         match name.as_str() {
             "status" => {
-                let words = ["True", "False", "Unknown"].map(|word| JSON(json!(word)));
-                property.enum_ = Some(words.to_vec());
+                let values = ["True", "False", "Unknown"].map(|value| JSON(json!(value)));
+                property.enum_ = Some(values.to_vec());
             }
             "reason" | "type" => property.min_length = Some(1),
             "observedGeneration" => property.minimum = Some(0.0),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_integer_is_bounded_by_its_type_and_unsigned_formats_are_replaced() {
+        for (format, minimum, expected) in [
+            ("int32", None, (Some("int32"), Some(-2_147_483_648.0), Some(2_147_483_647.0))),
+            ("uint16", None, (None, Some(0.0), Some(65_535.0))),
+            ("uint16", Some(1.0), (None, Some(1.0), Some(65_535.0))),
+            ("uint32", None, (Some("int64"), Some(0.0), Some(4_294_967_295.0))),
+            ("int64", None, (Some("int64"), None, None)),
+        ] {
+            let format_before = Some(format.to_owned());
+            let mut schema = JSONSchemaProps { format: format_before, minimum, ..JSONSchemaProps::default() };
+            bound(&mut schema);
+            let bounded = (schema.format.as_deref(), schema.minimum, schema.maximum);
+            assert_eq!(bounded, expected, "{format}");
+        }
+    }
+
+    #[test]
+    fn a_description_keeps_its_paragraphs_and_loses_its_other_line_breaks() {
+        assert_eq!(unwrapped("One\nline.\n\nAnother\none."), "One line.\n\nAnother one.");
+        assert_eq!(unwrapped("One line."), "One line.");
     }
 }
