@@ -14,8 +14,11 @@ const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 const FORBIDDEN: &str = " is forbidden: ";
 /// Prefix of causes of field validation.
 const FIELD_CAUSE: &str = "FieldValue";
+/// Prefix of the message of a denial by a webhook.
+const WEBHOOK: &str = "admission webhook \"";
 
-/// Denial of a write, for good. Any other failure may succeed later.
+/// Denial of a write by a rule of the cluster. Most are retried, see [`Denial::is_final`]; any other failure is a conflict, or
+/// an API that is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
     /// The namespace is being deleted.
@@ -31,19 +34,18 @@ pub enum Denial {
 }
 
 impl Denial {
-    /// Denial that a status means; `None` if the write may succeed later.
+    /// Denial that a status means; `None` for any other failure.
     ///
     /// Machine-readable causes decide first, then the reason. The text tells apart what shares the reason `Forbidden`, and finds
-    /// the denials of webhooks, which choose their reason.
+    /// the denials of webhooks, which choose their reason and their causes.
     pub fn of(status: &Status) -> Option<Self> {
-        let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
         let is_terminating = |cause: &StatusCause| cause.reason == NAMESPACE_TERMINATING;
-        let is_field = |cause: &StatusCause| cause.reason.starts_with(FIELD_CAUSE);
         let message = status.message.as_str();
-        if causes.iter().any(is_terminating) {
+        if causes(status).iter().any(is_terminating) {
             return Some(Self::Terminating);
         }
-        if causes.iter().any(is_field) {
+        let is_webhook = matches!(status.code, 400..500) && message.starts_with(WEBHOOK);
+        if !is_webhook && causes(status).iter().any(is_field) {
             return Some(Self::Invalid);
         }
         match (status.reason.as_str(), status.code) {
@@ -75,6 +77,15 @@ impl Denial {
         } else {
             // Limit ranges, quotas that require limits, missing service accounts, unknown priority classes.
             Self::Policy
+        }
+    }
+
+    /// True if the same write is denied for ever: the Workload or the template has to be corrected. Quota and permissions may
+    /// be granted at any time, and policies changed, without an event; such a write is retried.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Invalid => true,
+            Self::Terminating | Self::Quota | Self::Policy | Self::Permission => false,
         }
     }
 
@@ -128,6 +139,16 @@ impl NotFound {
             _ => Self::Object,
         })
     }
+}
+
+/// Machine-readable causes of a status.
+fn causes(status: &Status) -> &[StatusCause] {
+    status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default()
+}
+
+/// True if a cause is a field that did not pass validation.
+fn is_field(cause: &StatusCause) -> bool {
+    cause.reason.starts_with(FIELD_CAUSE)
 }
 
 fn is_unknown_path(message: &str) -> bool {

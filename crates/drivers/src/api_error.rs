@@ -34,13 +34,10 @@ pub(crate) fn driver_error(
         };
     };
     let Denied { reason, message } = describe(denial, denial.describe(&status.message));
-    match denial {
-        // The Workload or the template has to be corrected.
-        Denial::Invalid => DriverError::Refused { reason, message },
-        // Quota or permissions may be granted at any time, without an event.
-        Denial::Terminating | Denial::Quota | Denial::Policy | Denial::Permission => {
-            DriverError::Transient { reason, message }
-        }
+    if denial.is_final() {
+        DriverError::Refused { reason, message }
+    } else {
+        DriverError::Transient { reason, message }
     }
 }
 

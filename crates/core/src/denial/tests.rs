@@ -89,6 +89,16 @@ fn a_denied_write_is_classified_by_its_cause_before_its_text() {
             status(400, "", "admission webhook \"w\" denied the request without explanation", &Json::Null),
             Some(Denial::Policy),
         ),
+        (
+            "a webhook that gives causes, as one of controller-runtime does",
+            status(
+                422,
+                "Invalid",
+                "admission webhook \"w\" denied the request: Job.batch \"x\" is invalid: spec.team: Required value: no",
+                &cause("FieldValueRequired", "spec.team", "Required value: no"),
+            ),
+            Some(Denial::Policy),
+        ),
     ] {
         assert_eq!(Denial::of(&status), expected, "{case}");
     }
@@ -170,6 +180,19 @@ fn an_invalid_object_is_denied_and_a_transient_failure_is_not() {
         ("a limit of requests", status(429, "TooManyRequests", "slow down", &Json::Null), None),
     ] {
         assert_eq!(Denial::of(&status), expected, "{case}");
+    }
+}
+
+#[test]
+fn only_an_invalid_object_is_denied_for_ever() {
+    for (denial, is_final) in [
+        (Denial::Terminating, false),
+        (Denial::Quota, false),
+        (Denial::Policy, false),
+        (Denial::Permission, false),
+        (Denial::Invalid, true),
+    ] {
+        assert_eq!(denial.is_final(), is_final, "{denial:?}");
     }
 }
 
