@@ -16,6 +16,8 @@ const FORBIDDEN: &str = " is forbidden: ";
 const FIELD_CAUSE: &str = "FieldValue";
 /// Prefix of the message of a denial by a webhook.
 const WEBHOOK: &str = "admission webhook \"";
+/// Endings of causes for a field that an update cannot change. The second one is about the completions of an indexed job.
+const IMMUTABLE: [&str; 2] = ["field is immutable", "can only be modified in tandem with spec.parallelism"];
 
 /// Denial of a write by a rule of the cluster. Most are retried, see [`Denial::is_final`]; any other failure is a conflict, or
 /// an API that is unavailable.
@@ -139,6 +141,15 @@ impl NotFound {
             _ => Self::Object,
         })
     }
+}
+
+/// True if the API denied an update only because it changes immutable fields: the object has to be replaced. An update that is
+/// also invalid in another way, or denied by a policy, would fail after the deletion, too.
+pub fn requires_replacement(status: &Status) -> bool {
+    let is_immutable =
+        |cause: &StatusCause| is_field(cause) && IMMUTABLE.iter().any(|end| cause.message.ends_with(end));
+    let causes = causes(status);
+    Denial::of(status) == Some(Denial::Invalid) && !causes.is_empty() && causes.iter().all(is_immutable)
 }
 
 /// Machine-readable causes of a status.

@@ -197,6 +197,31 @@ fn only_an_invalid_object_is_denied_for_ever() {
 }
 
 #[test]
+fn an_object_is_replaced_only_if_nothing_but_immutable_fields_deny_its_update() {
+    let immutable = json!({"reason": "FieldValueInvalid", "field": "spec.template",
+        "message": "Invalid value: {\"spec\":{}}: field is immutable"});
+    let tandem = json!({"reason": "FieldValueInvalid", "field": "spec.completions",
+        "message": "Invalid value: 3: can only be modified in tandem with spec.parallelism"});
+    let negative = json!({"reason": "FieldValueInvalid", "field": "spec.parallelism",
+        "message": "Invalid value: -1: must be greater than or equal to 0"});
+    let invalid = "Job.batch \"x\" is invalid: spec.template: Invalid value: {}: field is immutable";
+    let webhook = "admission webhook \"w\" denied the request: spec.queue: field is immutable";
+    let policy = "jobs.batch \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: field is immutable";
+    for (case, message, causes, expected) in [
+        ("an immutable field", invalid, json!([immutable]), true),
+        ("two of them", invalid, json!([immutable, tandem]), true),
+        ("an invalid field beside it", invalid, json!([immutable, negative]), false),
+        ("an invalid template", "Job.batch \"x\" is invalid", json!([negative]), false),
+        ("no cause", invalid, json!([]), false),
+        ("a policy", policy, json!([{"message": policy}]), false),
+        ("a webhook with causes", webhook, json!([immutable]), false),
+    ] {
+        let status = status(422, "Invalid", message, &json!({"name": "x", "kind": "jobs", "causes": causes}));
+        assert_eq!(requires_replacement(&status), expected, "{case}");
+    }
+}
+
+#[test]
 fn missing_objects_namespaces_and_kinds_are_distinguished() {
     let details = |name: &str, kind: &str| json!({"name": name, "kind": kind});
     for (status, expected) in [
