@@ -152,6 +152,11 @@ pub fn requires_replacement(status: &Status) -> bool {
     Denial::of(status) == Some(Denial::Invalid) && !causes.is_empty() && causes.iter().all(is_immutable)
 }
 
+/// True if another client changed, created or deleted the object meanwhile: the write succeeds with what is read again.
+pub fn is_race(status: &Status) -> bool {
+    status.code == 409 || NotFound::of(status) == Some(NotFound::Object)
+}
+
 /// Machine-readable causes of a status.
 fn causes(status: &Status) -> &[StatusCause] {
     status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default()

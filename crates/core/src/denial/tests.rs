@@ -222,6 +222,20 @@ fn an_object_is_replaced_only_if_nothing_but_immutable_fields_deny_its_update() 
 }
 
 #[test]
+fn a_race_is_a_conflict_or_a_deleted_object_but_not_a_deleted_namespace() {
+    let details = |kind: &str| json!({"name": "x", "kind": kind});
+    for (code, reason, kind, expected) in [
+        (409, "Conflict", "secrets", true),
+        (409, "AlreadyExists", "secrets", true),
+        (404, "NotFound", "secrets", true),
+        (404, "NotFound", "namespaces", false),
+        (500, "InternalError", "secrets", false),
+    ] {
+        assert_eq!(is_race(&status(code, reason, "", &details(kind))), expected, "{code} {reason} {kind}");
+    }
+}
+
+#[test]
 fn missing_objects_namespaces_and_kinds_are_distinguished() {
     let details = |name: &str, kind: &str| json!({"name": name, "kind": kind});
     for (status, expected) in [

@@ -12,7 +12,7 @@ use kube::{
 };
 use orchestra_api::{Reason, reference::SecretKeyRef};
 use orchestra_core::{
-    denial::NotFound,
+    denial,
     observe::{
         kubernetes::{Cause, RolloutKind},
         owned_fields::{self, FieldsHash},
@@ -156,9 +156,7 @@ impl Kubernetes {
                     return Ok(());
                 }
                 // Conflict: another object has the name, or the object was recreated.
-                Err(Error::Api(status))
-                    if status.code == 409 || NotFound::of(&status) == Some(NotFound::Object) =>
-                {
+                Err(Error::Api(status)) if denial::is_race(&status) => {
                     tracing::debug!(
                         ?kind,
                         name,
