@@ -31,7 +31,7 @@ use super::{
     ports::{Ports, WorkloadId},
     prepare::{Preparation, PreparedPrograms},
     runs::{self, Runs},
-    state::{self, WorkloadState},
+    state,
     supervisor::{Desired, Fallback, Supervisor, Version, WorkloadSite},
 };
 use crate::{
@@ -209,7 +209,7 @@ impl Runtime for Process {
                 self.set_desired(&id, Some(Desired { version, fallback: Fallback::None }));
                 return Ok(());
             }
-            let state = WorkloadState::read(&self.folder(&id), &plan.workload_ref.uid);
+            let state = state::read(&self.folder(&id), &plan.workload_ref.uid);
             let good = state.good.filter(|good| is_fallback(plan, good));
             self.take_ports(&id, plan, good.as_ref())?;
             let preparation = Preparation { data: &self.data, origins: &self.origins, target, secrets };

@@ -1,11 +1,12 @@
 //! Decisions about the programs of a Workload on one machine, and the status that follows.
 //!
-//! [`decide`] chooses which programs to start and to stop, [`restart`] delays a restart, [`rollback`] gives up a version that
-//! does not become ready, [`status`] composes the status. The supervisor of the runtime observes, decides, acts, and decides
-//! again after an event or at the time that the decision names.
+//! [`decide`] chooses which programs to start and to stop, [`restart`] delays a restart, [`rollout`] records good and failed
+//! versions, [`rollback`] gives up a version that does not become ready, [`status`] composes the status. The supervisor of the
+//! runtime observes, decides, acts, and decides again after an event or at the time that the decision names.
 
 pub mod restart;
 pub mod rollback;
+pub mod rollout;
 pub mod status;
 #[cfg(test)]
 mod tests;
