@@ -12,7 +12,7 @@ use super::{
     ProgramDecision,
     rollback::{READY_TIMEOUT, Rollback},
 };
-use crate::driver::Observation;
+use crate::{driver::Observation, endpoint};
 
 /// Time that adopted programs have to become ready before a status is published: their first probe comes within a second,
 /// and until then the status of the earlier platform holds.
@@ -99,10 +99,8 @@ pub(super) fn requeue_after(
 fn exposures(plan: &WorkloadPlanSpec, routes: &BTreeMap<String, String>, reachable: bool) -> Vec<Exposure> {
     let address = |target: &ExposureTarget| match target {
         ExposureTarget::Port(name) => {
-            let port = plan.ports.get(name)?.port;
-            let is_secure = name == "https" || port == 443 || port == 8443;
-            let scheme = if is_secure { "https" } else { "http" };
-            Some(format!("{scheme}://localhost:{port}"))
+            let port = plan.ports.get(name)?;
+            Some(format!("{}://localhost:{}", endpoint::scheme(name, port), port.port))
         }
         ExposureTarget::ClaimKey(key) => routes.get(key).cloned(),
     };
