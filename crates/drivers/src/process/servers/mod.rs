@@ -72,7 +72,7 @@ pub enum ServerStatus {
         /// Port on the loopback address.
         port: u16,
     },
-    /// It was ready, and is being restarted.
+    /// It does not work, and is retried: it was ready and is being restarted, or its data cannot be read.
     Down(String),
     /// It cannot be run on this machine; with the remedy.
     Unavailable(String),
