@@ -296,22 +296,9 @@ fn foreign(owner: Owner<'_>, item: &Item, found: &DynamicObject) -> DriverError 
 fn name_conflict(item: &Item) -> DriverError {
     refused(format!(
         "{} named `{}` already exists in this namespace and is not managed by orchestra: rename or delete it.",
-        label(&item.kind),
+        api_error::noun(&item.kind),
         item.name
     ))
-}
-
-/// Runtime-neutral noun for users.
-fn label(kind: &str) -> &'static str {
-    match kind {
-        "Ingress" | "HTTPRoute" => "A route",
-        "Service" => "An address",
-        "Secret" => "A secret",
-        "ConfigMap" => "A set of values",
-        "PersistentVolumeClaim" => "A volume",
-        "Deployment" | "StatefulSet" | "Job" => "A program",
-        _ => "An object",
-    }
 }
 
 /// Error for a previous object that is still being deleted.
