@@ -24,11 +24,11 @@ use serde_json::{Value as Json, json};
 use super::{
     Kubernetes, MANAGER,
     api_error::{being_deleted, driver_error, name_conflict},
-    cache::{Id, Rendered},
+    cache::Rendered,
     kind::Kind,
     object_state::{Facts, ObjectState, WatchedObject},
 };
-use crate::{DriverError, SecretText, Secrets, Target};
+use crate::{DriverError, NamespacedName, SecretText, Secrets, Target};
 
 /// Reads of the live object after a conflict, before the next reconcile.
 const MAX_CONFLICT_RETRIES: usize = 3;
@@ -74,7 +74,7 @@ impl Kubernetes {
     }
 
     /// True if the cache shows that the cluster has everything as desired. Secrets are not watched, so they are never cached.
-    fn is_applied(&self, id: &Id, target: &Target) -> bool {
+    fn is_applied(&self, id: &NamespacedName, target: &Target) -> bool {
         let Some(rendered) = self.cache.rendered(id, &target.plan.revision) else { return false };
         let uid = target.plan.workload_ref.uid.as_str();
         let is_live = |kind, name: &str, wanted| {
@@ -89,7 +89,7 @@ impl Kubernetes {
     }
 
     /// True if the cached objects of a kind are current: those that are not watched may have changed.
-    fn is_cached(&self, id: &Id, kind: Kind) -> bool {
+    fn is_cached(&self, id: &NamespacedName, kind: Kind) -> bool {
         match kind {
             Kind::Secret => false,
             Kind::ConfigMap => !self.misses_mount(id),
@@ -97,12 +97,12 @@ impl Kubernetes {
         }
     }
 
-    fn is_up_to_date(&self, id: &Id, live: &ObjectState, wanted: FieldsHash) -> bool {
+    fn is_up_to_date(&self, id: &NamespacedName, live: &ObjectState, wanted: FieldsHash) -> bool {
         live.fields_hash == Some(wanted) || self.cache.is_defaulted(id, live, wanted)
     }
 
     /// True if the composed secrets of this revision exist.
-    fn has_secrets(&self, id: &Id, target: &Target) -> bool {
+    fn has_secrets(&self, id: &NamespacedName, target: &Target) -> bool {
         if self.misses_mount(id) {
             return false;
         }
@@ -114,7 +114,7 @@ impl Kubernetes {
     }
 
     /// True if a pod misses something that it mounts.
-    fn misses_mount(&self, id: &Id) -> bool {
+    fn misses_mount(&self, id: &NamespacedName) -> bool {
         let view = self.cache.view(id);
         let mut causes = view.pods.iter().flat_map(|pod| pod.cause.iter().chain(&pod.event_cause));
         causes.any(|cause| matches!(**cause, Cause::Missing { .. }))
@@ -122,7 +122,7 @@ impl Kubernetes {
 
     async fn apply_object(
         &self,
-        id: &Id,
+        id: &NamespacedName,
         target: &Target,
         kind: Kind,
         object: &Json,
@@ -201,7 +201,7 @@ impl Kubernetes {
     /// Live object of this name, ours or not.
     pub(super) async fn get_object(
         &self,
-        id: &Id,
+        id: &NamespacedName,
         kind: Kind,
         name: &str,
     ) -> Result<Option<ObjectState>, DriverError> {
@@ -216,7 +216,7 @@ impl Kubernetes {
     }
 
     /// Deletes exactly this object, by its uid. Returns whether it still exists, because of finalizers.
-    pub(super) async fn delete(&self, id: &Id, live: &ObjectState) -> Result<bool, DriverError> {
+    pub(super) async fn delete(&self, id: &NamespacedName, live: &ObjectState) -> Result<bool, DriverError> {
         let mut params = DeleteParams::background();
         params.preconditions =
             Some(Preconditions { uid: Some(live.uid.to_string()), resource_version: None });
@@ -240,7 +240,7 @@ impl Kubernetes {
     }
 
     /// Deletes pods of older revisions that are not ready: a `StatefulSet` would wait for them for ever.
-    async fn replace_stuck_pods(&self, id: &Id, target: &Target) -> Result<(), DriverError> {
+    async fn replace_stuck_pods(&self, id: &NamespacedName, target: &Target) -> Result<(), DriverError> {
         let view = self.cache.view(id);
         let sets = view.objects.iter().filter_map(|live| match &live.facts {
             Facts::Rollout(rollout) if rollout.kind == RolloutKind::StatefulSet && rollout.is_observed => {

@@ -32,12 +32,11 @@ use super::{
     forward::{self, Forward},
     local_bindings::{self, LocalBinding},
     port_owner,
-    ports::WorkloadId,
     prepare::PreparedPrograms,
     runs::{ContainerEvent, Runs},
     state,
 };
-use crate::Observation;
+use crate::{NamespacedName, Observation};
 
 /// Surroundings of a supervised Workload.
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ pub(super) struct WorkloadSite {
     /// Data folder of the platform.
     pub(super) data: PathBuf,
     /// Namespace and name.
-    pub(super) id: WorkloadId,
+    pub(super) id: NamespacedName,
     /// Folder of its runs.
     pub(super) folder: PathBuf,
     /// True if this machine enforces limits.
@@ -298,11 +297,7 @@ impl Task {
     }
 
     /// Composes a status from what was observed.
-    fn observe(
-        &self,
-        desired: &Desired,
-        status: impl FnOnce(&Snapshot<'_>) -> Observation,
-    ) -> Observation {
+    fn observe(&self, desired: &Desired, status: impl FnOnce(&Snapshot<'_>) -> Observation) -> Observation {
         let versions = desired.versions();
         let plan = versions.in_force(&self.state);
         status(&Snapshot {

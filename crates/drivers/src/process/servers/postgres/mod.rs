@@ -18,8 +18,8 @@ use std::{
 use tokio::{task::JoinSet, time::sleep};
 
 use self::{cluster::Cluster, database_registry::Names, databases::Databases};
-use super::{Id, ServerStatus, not_installed::NotInstalled};
-use crate::{SecretText, notify::Notifier, process::Launcher};
+use super::{ServerStatus, not_installed::NotInstalled};
+use crate::{NamespacedName, SecretText, notify::Notifier, process::Launcher};
 
 /// Check whether a missing version was installed; nothing announces it.
 const INSTALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub(super) struct Postgres {
     notifier: Notifier,
     clusters: Mutex<Option<Clusters>>,
     /// One task for each instance that waits for a version to be installed.
-    install_watches: Mutex<BTreeMap<Id, JoinSet<()>>>,
+    install_watches: Mutex<BTreeMap<NamespacedName, JoinSet<()>>>,
 }
 
 type Clusters = BTreeMap<u32, Arc<Databases>>;
@@ -55,7 +55,7 @@ impl Postgres {
 
     pub(super) async fn ensure(
         &self,
-        id: &Id,
+        id: &NamespacedName,
         wanted: RequestedDatabase<'_>,
         password: &SecretText,
     ) -> ServerStatus {
@@ -94,7 +94,7 @@ impl Postgres {
         databases.ensure(id, &names, password)
     }
 
-    pub(super) fn release(&self, id: &Id, data: bool) -> bool {
+    pub(super) fn release(&self, id: &NamespacedName, data: bool) -> bool {
         self.install_watches().remove(id);
         match self.databases_of(id) {
             Ok(databases) => databases.is_none_or(|databases| databases.release(id, data)),
@@ -106,7 +106,7 @@ impl Postgres {
     }
 
     /// Cluster with the database of an instance.
-    fn databases_of(&self, id: &Id) -> io::Result<Option<Arc<Databases>>> {
+    fn databases_of(&self, id: &NamespacedName) -> io::Result<Option<Arc<Databases>>> {
         Ok(self.clusters()?.as_ref().and_then(|all| all.values().find(|one| one.contains(id)).cloned()))
     }
 
@@ -141,12 +141,12 @@ impl Postgres {
         Databases::begin(cluster, self.notifier.clone()).map(Arc::new)
     }
 
-    fn install_watches(&self) -> MutexGuard<'_, BTreeMap<Id, JoinSet<()>>> {
+    fn install_watches(&self) -> MutexGuard<'_, BTreeMap<NamespacedName, JoinSet<()>>> {
         self.install_watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notifies an instance when the installed versions change.
-    fn watch_installs(&self, id: &Id, found: installed::InstalledVersions) {
+    fn watch_installs(&self, id: &NamespacedName, found: installed::InstalledVersions) {
         let (launcher, notifier, instance) = (self.launcher.clone(), self.notifier.clone(), id.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
