@@ -32,13 +32,14 @@ impl NamespaceSecrets {
 
     /// Secrets of one namespace.
     pub fn of(&self, namespace: &str) -> impl Secrets + use<> {
-        One(self.api(namespace))
+        SingleNamespaceSecrets(self.api(namespace))
     }
 }
 
-struct One(Api<Secret>);
+/// Secrets of one namespace.
+struct SingleNamespaceSecrets(Api<Secret>);
 
-impl Secrets for One {
+impl Secrets for SingleNamespaceSecrets {
     fn read<'a>(&'a self, secret: &'a SecretKeyRef) -> BoxFuture<'a, Result<Option<Read>, DriverError>> {
         Box::pin(read(&self.0, secret))
     }

@@ -9,7 +9,12 @@ use kube::{
     core::{ClusterResourceScope, NamespaceResourceScope},
 };
 use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, label};
-use orchestra_core::{Denied, decision::Fault, denial::NotFound, leftover::Leftover};
+use orchestra_core::{
+    Denied,
+    decision::Fault,
+    denial::{NotFound, is_race},
+    leftover::Leftover,
+};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -171,16 +176,14 @@ impl Writer {
         params.preconditions = Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None });
         match self.api::<K>(namespace).delete(name, &params).await {
             Ok(answer) => {
-                if let Some(dying) = answer.left().filter(|dying| !dying.finalizers().is_empty()) {
-                    cache.wrote(&dying);
+                if let Some(object) = answer.left().filter(|object| !object.finalizers().is_empty()) {
+                    cache.wrote(&object);
                 } else {
                     cache.removed(namespace, name, uid);
                 }
                 Ok(())
             }
-            Err(kube::Error::Api(status))
-                if status.code == 409 || NotFound::of(&status) == Some(NotFound::Object) =>
-            {
+            Err(kube::Error::Api(status)) if is_race(&status) => {
                 let found = self.api::<K>(namespace).get_opt(name).await?;
                 if found.is_some_and(|found| found.uid().as_deref() == Some(uid)) {
                     return Err(Error::Changed(Box::new(kube::Error::Api(status))));

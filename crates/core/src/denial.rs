@@ -14,8 +14,13 @@ const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 const FORBIDDEN: &str = " is forbidden: ";
 /// Prefix of causes of field validation.
 const FIELD_CAUSE: &str = "FieldValue";
+/// Prefix of the message of a denial by a webhook.
+const WEBHOOK: &str = "admission webhook \"";
+/// Endings of causes for a field that an update cannot change. The second one is about the completions of an indexed job.
+const IMMUTABLE: [&str; 2] = ["field is immutable", "can only be modified in tandem with spec.parallelism"];
 
-/// Denial of a write, for good. Any other failure may succeed later.
+/// Denial of a write by a rule of the cluster. Most are retried, see [`Denial::is_final`]; any other failure is a conflict, or
+/// an API that is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
     /// The namespace is being deleted.
@@ -31,19 +36,18 @@ pub enum Denial {
 }
 
 impl Denial {
-    /// Denial that a status means; `None` if the write may succeed later.
+    /// Denial that a status means; `None` for any other failure.
     ///
     /// Machine-readable causes decide first, then the reason. The text tells apart what shares the reason `Forbidden`, and finds
-    /// the denials of webhooks, which choose their reason.
+    /// the denials of webhooks, which choose their reason and their causes.
     pub fn of(status: &Status) -> Option<Self> {
-        let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
         let is_terminating = |cause: &StatusCause| cause.reason == NAMESPACE_TERMINATING;
-        let is_field = |cause: &StatusCause| cause.reason.starts_with(FIELD_CAUSE);
         let message = status.message.as_str();
-        if causes.iter().any(is_terminating) {
+        if causes(status).iter().any(is_terminating) {
             return Some(Self::Terminating);
         }
-        if causes.iter().any(is_field) {
+        let is_webhook = matches!(status.code, 400..500) && message.starts_with(WEBHOOK);
+        if !is_webhook && causes(status).iter().any(is_field) {
             return Some(Self::Invalid);
         }
         match (status.reason.as_str(), status.code) {
@@ -75,6 +79,15 @@ impl Denial {
         } else {
             // Limit ranges, quotas that require limits, missing service accounts, unknown priority classes.
             Self::Policy
+        }
+    }
+
+    /// True if the same write is denied for ever: the Workload or the template has to be corrected. Quota and permissions may
+    /// be granted at any time, and policies changed, without an event; such a write is retried.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Invalid => true,
+            Self::Terminating | Self::Quota | Self::Policy | Self::Permission => false,
         }
     }
 
@@ -128,6 +141,30 @@ impl NotFound {
             _ => Self::Object,
         })
     }
+}
+
+/// True if the API denied an update only because it changes immutable fields: the object has to be replaced. An update that is
+/// also invalid in another way, or denied by a policy, would fail after the deletion, too.
+pub fn requires_replacement(status: &Status) -> bool {
+    let is_immutable =
+        |cause: &StatusCause| is_field(cause) && IMMUTABLE.iter().any(|end| cause.message.ends_with(end));
+    let causes = causes(status);
+    Denial::of(status) == Some(Denial::Invalid) && !causes.is_empty() && causes.iter().all(is_immutable)
+}
+
+/// True if another client changed, created or deleted the object meanwhile: the write succeeds with what is read again.
+pub fn is_race(status: &Status) -> bool {
+    status.code == 409 || NotFound::of(status) == Some(NotFound::Object)
+}
+
+/// Machine-readable causes of a status.
+fn causes(status: &Status) -> &[StatusCause] {
+    status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default()
+}
+
+/// True if a cause is a field that did not pass validation.
+fn is_field(cause: &StatusCause) -> bool {
+    cause.reason.starts_with(FIELD_CAUSE)
 }
 
 fn is_unknown_path(message: &str) -> bool {

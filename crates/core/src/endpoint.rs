@@ -12,6 +12,8 @@ use orchestra_score::model::Protocol;
 const BY_NAME: [&str; 3] = ["https", "http", "web"];
 /// Preferred port numbers.
 const BY_NUMBER: [u16; 4] = [443, 80, 8443, 8080];
+/// Port numbers of https.
+const HTTPS: [u16; 2] = [443, 8443];
 /// Ports that are never the endpoint.
 const NEVER: [&str; 4] = ["metrics", "health", "admin", "grpc"];
 
@@ -36,6 +38,11 @@ fn port(ports: &BTreeMap<String, Port>) -> Option<&str> {
         || BY_NUMBER.iter().find_map(|wanted| candidates.iter().find(|(_, port)| port.port == *wanted));
     let only = || candidates.first().filter(|_| candidates.len() == 1);
     named.or_else(numbered).or_else(only).map(|(name, _)| *name)
+}
+
+/// URL scheme of a port.
+pub fn scheme(name: &str, port: &Port) -> &'static str {
+    if name == "https" || HTTPS.contains(&port.port) { "https" } else { "http" }
 }
 
 /// Address shown in the status. The previous one stays until the runtime withdraws it; invalid addresses are ignored.
@@ -102,6 +109,20 @@ mod tests {
         ];
         for (ports, expected) in cases {
             assert_eq!(chosen(ports).as_deref(), *expected, "{ports:?}");
+        }
+    }
+
+    #[test]
+    fn a_port_named_https_or_with_a_number_of_https_has_that_scheme() {
+        for (name, port, expected) in [
+            ("https", 7000, "https"),
+            ("web", 443, "https"),
+            ("web", 8443, "https"),
+            ("web", 80, "http"),
+            ("http", 8080, "http"),
+        ] {
+            let port = Port { port, target_port: 443, protocol: Protocol::Tcp };
+            assert_eq!(scheme(name, &port), expected, "{name} {port:?}");
         }
     }
 

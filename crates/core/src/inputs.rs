@@ -46,7 +46,7 @@ pub struct Inputs {
     pub runtimes: BTreeSet<String>,
     /// Current time.
     pub now: Timestamp,
-    /// How long the first status has been deferred.
+    /// Time for which the first status has been deferred.
     pub deferred_for: Duration,
 }
 

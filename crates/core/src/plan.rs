@@ -233,8 +233,8 @@ impl Steps<'_> {
     fn audit_profile(&mut self, document: &model::Workload, effective: &Effective) {
         let pointer = Pointer::of(["metadata", "annotations", annotation::PROFILE]);
         for (policy, allowed) in &effective.audited_profiles {
-            let is_judged = |known: &Violation| known.policy == *policy && known.pointer == pointer.as_str();
-            if self.explanation.audited.iter().any(is_judged) {
+            let is_audited = |known: &Violation| known.policy == *policy && known.pointer == pointer.as_str();
+            if self.explanation.audited.iter().any(is_audited) {
                 continue;
             }
             let refusal = request::forbid_profile(self.inputs, &self.live, document, effective, allowed);

@@ -63,7 +63,7 @@ pub struct StatusInputs {
 pub struct DeferralInputs {
     /// The status in the API.
     pub stored: Option<WorkloadStatus>,
-    /// How long the first status has been deferred.
+    /// Time for which the first status has been deferred.
     pub deferred_for: Duration,
     /// Classes of the built-in runtimes, which report within a moment. External ones may take longer.
     pub runtimes: BTreeSet<String>,

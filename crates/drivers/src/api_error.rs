@@ -21,6 +21,19 @@ pub(crate) fn log_answer<'a>(kind: &str, name: &str, error: &'a Error) -> Result
     Ok(status)
 }
 
+/// Runtime-neutral noun for an object of a kind, for users.
+pub(crate) fn noun(kind: &str) -> &'static str {
+    match kind {
+        "Ingress" | "HTTPRoute" => "A route",
+        "Service" => "An address",
+        "Secret" => "A secret",
+        "ConfigMap" => "A configuration",
+        "PersistentVolumeClaim" => "A volume",
+        "Deployment" | "StatefulSet" | "Job" | "Pod" => "A program",
+        _ => "An object",
+    }
+}
+
 /// Error that an answer means, with the reason for what is retried. `describe` words a denial in the terms of the driver.
 pub(crate) fn driver_error(
     status: &Status,
@@ -34,13 +47,10 @@ pub(crate) fn driver_error(
         };
     };
     let Denied { reason, message } = describe(denial, denial.describe(&status.message));
-    match denial {
-        // The Workload or the template has to be corrected.
-        Denial::Invalid => DriverError::Refused { reason, message },
-        // Quota or permissions may be granted at any time, without an event.
-        Denial::Terminating | Denial::Quota | Denial::Policy | Denial::Permission => {
-            DriverError::Transient { reason, message }
-        }
+    if denial.is_final() {
+        DriverError::Refused { reason, message }
+    } else {
+        DriverError::Transient { reason, message }
     }
 }
 

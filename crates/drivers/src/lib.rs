@@ -28,6 +28,9 @@ pub mod static_engine;
 pub mod template;
 pub mod workload_origin;
 
+/// Namespace, and name or identity in it.
+pub type NamespacedName = (String, String);
+
 pub use orchestra_core::driver::{DriverError, Observation, Released, Removed, Target};
 pub use provision_context::ProvisionContext;
 pub use provisioner::Provisioner;

@@ -3,7 +3,7 @@
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use orchestra_core::provision::{Engine, Instance, Provision, Release};
 
-use crate::{DriverError, ProvisionContext, Released};
+use crate::{DriverError, NamespacedName, ProvisionContext, Released};
 
 /// Provisioner with one engine.
 pub trait Provisioner: Send + Sync + 'static {
@@ -28,5 +28,5 @@ pub trait Provisioner: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Released, DriverError>>;
 
     /// Namespaces and identities of instances whose status has changed.
-    fn changes(&self) -> BoxStream<'static, (String, String)>;
+    fn changes(&self) -> BoxStream<'static, NamespacedName>;
 }

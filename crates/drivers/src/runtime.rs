@@ -9,7 +9,7 @@ use futures_util::{
 use jiff::Timestamp;
 use orchestra_api::plan::{InventoryItem, WorkloadPlanSpec};
 
-use crate::{DriverError, Observation, Removed, Secrets, Target};
+use crate::{DriverError, NamespacedName, Observation, Removed, Secrets, Target};
 
 /// Runtime of the plans of one class.
 ///
@@ -49,7 +49,7 @@ pub trait Runtime: Send + Sync + 'static {
     }
 
     /// Namespaces and names of plans whose status has changed.
-    fn changes(&self) -> BoxStream<'static, (String, String)>;
+    fn changes(&self) -> BoxStream<'static, NamespacedName>;
 }
 
 /// Log query.

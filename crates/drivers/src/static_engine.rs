@@ -14,7 +14,7 @@ use orchestra_core::{
     provision::{Engine, Instance, Provision, Release, existing},
 };
 
-use crate::{DriverError, ProvisionContext, Provisioner, Released};
+use crate::{DriverError, NamespacedName, ProvisionContext, Provisioner, Released};
 
 /// The engine `static`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +57,7 @@ impl Provisioner for Static {
         Box::pin(async { Ok(Released::Done) })
     }
 
-    fn changes(&self) -> BoxStream<'static, (String, String)> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         stream::pending().boxed()
     }
 }

@@ -10,7 +10,7 @@ use kube::{
 };
 use orchestra_api::{Workload, label, name, plan::Port, reference::SecretKeyRef};
 use orchestra_core::{
-    denial::secret::SecretRequest,
+    denial::{self, secret::SecretRequest},
     provision::{self, service_ref},
 };
 use orchestra_drivers::{
@@ -81,8 +81,8 @@ impl InstanceContext {
             };
             match answer {
                 Ok(written) => return Ok(self.shown(&written, wanted)),
-                // It was changed or deleted meanwhile.
-                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+                // Read again, and edited again.
+                Err(kube::Error::Api(status)) if denial::is_race(&status) => {}
                 Err(error) => return Err(self.error(&error, "write")),
             }
         }
@@ -158,5 +158,29 @@ impl ProvisionContext for InstanceContext {
     fn workload_names(&self) -> Vec<String> {
         let all = self.workloads.keys().into_iter();
         all.filter(|(namespace, _)| *namespace == self.namespace).map(|(_, name)| name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use orchestra_testkit::TestEnv;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_write_into_a_deleted_namespace_fails_without_the_retries_of_a_conflict() {
+        let env = TestEnv::start().await;
+        let secrets = NamespaceSecrets::new(env.client());
+        let ctx = InstanceContext::new(&secrets, &Cache::default(), "gone", "vault", "a");
+        let tries = AtomicUsize::new(0);
+        let edit = |_: &SecretData| {
+            tries.fetch_add(1, Ordering::Relaxed);
+            Ok([("password".to_owned(), SecretText::new(b"x".to_vec()))].into())
+        };
+        let error = ctx.update_secret(&edit).await.unwrap_err();
+        assert_eq!(tries.into_inner(), 1);
+        assert!(error.to_string().contains("the namespace does not exist"), "{error}");
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::key::Key;
 pub(crate) struct Debounce(Mutex<BTreeMap<Key, Instant>>);
 
 impl Debounce {
-    /// How long the status of an object has been deferred.
+    /// Time for which the status of an object has been deferred.
     pub(crate) fn elapsed(&self, key: &Key) -> Duration {
         self.started().get(key).map(Instant::elapsed).unwrap_or_default()
     }

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::{
     engine::{
         backoff,
-        cache::store::{Place, Source, place, uid},
+        cache::store::{ObjectName, Source, object_name, uid},
         cache::{Cache, Change, Event, Kind},
         deserialize_guard::DeserializeGuard,
         shutdown::Shutdown,
@@ -118,7 +118,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
             limit: Some(PAGE_SIZE),
             ..ListParams::default()
         };
-        let mut listed: BTreeMap<Place, Box<str>> = BTreeMap::new();
+        let mut listed: BTreeMap<ObjectName, Box<str>> = BTreeMap::new();
         let mut first = None;
         let (text, version) = loop {
             let page = timeout(REQUEST_TIMEOUT, self.api.list(&params))
@@ -131,7 +131,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
                 None => self.begin(page.metadata.resource_version.unwrap_or_default())?,
             };
             for object in page.items {
-                let (namespace, name) = place(object.meta());
+                let (namespace, name) = object_name(object.meta());
                 listed.insert((namespace.into(), name.into()), uid(object.meta()).into());
                 self.take_in(object, Source::List);
             }
@@ -218,7 +218,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
                 self.emit(changes);
             }
             Err(invalid) => {
-                let (kind, (namespace, name)) = (K::kind(&()), place(&invalid.metadata));
+                let (kind, (namespace, name)) = (K::kind(&()), object_name(&invalid.metadata));
                 tracing::warn!(%kind, namespace, name, "object cannot be deserialized: {}", invalid.error);
                 self.metrics.malformed(&kind);
                 let change = self.cache.store_mut().malformed(&invalid.metadata, &invalid.json, source);

@@ -2,7 +2,7 @@
 
 use kube::core::Status;
 
-use super::Denial;
+use super::{Denial, NotFound};
 use crate::driver::DriverError;
 
 /// Request about a Secret.
@@ -22,6 +22,10 @@ impl SecretRequest<'_> {
         let Self { verb, name, key } = self;
         let key = key.map(|key| format!(" (key `{key}`)")).unwrap_or_default();
         let secret = format!("the secret `{name}`{key}");
+        if status.and_then(NotFound::of) == Some(NotFound::Namespace) {
+            let message = format!("Failed to {verb} {secret}: the namespace does not exist.");
+            return DriverError::Transient { reason: Denial::Terminating.reason(), message };
+        }
         let Some((status, denial)) = status.and_then(|status| Some((status, Denial::of(status)?))) else {
             return DriverError::unreachable(format!("Failed to {verb} {secret}; retrying."));
         };
@@ -65,6 +69,11 @@ mod tests {
                 Some(status(422, "data: Invalid value: \"hunter2\"")),
                 Reason::ProjectionError,
                 "Failed to read the secret `db` (key `password`): rejected as invalid by the cluster.",
+            ),
+            (
+                Some(status(404, "namespaces \"a\" not found")),
+                Reason::RuntimeProvisioning,
+                "Failed to read the secret `db` (key `password`): the namespace does not exist.",
             ),
             (Some(status(500, "etcdserver: leader changed")), Reason::NetworkUnavailable, "Failed to read"),
         ] {

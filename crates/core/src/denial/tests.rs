@@ -89,6 +89,16 @@ fn a_denied_write_is_classified_by_its_cause_before_its_text() {
             status(400, "", "admission webhook \"w\" denied the request without explanation", &Json::Null),
             Some(Denial::Policy),
         ),
+        (
+            "a webhook that gives causes, as one of controller-runtime does",
+            status(
+                422,
+                "Invalid",
+                "admission webhook \"w\" denied the request: Job.batch \"x\" is invalid: spec.team: Required value: no",
+                &cause("FieldValueRequired", "spec.team", "Required value: no"),
+            ),
+            Some(Denial::Policy),
+        ),
     ] {
         assert_eq!(Denial::of(&status), expected, "{case}");
     }
@@ -170,6 +180,58 @@ fn an_invalid_object_is_denied_and_a_transient_failure_is_not() {
         ("a limit of requests", status(429, "TooManyRequests", "slow down", &Json::Null), None),
     ] {
         assert_eq!(Denial::of(&status), expected, "{case}");
+    }
+}
+
+#[test]
+fn only_an_invalid_object_is_denied_for_ever() {
+    for (denial, is_final) in [
+        (Denial::Terminating, false),
+        (Denial::Quota, false),
+        (Denial::Policy, false),
+        (Denial::Permission, false),
+        (Denial::Invalid, true),
+    ] {
+        assert_eq!(denial.is_final(), is_final, "{denial:?}");
+    }
+}
+
+#[test]
+fn an_object_is_replaced_only_if_nothing_but_immutable_fields_deny_its_update() {
+    let immutable = json!({"reason": "FieldValueInvalid", "field": "spec.template",
+        "message": "Invalid value: {\"spec\":{}}: field is immutable"});
+    let tandem = json!({"reason": "FieldValueInvalid", "field": "spec.completions",
+        "message": "Invalid value: 3: can only be modified in tandem with spec.parallelism"});
+    let negative = json!({"reason": "FieldValueInvalid", "field": "spec.parallelism",
+        "message": "Invalid value: -1: must be greater than or equal to 0"});
+    let invalid = "Job.batch \"x\" is invalid: spec.template: Invalid value: {}: field is immutable";
+    let webhook = "admission webhook \"w\" denied the request: spec.queue: field is immutable";
+    let policy = "jobs.batch \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: field is immutable";
+    for (case, message, causes, expected) in [
+        ("an immutable field", invalid, json!([immutable]), true),
+        ("two of them", invalid, json!([immutable, tandem]), true),
+        ("an invalid field beside it", invalid, json!([immutable, negative]), false),
+        ("an invalid template", "Job.batch \"x\" is invalid", json!([negative]), false),
+        ("no cause", invalid, json!([]), false),
+        ("a policy", policy, json!([{"message": policy}]), false),
+        ("a webhook with causes", webhook, json!([immutable]), false),
+    ] {
+        let status = status(422, "Invalid", message, &json!({"name": "x", "kind": "jobs", "causes": causes}));
+        assert_eq!(requires_replacement(&status), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_race_is_a_conflict_or_a_deleted_object_but_not_a_deleted_namespace() {
+    let details = |kind: &str| json!({"name": "x", "kind": kind});
+    for (code, reason, kind, expected) in [
+        (409, "Conflict", "secrets", true),
+        (409, "AlreadyExists", "secrets", true),
+        (404, "NotFound", "secrets", true),
+        (404, "NotFound", "namespaces", false),
+        (500, "InternalError", "secrets", false),
+    ] {
+        assert_eq!(is_race(&status(code, reason, "", &details(kind))), expected, "{code} {reason} {kind}");
     }
 }
 

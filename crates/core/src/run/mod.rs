@@ -47,7 +47,7 @@ pub struct Inputs {
     pub runtimes: BTreeSet<String>,
     /// Answer of the plan's own runtime about its spec; absent if that class is not built in.
     pub capabilities: Option<Capabilities>,
-    /// How long the first status of this plan has been deferred.
+    /// Time for which the first status of this plan has been deferred.
     pub deferred_for: Duration,
 }
 
@@ -115,7 +115,7 @@ pub fn decide(inputs: &Inputs) -> Decision {
     }
     match &inputs.capabilities {
         Some(capabilities) => run(inputs, capabilities),
-        None => hand_over(inputs),
+        None => leave_to_external_runtime(inputs),
     }
 }
 
@@ -188,7 +188,7 @@ fn add_finalizer(plan: &WorkloadPlan, record: Record) -> Option<AddFinalizer> {
 }
 
 /// The plan belongs to a runtime that is not built in: what ours made is removed, then the finalizer.
-fn hand_over(inputs: &Inputs) -> Decision {
+fn leave_to_external_runtime(inputs: &Inputs) -> Decision {
     match made(inputs) {
         Made::Recorded(made) if inputs.runtimes.contains(&made.placement.runtime_class) => {
             Decision { add_finalizer: add_finalizer(&inputs.plan, made.clone()), ..remove(inputs, made) }

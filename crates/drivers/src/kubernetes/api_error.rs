@@ -39,7 +39,7 @@ pub(super) fn name_conflict(kind: Kind, name: &str) -> DriverError {
         reason: Reason::RuntimeDegraded,
         message: format!(
             "{} named `{name}` already exists in this namespace and is not managed for this workload: rename the workload, or delete it.",
-            kind.label()
+            api_error::noun(kind.named().0)
         ),
     }
 }

@@ -10,11 +10,11 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::DynamicObject,
 };
-use orchestra_api::{Reason, reference::SecretKeyRef};
+use orchestra_api::{Reason, plan::WorkloadPlanSpec, reference::SecretKeyRef};
 use orchestra_core::{
-    denial::NotFound,
+    denial,
     observe::{
-        kubernetes::{Cause, RolloutKind},
+        kubernetes::{Cause, DesiredObject, LiveObject, ObjectAction, RolloutKind},
         owned_fields::{self, FieldsHash},
     },
     render::kubernetes as render,
@@ -24,11 +24,11 @@ use serde_json::{Value as Json, json};
 use super::{
     Kubernetes, MANAGER,
     api_error::{being_deleted, driver_error, name_conflict},
-    cache::{Id, Rendered},
+    cache::Rendered,
     kind::Kind,
     object_state::{Facts, ObjectState, WatchedObject},
 };
-use crate::{DriverError, SecretText, Secrets, Target};
+use crate::{DriverError, NamespacedName, SecretText, Secrets, Target};
 
 /// Reads of the live object after a conflict, before the next reconcile.
 const MAX_CONFLICT_RETRIES: usize = 3;
@@ -74,22 +74,17 @@ impl Kubernetes {
     }
 
     /// True if the cache shows that the cluster has everything as desired. Secrets are not watched, so they are never cached.
-    fn is_applied(&self, id: &Id, target: &Target) -> bool {
+    fn is_applied(&self, id: &NamespacedName, target: &Target) -> bool {
         let Some(rendered) = self.cache.rendered(id, &target.plan.revision) else { return false };
-        let uid = target.plan.workload_ref.uid.as_str();
         let is_live = |kind, name: &str, wanted| {
             let live = self.cache.object(id, kind, name).filter(|_| self.is_cached(id, kind));
-            live.is_some_and(|live| {
-                live.owner.as_deref() == Some(uid)
-                    && !live.is_leaving
-                    && self.is_up_to_date(id, &live, wanted)
-            })
+            self.action(id, target, kind, live.as_ref(), wanted) == ObjectAction::Keep
         };
         rendered.objects.iter().all(|(kind, name, wanted)| is_live(*kind, name, *wanted))
     }
 
     /// True if the cached objects of a kind are current: those that are not watched may have changed.
-    fn is_cached(&self, id: &Id, kind: Kind) -> bool {
+    fn is_cached(&self, id: &NamespacedName, kind: Kind) -> bool {
         match kind {
             Kind::Secret => false,
             Kind::ConfigMap => !self.misses_mount(id),
@@ -97,12 +92,27 @@ impl Kubernetes {
         }
     }
 
-    fn is_up_to_date(&self, id: &Id, live: &ObjectState, wanted: FieldsHash) -> bool {
-        live.fields_hash == Some(wanted) || self.cache.is_defaulted(id, live, wanted)
+    /// Action on the live object of a name.
+    fn action(
+        &self,
+        id: &NamespacedName,
+        target: &Target,
+        kind: Kind,
+        live: Option<&ObjectState>,
+        wanted: FieldsHash,
+    ) -> ObjectAction {
+        let live = live.map(|live| LiveObject {
+            owner: live.owner.as_deref(),
+            is_leaving: live.is_leaving,
+            is_current: live.fields_hash == Some(wanted) || self.cache.is_defaulted(id, live, wanted),
+            revision: live.revision.as_deref(),
+        });
+        let WorkloadPlanSpec { workload_ref, revision, .. } = &target.plan;
+        ObjectAction::of(live, &DesiredObject { owner: &workload_ref.uid, kind: kind.named().0, revision })
     }
 
     /// True if the composed secrets of this revision exist.
-    fn has_secrets(&self, id: &Id, target: &Target) -> bool {
+    fn has_secrets(&self, id: &NamespacedName, target: &Target) -> bool {
         if self.misses_mount(id) {
             return false;
         }
@@ -114,7 +124,7 @@ impl Kubernetes {
     }
 
     /// True if a pod misses something that it mounts.
-    fn misses_mount(&self, id: &Id) -> bool {
+    fn misses_mount(&self, id: &NamespacedName) -> bool {
         let view = self.cache.view(id);
         let mut causes = view.pods.iter().flat_map(|pod| pod.cause.iter().chain(&pod.event_cause));
         causes.any(|cause| matches!(**cause, Cause::Missing { .. }))
@@ -122,31 +132,32 @@ impl Kubernetes {
 
     async fn apply_object(
         &self,
-        id: &Id,
+        id: &NamespacedName,
         target: &Target,
         kind: Kind,
         object: &Json,
         wanted: FieldsHash,
     ) -> Result<(), DriverError> {
         let name = name_of(object);
-        let uid = target.plan.workload_ref.uid.as_str();
         let mut live = self.cache.object(id, kind, name).filter(|_| self.is_cached(id, kind));
         if live.is_none() && !self.has_synced(kind) {
             live = self.get_object(id, kind, name).await?;
         }
         for _ in 0..MAX_CONFLICT_RETRIES {
-            let answer = match &live {
-                None => self.send(target, kind, object, None).await,
-                Some(live) if live.owner.as_deref() != Some(uid) => return Err(name_conflict(kind, name)),
-                Some(live) if live.is_leaving => return Err(being_deleted()),
-                Some(live) if self.is_up_to_date(id, live, wanted) => return Ok(()),
-                Some(live) if must_replace(live, kind, &target.plan.revision) => {
-                    if self.delete(id, live).await? {
+            let uid = live.as_ref().map(|live| &*live.uid);
+            let answer = match self.action(id, target, kind, live.as_ref(), wanted) {
+                ObjectAction::ReportConflict => return Err(name_conflict(kind, name)),
+                ObjectAction::AwaitDeletion => return Err(being_deleted()),
+                ObjectAction::Keep => return Ok(()),
+                ObjectAction::Replace => {
+                    if let Some(live) = &live
+                        && self.delete(id, live).await?
+                    {
                         return Err(being_deleted());
                     }
                     self.send(target, kind, object, None).await
                 }
-                Some(live) => self.send(target, kind, object, Some(&live.uid)).await,
+                ObjectAction::Create | ObjectAction::Apply => self.send(target, kind, object, uid).await,
             };
             match answer {
                 Ok(object) => {
@@ -156,9 +167,7 @@ impl Kubernetes {
                     return Ok(());
                 }
                 // Conflict: another object has the name, or the object was recreated.
-                Err(Error::Api(status))
-                    if status.code == 409 || NotFound::of(&status) == Some(NotFound::Object) =>
-                {
+                Err(Error::Api(status)) if denial::is_race(&status) => {
                     tracing::debug!(
                         ?kind,
                         name,
@@ -166,8 +175,8 @@ impl Kubernetes {
                         "a write conflicts; the live object is read again"
                     );
                     live = self.get_object(id, kind, name).await?;
-                    let is_foreign = live.as_ref().is_some_and(|live| live.owner.as_deref() != Some(uid));
-                    if is_foreign {
+                    let action = self.action(id, target, kind, live.as_ref(), wanted);
+                    if action == ObjectAction::ReportConflict {
                         return Err(name_conflict(kind, name));
                     }
                 }
@@ -203,7 +212,7 @@ impl Kubernetes {
     /// Live object of this name, ours or not.
     pub(super) async fn get_object(
         &self,
-        id: &Id,
+        id: &NamespacedName,
         kind: Kind,
         name: &str,
     ) -> Result<Option<ObjectState>, DriverError> {
@@ -218,7 +227,7 @@ impl Kubernetes {
     }
 
     /// Deletes exactly this object, by its uid. Returns whether it still exists, because of finalizers.
-    pub(super) async fn delete(&self, id: &Id, live: &ObjectState) -> Result<bool, DriverError> {
+    pub(super) async fn delete(&self, id: &NamespacedName, live: &ObjectState) -> Result<bool, DriverError> {
         let mut params = DeleteParams::background();
         params.preconditions =
             Some(Preconditions { uid: Some(live.uid.to_string()), resource_version: None });
@@ -242,7 +251,7 @@ impl Kubernetes {
     }
 
     /// Deletes pods of older revisions that are not ready: a `StatefulSet` would wait for them for ever.
-    async fn replace_stuck_pods(&self, id: &Id, target: &Target) -> Result<(), DriverError> {
+    async fn replace_stuck_pods(&self, id: &NamespacedName, target: &Target) -> Result<(), DriverError> {
         let view = self.cache.view(id);
         let sets = view.objects.iter().filter_map(|live| match &live.facts {
             Facts::Rollout(rollout) if rollout.kind == RolloutKind::StatefulSet && rollout.is_observed => {
@@ -278,11 +287,6 @@ impl Kubernetes {
 
 fn name_of(object: &Json) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
-}
-
-/// True if an object is immutable and has to be replaced.
-fn must_replace(live: &ObjectState, kind: Kind, revision: &str) -> bool {
-    kind == Kind::Job && live.revision.as_deref() != Some(revision)
 }
 
 /// Secret values that are composed with other text.

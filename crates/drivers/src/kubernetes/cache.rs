@@ -22,8 +22,7 @@ use super::{
     object_state::{Facts, ObjectState, WatchedObject},
 };
 
-/// Namespace and name of a Workload.
-pub(super) type Id = (String, String);
+use crate::NamespacedName;
 
 /// Cache of the cluster. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -31,11 +30,11 @@ pub(super) struct Cache(Arc<Mutex<CacheState>>);
 
 #[derive(Debug, Default)]
 struct CacheState {
-    workloads: HashMap<Id, WorkloadEntry>,
+    workloads: HashMap<NamespacedName, WorkloadEntry>,
     /// Routes of claims, by namespace and instance.
-    routes: HashMap<Id, Vec<Versioned<ObjectState>>>,
+    routes: HashMap<NamespacedName, Vec<Versioned<ObjectState>>>,
     /// Workloads that publish the routes of claims.
-    publishers: HashMap<Id, BTreeSet<Id>>,
+    publishers: HashMap<NamespacedName, BTreeSet<NamespacedName>>,
     /// Number of lists of each kind.
     rounds: HashMap<Kind, u32>,
 }
@@ -72,7 +71,7 @@ struct Versioned<T> {
 /// Object that does not run, without a known cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Unexplained {
-    pub(super) id: Id,
+    pub(super) id: NamespacedName,
     pub(super) uid: Box<str>,
 }
 
@@ -90,7 +89,7 @@ impl Cache {
     }
 
     /// Stores an object. Returns the Workloads whose status may have changed.
-    pub(super) fn store(&self, kind: Kind, watched: &WatchedObject) -> Vec<Id> {
+    pub(super) fn store(&self, kind: Kind, watched: &WatchedObject) -> Vec<NamespacedName> {
         let mut state = self.state();
         let round = state.rounds.get(&kind).copied().unwrap_or_default();
         if let Some(instance) = &watched.instance {
@@ -124,7 +123,7 @@ impl Cache {
 
     /// Removes an object of which only the metadata is watched, if its version is newer than the cached one. Returns the Workloads
     /// whose status may have changed.
-    pub(super) fn invalidate(&self, kind: Kind, watched: &WatchedObject) -> Vec<Id> {
+    pub(super) fn invalidate(&self, kind: Kind, watched: &WatchedObject) -> Vec<NamespacedName> {
         let Some(workload) = &watched.workload else { return Vec::new() };
         let id = (watched.namespace.clone(), workload.clone());
         let mut state = self.state();
@@ -142,7 +141,7 @@ impl Cache {
     }
 
     /// Removes an object that was deleted. Returns the Workloads whose status may have changed.
-    pub(super) fn remove(&self, kind: Kind, watched: &WatchedObject) -> Vec<Id> {
+    pub(super) fn remove(&self, kind: Kind, watched: &WatchedObject) -> Vec<NamespacedName> {
         let mut state = self.state();
         let uid = watched.uid();
         if let Some(instance) = &watched.instance {
@@ -159,7 +158,7 @@ impl Cache {
     }
 
     /// Removes an object after our own delete.
-    pub(super) fn deleted(&self, id: &Id, live: &ObjectState) {
+    pub(super) fn deleted(&self, id: &NamespacedName, live: &ObjectState) {
         self.state().drop_from(id, live.kind, &live.uid);
     }
 
@@ -169,7 +168,7 @@ impl Cache {
     }
 
     /// Ends a relist of a kind: objects that are not in the list are removed.
-    pub(super) fn relist_done(&self, kind: Kind) -> Vec<Id> {
+    pub(super) fn relist_done(&self, kind: Kind) -> Vec<NamespacedName> {
         let mut state = self.state();
         let round = state.rounds.get(&kind).copied().unwrap_or_default();
         let mut changed = Vec::new();
@@ -192,7 +191,7 @@ impl Cache {
     }
 
     /// Object of a Workload.
-    pub(super) fn object(&self, id: &Id, kind: Kind, name: &str) -> Option<ObjectState> {
+    pub(super) fn object(&self, id: &NamespacedName, kind: Kind, name: &str) -> Option<ObjectState> {
         let state = self.state();
         let objects = &state.workloads.get(id)?.objects;
         objects
@@ -202,7 +201,7 @@ impl Cache {
     }
 
     /// True if an object differs from the desired fields only by defaulted fields.
-    pub(super) fn is_defaulted(&self, id: &Id, live: &ObjectState, wanted: FieldsHash) -> bool {
+    pub(super) fn is_defaulted(&self, id: &NamespacedName, live: &ObjectState, wanted: FieldsHash) -> bool {
         let state = self.state();
         let defaulted = state.workloads.get(id).into_iter().flat_map(|entry| &entry.defaulted);
         let mut defaulted = defaulted.filter(|(kind, name, ..)| *kind == live.kind && *name == live.name);
@@ -210,7 +209,7 @@ impl Cache {
     }
 
     /// Records the hashes of an object with defaulted fields.
-    pub(super) fn set_defaulted(&self, id: &Id, live: &ObjectState, wanted: FieldsHash) {
+    pub(super) fn set_defaulted(&self, id: &NamespacedName, live: &ObjectState, wanted: FieldsHash) {
         let mut state = self.state();
         let entry = state.workloads.entry(id.clone()).or_default();
         entry.defaulted.retain(|(kind, name, ..)| *kind != live.kind || *name != live.name);
@@ -220,18 +219,18 @@ impl Cache {
     }
 
     /// Rendered objects of this revision.
-    pub(super) fn rendered(&self, id: &Id, revision: &str) -> Option<Arc<Rendered>> {
+    pub(super) fn rendered(&self, id: &NamespacedName, revision: &str) -> Option<Arc<Rendered>> {
         let state = self.state();
         state.workloads.get(id)?.rendered.clone().filter(|rendered| *rendered.revision == *revision)
     }
 
     /// Records the rendered objects.
-    pub(super) fn set_rendered(&self, id: &Id, rendered: Rendered) {
+    pub(super) fn set_rendered(&self, id: &NamespacedName, rendered: Rendered) {
         self.state().workloads.entry(id.clone()).or_default().rendered = Some(Arc::new(rendered));
     }
 
     /// Snapshot of a Workload.
-    pub(super) fn view(&self, id: &Id) -> View {
+    pub(super) fn view(&self, id: &NamespacedName) -> View {
         let state = self.state();
         let Some(entry) = state.workloads.get(id) else { return View::default() };
         View {
@@ -242,7 +241,7 @@ impl Cache {
     }
 
     /// Routes of an instance. The Workload is notified of their changes from now on.
-    pub(super) fn routes(&self, id: &Id, instance: &str) -> Vec<RouteFact> {
+    pub(super) fn routes(&self, id: &NamespacedName, instance: &str) -> Vec<RouteFact> {
         let mut state = self.state();
         let at = (id.0.clone(), instance.to_owned());
         state.publishers.entry(at.clone()).or_default().insert(id.clone());
@@ -255,14 +254,14 @@ impl Cache {
     }
 
     /// Records whether addresses of a Workload are published.
-    pub(super) fn set_published(&self, id: &Id, is_published: bool) {
+    pub(super) fn set_published(&self, id: &NamespacedName, is_published: bool) {
         if let Some(entry) = self.state().workloads.get_mut(id) {
             entry.was_published = is_published;
         }
     }
 
     /// Records whether a Workload waits for the deletion of a foreign object.
-    pub(super) fn set_refused(&self, id: &Id, is_refused: bool) {
+    pub(super) fn set_refused(&self, id: &NamespacedName, is_refused: bool) {
         let mut state = self.state();
         if is_refused {
             state.workloads.entry(id.clone()).or_default().is_refused = true;
@@ -272,13 +271,13 @@ impl Cache {
     }
 
     /// Workloads that wait for the deletion of a foreign object.
-    pub(super) fn refused_workloads(&self) -> Vec<Id> {
+    pub(super) fn refused_workloads(&self) -> Vec<NamespacedName> {
         let state = self.state();
         state.workloads.iter().filter(|(_, entry)| entry.is_refused).map(|(id, _)| id.clone()).collect()
     }
 
     /// Removes a Workload.
-    pub(super) fn forget(&self, id: &Id) {
+    pub(super) fn forget(&self, id: &NamespacedName) {
         let mut state = self.state();
         state.workloads.remove(id);
         state.publishers.retain(|_, publishers| {
@@ -327,16 +326,16 @@ impl Cache {
     }
 
     /// Records the last log line of a crashed container.
-    pub(super) fn last_line(&self, id: &Id, uid: &str, line: &str) {
+    pub(super) fn last_line(&self, id: &NamespacedName, uid: &str, line: &str) {
         self.crashes(id, uid, |crash| crash.last_line = Some(line.into()));
     }
 
     /// Records the probe that failed before a container was killed.
-    pub(super) fn killed_by(&self, id: &Id, uid: &str, check: &ProbeFailure) {
+    pub(super) fn killed_by(&self, id: &NamespacedName, uid: &str, check: &ProbeFailure) {
         self.crashes(id, uid, |crash| crash.killed_by = Some(Box::new(check.clone())));
     }
 
-    fn crashes(&self, id: &Id, uid: &str, mut note: impl FnMut(&mut Crash)) {
+    fn crashes(&self, id: &NamespacedName, uid: &str, mut note: impl FnMut(&mut Crash)) {
         let mut state = self.state();
         let Some(entry) = state.workloads.get_mut(id) else { return };
         let pods = entry.pods.iter_mut().filter(|pod| &*pod.value.uid == uid);
@@ -348,7 +347,7 @@ impl Cache {
     }
 
     /// Workloads whose crashed containers have now run long enough to count as recovered.
-    pub(super) fn recovered(&self, since: Timestamp, now: Timestamp) -> Vec<Id> {
+    pub(super) fn recovered(&self, since: Timestamp, now: Timestamp) -> Vec<NamespacedName> {
         let state = self.state();
         let has_recovered = |pod: &Versioned<Pod>| {
             let at = pod.value.restarted.and_then(|at| at.checked_add(RECOVERY_TIME).ok());
@@ -360,11 +359,11 @@ impl Cache {
 }
 
 impl CacheState {
-    fn publishers_of(&self, instance: &Id) -> Vec<Id> {
+    fn publishers_of(&self, instance: &NamespacedName) -> Vec<NamespacedName> {
         self.publishers.get(instance).into_iter().flatten().cloned().collect()
     }
 
-    fn drop_from(&mut self, id: &Id, kind: Kind, uid: &str) {
+    fn drop_from(&mut self, id: &NamespacedName, kind: Kind, uid: &str) {
         let Some(entry) = self.workloads.get_mut(id) else { return };
         if kind == Kind::Pod {
             entry.pods.retain(|pod| &*pod.value.uid != uid);

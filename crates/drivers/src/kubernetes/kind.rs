@@ -109,17 +109,6 @@ impl Kind {
             _ => None,
         }
     }
-
-    /// Runtime-neutral noun for users.
-    pub(super) fn label(self) -> &'static str {
-        match self {
-            Self::Ingress | Self::HttpRoute => "A route",
-            Self::Service => "An address",
-            Self::Deployment | Self::StatefulSet | Self::Job | Self::Pod => "A program",
-            Self::Secret => "A secret",
-            Self::ConfigMap => "A set of files",
-        }
-    }
 }
 
 #[cfg(test)]

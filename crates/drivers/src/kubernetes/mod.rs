@@ -44,7 +44,8 @@ use self::{
     watch::{SyncStatus, Watching},
 };
 use crate::{
-    DriverError, LogLine, LogQuery, Observation, Removed, Runtime, Secrets, Target, notify::Notifier,
+    DriverError, LogLine, LogQuery, NamespacedName, Observation, Removed, Runtime, Secrets, Target,
+    notify::Notifier,
 };
 
 /// Field manager.
@@ -175,7 +176,7 @@ impl Runtime for Kubernetes {
         logs::read(self.client.clone(), namespace, name, query)
     }
 
-    fn changes(&self) -> BoxStream<'static, (String, String)> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         let changes = self.notifier.subscribe();
         self.watch();
         changes

@@ -22,12 +22,12 @@ use super::{
     Kubernetes,
     api_error::driver_error,
     apply::subject,
-    cache::{Id, View},
+    cache::View,
     kind::Kind,
     object_state::{Facts, ObjectState, WatchedObject},
     of_workload,
 };
-use crate::{DriverError, Observation, Target, events::events_of};
+use crate::{DriverError, NamespacedName, Observation, Target, events::events_of};
 
 /// Longest part of a log line in a message.
 const MAX_LINE_CHARS: usize = 200;
@@ -72,7 +72,7 @@ impl Kubernetes {
     }
 
     /// Reads everything of a Workload, where nothing is watched.
-    async fn refresh(&self, id: &Id, target: &Target) -> Result<(), DriverError> {
+    async fn refresh(&self, id: &NamespacedName, target: &Target) -> Result<(), DriverError> {
         for item in render::inventory(&subject(target)) {
             let Some(kind) = Kind::of_inventory(&item.kind).filter(|kind| *kind != Kind::Secret) else {
                 continue;
@@ -92,7 +92,13 @@ impl Kubernetes {
     }
 
     /// Addresses of a Workload.
-    async fn exposures(&self, id: &Id, target: &Target, view: &View, is_reachable: bool) -> Vec<Exposure> {
+    async fn exposures(
+        &self,
+        id: &NamespacedName,
+        target: &Target,
+        view: &View,
+        is_reachable: bool,
+    ) -> Vec<Exposure> {
         let mut ways = Ways::default();
         for live in &view.objects {
             match &live.facts {
@@ -136,7 +142,7 @@ impl Kubernetes {
     }
 
     /// Reads the last log line of crashed containers. A line that may contain a secret is dropped.
-    async fn read_last_lines(&self, id: &Id, target: &Target, view: &mut View) {
+    async fn read_last_lines(&self, id: &NamespacedName, target: &Target, view: &mut View) {
         let revision = Some(target.plan.revision.as_str());
         let current = view.pods.iter_mut().filter(|pod| pod.revision.as_deref() == revision);
         for pod in current {
@@ -162,7 +168,7 @@ impl Kubernetes {
     }
 
     /// Reads whether a failed probe killed the containers that have exited.
-    async fn read_probes(&self, id: &Id, target: &Target, view: &mut View) {
+    async fn read_probes(&self, id: &NamespacedName, target: &Target, view: &mut View) {
         let revision = Some(target.plan.revision.as_str());
         for pod in view.pods.iter_mut().filter(|pod| pod.revision.as_deref() == revision) {
             let Some(Cause::Crash(crash)) = pod.cause.as_deref_mut() else { continue };
@@ -181,7 +187,7 @@ impl Kubernetes {
     }
 
     /// Redacts secrets in the output of probe commands.
-    async fn clean_probes(&self, id: &Id, target: &Target, view: &mut View) {
+    async fn clean_probes(&self, id: &NamespacedName, target: &Target, view: &mut View) {
         for cause in view.pods.iter_mut().filter_map(|pod| pod.event_cause.as_deref_mut()) {
             if let Cause::Probe(probe) = cause {
                 self.clean(id, target, probe).await;
@@ -190,7 +196,7 @@ impl Kubernetes {
     }
 
     /// Redacts secrets in the output of a probe command.
-    async fn clean(&self, id: &Id, target: &Target, probe: &mut ProbeFailure) {
+    async fn clean(&self, id: &NamespacedName, target: &Target, probe: &mut ProbeFailure) {
         if let Some(line) = probe.output() {
             let line = self.without_secrets(id, &target.plan, line).await;
             probe.found = line.as_deref().unwrap_or(HIDDEN).into();
@@ -198,7 +204,12 @@ impl Kubernetes {
     }
 
     /// A line with the secrets of a Workload redacted; `None` if these cannot be read.
-    async fn without_secrets(&self, id: &Id, plan: &WorkloadPlanSpec, line: &str) -> Option<String> {
+    async fn without_secrets(
+        &self,
+        id: &NamespacedName,
+        plan: &WorkloadPlanSpec,
+        line: &str,
+    ) -> Option<String> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &id.0);
         let mut line = line.to_owned();
         for output in secrets_of(plan) {

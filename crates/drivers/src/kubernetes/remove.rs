@@ -4,8 +4,8 @@ use kube::api::ListParams;
 use orchestra_api::plan::InventoryItem;
 use orchestra_core::render::kubernetes::WORKLOAD_UID;
 
-use super::{Kubernetes, api_error::driver_error, cache::Id, kind::Kind, object_state::Facts, of_workload};
-use crate::{DriverError, Removed, Target};
+use super::{Kubernetes, api_error::driver_error, kind::Kind, object_state::Facts, of_workload};
+use crate::{DriverError, NamespacedName, Removed, Target};
 
 impl Kubernetes {
     /// Deletes the listed objects.
@@ -47,13 +47,13 @@ impl Kubernetes {
     }
 
     /// True if another controller than the deleted ones runs the Workload.
-    fn has_other_rollout(&self, id: &Id) -> bool {
+    fn has_other_rollout(&self, id: &NamespacedName) -> bool {
         let view = self.cache.view(id);
         view.objects.iter().any(|live| matches!(live.facts, Facts::Rollout(_)) && !live.is_leaving)
     }
 
     /// True if pods of a Workload still exist.
-    async fn has_pods(&self, id: &Id, uid: &str) -> Result<bool, DriverError> {
+    async fn has_pods(&self, id: &NamespacedName, uid: &str) -> Result<bool, DriverError> {
         if self.is_watching() {
             return Ok(self.cache.view(id).pods.iter().any(|pod| pod.owner.as_deref() == Some(uid)));
         }

@@ -10,6 +10,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::NamespacedName;
+
 /// Local binding of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +49,7 @@ pub(super) fn find(data: &Path, namespace: &str, claim: &str) -> io::Result<Opti
 /// Records the binding of an instance for exactly these claims.
 pub(super) fn set(
     data: &Path,
-    id: &(String, String),
+    id: &NamespacedName,
     claims: &[String],
     binding: &LocalBinding,
 ) -> io::Result<()> {
@@ -71,12 +73,12 @@ pub(super) fn set(
 }
 
 /// Removes all bindings of an instance.
-pub(super) fn clear(data: &Path, id: &(String, String)) -> io::Result<()> {
+pub(super) fn clear(data: &Path, id: &NamespacedName) -> io::Result<()> {
     forget(data, id, |_| true)
 }
 
 /// Removes the bindings of an instance for certain claims.
-fn forget(data: &Path, id: &(String, String), of: impl Fn(&str) -> bool) -> io::Result<()> {
+fn forget(data: &Path, id: &NamespacedName, of: impl Fn(&str) -> bool) -> io::Result<()> {
     let (namespace, instance) = id;
     let entries = match fs::read_dir(folder(data, namespace)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -114,7 +116,7 @@ fn path(data: &Path, namespace: &str, claim: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn id(instance: &str) -> (String, String) {
+    fn id(instance: &str) -> NamespacedName {
         ("default".to_owned(), instance.to_owned())
     }
 

@@ -6,8 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Namespace and name of a Workload.
-pub(super) type WorkloadId = (String, String);
+use crate::NamespacedName;
 
 /// Ports that are reserved.
 #[derive(Debug, Default)]
@@ -15,8 +14,8 @@ pub(super) struct Ports(Mutex<PortTable>);
 
 #[derive(Debug, Default)]
 struct PortTable {
-    owners: BTreeMap<u16, WorkloadId>,
-    refused: BTreeSet<WorkloadId>,
+    owners: BTreeMap<u16, NamespacedName>,
+    refused: BTreeSet<NamespacedName>,
 }
 
 impl Ports {
@@ -24,9 +23,9 @@ impl Ports {
     /// Returns the Workloads that were refused a port and may try again.
     pub(super) fn take(
         &self,
-        holder: &WorkloadId,
+        holder: &NamespacedName,
         ports: &BTreeSet<u16>,
-    ) -> Result<Vec<WorkloadId>, (u16, WorkloadId)> {
+    ) -> Result<Vec<NamespacedName>, (u16, NamespacedName)> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let taken_by_other =
             |port: &u16| Some((*port, table.owners.get(port).filter(|by| *by != holder)?.clone()));
@@ -35,16 +34,16 @@ impl Ports {
             return Err(taken);
         }
         let before = table.owners.iter().filter(|(_, by)| *by == holder).map(|(port, _)| *port);
-        let lets_go = before.into_iter().any(|port| !ports.contains(&port));
+        let releases_any = before.into_iter().any(|port| !ports.contains(&port));
         table.owners.retain(|_, by| by != holder);
         table.owners.extend(ports.iter().map(|port| (*port, holder.clone())));
         table.refused.remove(holder);
-        let waiting = if lets_go { std::mem::take(&mut table.refused) } else { BTreeSet::new() };
+        let waiting = if releases_any { std::mem::take(&mut table.refused) } else { BTreeSet::new() };
         Ok(waiting.into_iter().collect())
     }
 
     /// Releases all ports of a Workload. Returns the Workloads that were refused a port and may try again.
-    pub(super) fn release(&self, holder: &WorkloadId) -> Vec<WorkloadId> {
+    pub(super) fn release(&self, holder: &NamespacedName) -> Vec<NamespacedName> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.owners.retain(|_, by| by != holder);
         table.refused.remove(holder);
@@ -56,7 +55,7 @@ impl Ports {
 mod tests {
     use super::*;
 
-    fn holder(name: &str) -> WorkloadId {
+    fn holder(name: &str) -> NamespacedName {
         ("default".to_owned(), name.to_owned())
     }
 

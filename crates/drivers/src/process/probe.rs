@@ -30,7 +30,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Consecutive failures after which a probe has failed: the default of Kubernetes.
 const FAILURE_THRESHOLD: u32 = 3;
 /// Time that a program without probes and ports must run before it is ready: most configuration errors end it sooner.
-const SETTLE_TIME: Duration = Duration::from_millis(200);
+const SETTLE_TIME: Duration = Duration::from_millis(500);
 /// Time after which liveness is probed even if the program was never ready.
 const LIVENESS_START_TIMEOUT: Duration = Duration::from_mins(2);
 

@@ -62,6 +62,7 @@ pub(super) struct Program {
     limits: Limits,
     last: Option<LastRun>,
     failures: u32,
+    last_failure: Option<String>,
 }
 
 #[derive(Debug)]
@@ -74,7 +75,7 @@ struct LastRun {
 impl Program {
     /// The program whose runs are in a folder.
     pub(super) fn new(folder: PathBuf, launcher: Launcher, limits: Limits) -> Self {
-        Self { folder, launcher, limits, last: None, failures: 0 }
+        Self { folder, launcher, limits, last: None, failures: 0, last_failure: None }
     }
 
     /// Adopts the last run, whichever platform started it. Waits while a shim is starting, and reaps what is left of a run
@@ -108,7 +109,10 @@ impl Program {
                 tracing::warn!(run = %folder.display(), error = &failure as &dyn Error, "a program was not started");
                 self.limits.forget(&folder);
                 self.failures += 1;
-                lost(failure.to_string().trim_end_matches('.'))
+                let how = failure.to_string();
+                let how = how.trim_end_matches('.');
+                self.last_failure = Some(how.to_owned());
+                lost(how)
             }
         };
         self.last = Some(LastRun { folder, stage, ready_since: None });
@@ -160,13 +164,12 @@ impl Program {
         let Stage::Ended { success, how, at } = stage else { return Ok(()) };
         let was_stopped = last.stage == Stage::Stopping && !failed_liveness;
         let ready_for = last.ready_since.map(|since| since.elapsed());
-        last.stage = if failed_liveness {
-            Stage::Ended { success: false, how: "liveness probe failed".to_owned(), at }
-        } else {
-            Stage::Ended { success, how, at }
-        };
+        let (success, how) =
+            if failed_liveness { (false, "liveness probe failed".to_owned()) } else { (success, how) };
+        last.stage = Stage::Ended { success, how: how.clone(), at };
         if !was_stopped {
             self.failures = count_failure(self.failures, ready_for);
+            self.last_failure = Some(how);
         }
         Ok(())
     }
@@ -175,6 +178,12 @@ impl Program {
     pub(super) fn set_ready(&mut self, is_ready: bool) {
         let Some(last) = &mut self.last else { return };
         last.ready_since = is_ready.then(|| last.ready_since.unwrap_or_else(Instant::now));
+    }
+
+    /// Time for which the last run has been ready.
+    pub(super) fn ready_for(&self) -> Duration {
+        let ready_since = self.last.as_ref().and_then(|last| last.ready_since);
+        ready_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Stage of the last run; `None` if there was none.
@@ -207,6 +216,11 @@ impl Program {
     /// Consecutive failures.
     pub(super) fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// End of the last run that failed, as part of a sentence.
+    pub(super) fn last_failure(&self) -> Option<&str> {
+        self.last_failure.as_deref()
     }
 
     /// Sets the number of consecutive failures: those that an earlier platform has counted, or none.

@@ -109,8 +109,10 @@ impl Runs {
                 run,
                 current: tracked.program.revision() == Some(&version.plan.revision),
                 ready: health.ready,
+                ready_for: tracked.program.ready_for(),
                 failed_liveness: health.failed_liveness,
                 failures: tracked.program.failures(),
+                last_failure: tracked.program.last_failure().map(str::to_owned),
             };
             (name.clone(), state)
         };

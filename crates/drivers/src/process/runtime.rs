@@ -28,14 +28,15 @@ use super::{
     Launcher, OriginStore,
     limits::Limits,
     output,
-    ports::{Ports, WorkloadId},
+    ports::Ports,
     prepare::{Preparation, PreparedPrograms},
     runs::{self, Runs},
-    state::{self, WorkloadState},
+    state,
     supervisor::{Desired, Fallback, Supervisor, Version, WorkloadSite},
 };
 use crate::{
-    DriverError, LogLine, LogQuery, Observation, Removed, Runtime, Secrets, Target, notify::Notifier,
+    DriverError, LogLine, LogQuery, NamespacedName, Observation, Removed, Runtime, Secrets, Target,
+    notify::Notifier,
 };
 
 /// Class of the plans that it runs.
@@ -54,7 +55,7 @@ pub struct Process {
     origins: OriginStore,
     launcher: Launcher,
     ports: Ports,
-    supervisors: Mutex<BTreeMap<WorkloadId, Supervisor>>,
+    supervisors: Mutex<BTreeMap<NamespacedName, Supervisor>>,
     notifier: Notifier,
     /// True if this machine allows mount namespaces, for files and volumes.
     can_place: bool,
@@ -88,16 +89,16 @@ impl Process {
         workload_folders(&self.data).iter().any(|(_, folder)| runs::is_any_up(folder))
     }
 
-    fn folder(&self, id: &WorkloadId) -> PathBuf {
+    fn folder(&self, id: &NamespacedName) -> PathBuf {
         root(&self.data).join(&id.0).join(&id.1)
     }
 
-    fn supervisors(&self) -> std::sync::MutexGuard<'_, BTreeMap<WorkloadId, Supervisor>> {
+    fn supervisors(&self) -> std::sync::MutexGuard<'_, BTreeMap<NamespacedName, Supervisor>> {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the desired version of a Workload; starts its supervisor if there is none.
-    fn set_desired(&self, id: &WorkloadId, desired: Option<Desired>) {
+    fn set_desired(&self, id: &NamespacedName, desired: Option<Desired>) {
         let mut supervisors = self.supervisors();
         if let Some(supervisor) = supervisors.get(id).filter(|supervisor| !supervisor.is_removed()) {
             supervisor.set_desired(desired);
@@ -118,7 +119,7 @@ impl Process {
     }
 
     /// True if a Workload is stopped, as this revision desires.
-    fn is_stopped(&self, id: &WorkloadId, revision: &str) -> bool {
+    fn is_stopped(&self, id: &NamespacedName, revision: &str) -> bool {
         let status = self.supervisors().get(id).and_then(|supervisor| supervisor.status().borrow().clone());
         status.is_some_and(|status| {
             status.phase == Phase::Pending && status.revision.as_deref() == Some(revision)
@@ -128,7 +129,7 @@ impl Process {
     /// Reserves the ports of a version; those of the last good one stay reserved until the new one is ready.
     fn take_ports(
         &self,
-        id: &WorkloadId,
+        id: &NamespacedName,
         plan: &WorkloadPlanSpec,
         good: Option<&WorkloadPlanSpec>,
     ) -> Result<(), DriverError> {
@@ -209,7 +210,7 @@ impl Runtime for Process {
                 self.set_desired(&id, Some(Desired { version, fallback: Fallback::None }));
                 return Ok(());
             }
-            let state = WorkloadState::read(&self.folder(&id), &plan.workload_ref.uid);
+            let state = state::read(&self.folder(&id), &plan.workload_ref.uid);
             let good = state.good.filter(|good| is_fallback(plan, good));
             self.take_ports(&id, plan, good.as_ref())?;
             let preparation = Preparation { data: &self.data, origins: &self.origins, target, secrets };
@@ -267,7 +268,7 @@ impl Runtime for Process {
         output::read(self.folder(&(namespace.to_owned(), name.to_owned())), query)
     }
 
-    fn changes(&self) -> BoxStream<'static, (String, String)> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         stream::select(self.notifier.subscribe(), self.origins.changes()).boxed()
     }
 }
@@ -295,7 +296,7 @@ fn root(data: &Path) -> PathBuf {
 }
 
 /// Workloads with a folder on disk.
-fn workload_folders(data: &Path) -> Vec<(WorkloadId, PathBuf)> {
+fn workload_folders(data: &Path) -> Vec<(NamespacedName, PathBuf)> {
     let folders = |folder: &Path| -> Vec<(String, PathBuf)> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path()))).collect()

@@ -1,65 +1,32 @@
-//! Saved state of a Workload: its uid and last good version, written by its supervisor; the ports that it holds, written by
-//! the runtime. No secrets: a plan holds references to them.
+//! Files of a Workload: the state of its rollout, written by its supervisor; the ports that it holds, written by the runtime.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
-use orchestra_api::plan::WorkloadPlanSpec;
-use serde::{Deserialize, Serialize};
+use orchestra_core::observe::process::rollout::WorkloadState;
 
 const STATE: &str = "memory.json";
 const PORTS: &str = "ports.json";
 
-/// Saved state of a Workload.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct WorkloadState {
-    /// Uid of the Workload.
-    pub(super) workload: String,
-    /// Last version that was ready.
-    #[serde(default)]
-    pub(super) good: Option<WorkloadPlanSpec>,
-    /// Version that did not become ready and gave way to the last good one.
-    #[serde(default)]
-    pub(super) failed: Option<FailedVersion>,
-    /// Consecutive failures of the containers of a job.
-    #[serde(default)]
-    pub(super) tries: BTreeMap<String, u32>,
-    /// Revision of that job.
-    #[serde(default)]
-    pub(super) tried: String,
+/// State in the folder of a Workload; empty if it cannot be read, or is of an earlier Workload of the same name.
+pub(super) fn read(folder: &Path, workload: &str) -> WorkloadState {
+    let bytes = fs::read(folder.join(STATE)).unwrap_or_default();
+    let state: WorkloadState = serde_json::from_slice(&bytes).unwrap_or_default();
+    if state.workload == workload {
+        state
+    } else {
+        WorkloadState { workload: workload.to_owned(), ..WorkloadState::default() }
+    }
 }
 
-/// Version that did not become ready.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FailedVersion {
-    /// Its revision.
-    pub(super) revision: String,
-    /// Sentence about the failure.
-    pub(super) why: String,
-}
-
-impl WorkloadState {
-    /// State in the folder of a Workload; empty if it cannot be read, or is of an earlier Workload of the same name.
-    pub(super) fn read(folder: &Path, workload: &str) -> Self {
-        let bytes = fs::read(folder.join(STATE)).unwrap_or_default();
-        let state: Self = serde_json::from_slice(&bytes).unwrap_or_default();
-        if state.workload == workload {
-            state
-        } else {
-            Self { workload: workload.to_owned(), ..Self::default() }
-        }
-    }
-
-    /// Replaces the file atomically.
-    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        write(folder, STATE, &serde_json::to_vec(self)?)
-    }
+/// Replaces the state in the folder of a Workload atomically.
+pub(super) fn save(folder: &Path, state: &WorkloadState) -> io::Result<()> {
+    write(folder, STATE, &serde_json::to_vec(state)?)
 }
 
 /// Ports that the Workload of a folder holds.

@@ -15,11 +15,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use orchestra_api::plan::{ExposureTarget, Kind, Phase, WorkloadPlanSpec};
+use orchestra_api::plan::{ExposureTarget, WorkloadPlanSpec};
 use orchestra_core::observe::process::{
     self as decisions,
-    rollback::{self, PORT_WAIT_TIMEOUT, Rollback},
-    status::{self, ADOPTION_GRACE_PERIOD, PORT_CHECK_INTERVAL, Snapshot},
+    rollback::Rollback,
+    rollout::{self, LastGood, Next, Observed, Step, Versions, WorkloadState},
+    status::{self, Snapshot},
 };
 use orchestra_score::model::Protocol;
 use tokio::{
@@ -31,12 +32,11 @@ use super::{
     forward::{self, Forward},
     local_bindings::{self, LocalBinding},
     port_owner,
-    ports::WorkloadId,
     prepare::PreparedPrograms,
     runs::{ContainerEvent, Runs},
-    state::{FailedVersion, WorkloadState},
+    state,
 };
-use crate::Observation;
+use crate::{NamespacedName, Observation};
 
 /// Surroundings of a supervised Workload.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(super) struct WorkloadSite {
     /// Data folder of the platform.
     pub(super) data: PathBuf,
     /// Namespace and name.
-    pub(super) id: WorkloadId,
+    pub(super) id: NamespacedName,
     /// Folder of its runs.
     pub(super) folder: PathBuf,
     /// True if this machine enforces limits.
@@ -78,6 +78,26 @@ pub(super) enum Fallback {
     Unavailable(String),
 }
 
+impl Desired {
+    /// The versions to decide about.
+    fn versions(&self) -> Versions<'_> {
+        let last_good = match &self.fallback {
+            Fallback::None => LastGood::None,
+            Fallback::Prepared(good) => LastGood::Prepared(&good.plan),
+            Fallback::Unavailable(why) => LastGood::Unavailable(why),
+        };
+        Versions { desired: &self.version.plan, last_good }
+    }
+
+    /// The version in force.
+    fn in_force(&self, rollback: Rollback<'_>) -> &Arc<Version> {
+        match (&self.fallback, rollback) {
+            (Fallback::Prepared(good), Rollback::Done(_)) => good,
+            _ => &self.version,
+        }
+    }
+}
+
 /// Handle of a supervisor.
 #[derive(Debug)]
 pub(super) struct Supervisor {
@@ -107,7 +127,7 @@ impl Supervisor {
         let (publisher, status) = watch::channel(None);
         let removed = Arc::new(AtomicBool::new(false));
         let task = Task {
-            state: WorkloadState::read(&site.folder, &uid.unwrap_or_default()),
+            state: state::read(&site.folder, &uid.unwrap_or_default()),
             site,
             desired: receiver,
             events,
@@ -159,13 +179,6 @@ struct Task {
     adopted: Option<Instant>,
 }
 
-/// The version in force.
-struct ActiveVersion {
-    version: Arc<Version>,
-    /// Failure of the desired version, as a sentence, if this is the last good one.
-    failed: Option<String>,
-}
-
 impl Task {
     async fn run(mut self) {
         self.runs.adopt().await;
@@ -192,102 +205,51 @@ impl Task {
 
     /// Acts on the current state. Returns the delay after which to reconcile again.
     async fn reconcile(&mut self, desired: &Desired) -> Option<Duration> {
-        let active = self.active(desired);
-        let version = Arc::clone(&active.version);
+        let version = Arc::clone(desired.in_force(desired.versions().rollback(&self.state)));
         let plan = &version.plan;
         if self.started.as_ref().is_none_or(|(revision, _)| *revision != plan.revision) {
             self.started = Some((plan.revision.clone(), Instant::now()));
-            let has_tried = self.state.tried == plan.revision;
-            let tries = if has_tried { self.state.tries.clone() } else { BTreeMap::new() };
-            self.runs.set_failures(&tries);
+            self.runs.set_failures(&self.state.tries_of(&plan.revision));
         }
         let decision = decisions::decide(plan, &self.runs.states(&version, SystemTime::now()));
         for container in &decision.stop {
             self.runs.stop(container);
         }
-        let is_starting = !decision.start.is_empty();
+        let mut port_conflict = None;
         if plan.lifecycle.suspend {
             self.close_forwards().await;
-            // After a resume everything is tried again.
-            self.save(WorkloadState {
-                failed: None,
-                tries: BTreeMap::new(),
-                tried: String::new(),
-                ..self.state.clone()
-            });
         } else if !self.runs.any_other(&plan.revision) {
             // Also for adopted programs: their forwards ended with the earlier platform.
-            if let Some(conflict) = self.forward_ports(plan, is_starting).await {
-                if self.elapsed() >= PORT_WAIT_TIMEOUT && self.fail(desired, &active, conflict.clone()) {
-                    return Some(Duration::ZERO);
+            port_conflict = self.forward_ports(plan, !decision.start.is_empty()).await;
+        }
+        let observed = Observed {
+            elapsed: self.started.as_ref().map_or(Duration::ZERO, |(_, at)| at.elapsed()),
+            failures: self.runs.failures(),
+            port_conflict,
+            adopted: self.adopted.map(|since| since.elapsed()),
+        };
+        let Step { state, next } = rollout::advance(desired.versions(), &self.state, &decision, &observed);
+        self.save(state);
+        match next {
+            Next::RollBack => Some(Duration::ZERO),
+            Next::Start => {
+                // The time that the previous version took to stop does not count.
+                self.started = Some((plan.revision.clone(), Instant::now()));
+                for container in &decision.start {
+                    self.runs.start(container, &version).await;
                 }
-                let observation =
-                    self.observe(desired, &active, |snapshot| status::port_conflict(snapshot, conflict));
-                self.publish(observation);
-                return Some(PORT_CHECK_INTERVAL);
+                Some(Duration::ZERO)
             }
-        }
-        if is_starting {
-            // The time that the previous version took to stop does not count.
-            self.started = Some((plan.revision.clone(), Instant::now()));
-            self.save_tries(plan);
-            for container in &decision.start {
-                self.runs.start(container, &version).await;
+            Next::PublishPortConflict { conflict, requeue } => {
+                self.publish(self.observe(desired, |snapshot| status::port_conflict(snapshot, conflict)));
+                Some(requeue)
             }
-            return Some(Duration::ZERO);
-        }
-        if decision.phase == Phase::Ready && active.failed.is_none() {
-            self.save(WorkloadState { good: Some(plan.clone()), failed: None, ..self.state.clone() });
-        } else if let Some(why) = rollback::failure(plan, &decision, self.elapsed())
-            && self.fail(desired, &active, why)
-        {
-            return Some(Duration::ZERO);
-        }
-        self.save_tries(plan);
-        self.adopted.take_if(|since| status::is_adoption_over(plan, &decision, since.elapsed()));
-        let rollback = rollback_of(desired, &active);
-        let requeue = status::requeue_after(plan, &decision, rollback, self.elapsed());
-        if self.adopted.is_some() {
-            // The last published status holds until the first probe.
-            return Some(requeue.map_or(ADOPTION_GRACE_PERIOD, |requeue| requeue.min(ADOPTION_GRACE_PERIOD)));
-        }
-        self.publish(self.observe(desired, &active, |snapshot| status::observe(snapshot, decision)));
-        requeue
-    }
-
-    /// The version in force: the last good one, if the desired one has failed.
-    fn active(&self, desired: &Desired) -> ActiveVersion {
-        let plan = &desired.version.plan;
-        let failed = self.state.failed.as_ref();
-        let failed = failed.filter(|failed| rollback::is_rolled_back(plan, Some(&failed.revision)));
-        match (&desired.fallback, failed) {
-            (Fallback::Prepared(good), Some(failed)) => {
-                ActiveVersion { version: Arc::clone(good), failed: Some(failed.why.clone()) }
+            Next::Publish { requeue } => {
+                self.adopted = None;
+                self.publish(self.observe(desired, |snapshot| status::observe(snapshot, decision)));
+                requeue
             }
-            _ => ActiveVersion { version: Arc::clone(&desired.version), failed: None },
-        }
-    }
-
-    /// Time since the version in force was started.
-    fn elapsed(&self) -> Duration {
-        self.started.as_ref().map_or(Duration::ZERO, |(_, at)| at.elapsed())
-    }
-
-    /// Gives up the desired version, if there is one to go back to.
-    fn fail(&mut self, desired: &Desired, active: &ActiveVersion, why: String) -> bool {
-        if active.failed.is_some() || !matches!(desired.fallback, Fallback::Prepared(_)) {
-            return false;
-        }
-        let failed = Some(FailedVersion { revision: desired.version.plan.revision.clone(), why });
-        self.save(WorkloadState { failed, ..self.state.clone() });
-        true
-    }
-
-    /// Saves the failures of a job: its retries are limited, also across restarts of the platform.
-    fn save_tries(&mut self, plan: &WorkloadPlanSpec) {
-        if plan.kind == Kind::Job && !self.runs.failures().is_empty() {
-            let (tries, tried) = (self.runs.failures(), plan.revision.clone());
-            self.save(WorkloadState { tries, tried, ..self.state.clone() });
+            Next::KeepPublished { requeue } => Some(requeue),
         }
     }
 
@@ -296,7 +258,7 @@ impl Task {
             return;
         }
         self.state = state;
-        if let Err(error) = self.state.write(&self.site.folder) {
+        if let Err(error) = state::save(&self.site.folder, &self.state) {
             tracing::warn!(workload = self.site.id.1, %error, "the state of a workload cannot be written");
         }
     }
@@ -335,17 +297,13 @@ impl Task {
     }
 
     /// Composes a status from what was observed.
-    fn observe(
-        &self,
-        desired: &Desired,
-        active: &ActiveVersion,
-        status: impl FnOnce(&Snapshot<'_>) -> Observation,
-    ) -> Observation {
-        let plan = &active.version.plan;
+    fn observe(&self, desired: &Desired, status: impl FnOnce(&Snapshot<'_>) -> Observation) -> Observation {
+        let versions = desired.versions();
+        let plan = versions.in_force(&self.state);
         status(&Snapshot {
             desired_revision: &desired.version.plan.revision,
             plan,
-            rollback: rollback_of(desired, active),
+            rollback: versions.rollback(&self.state),
             published: self.status.borrow().as_ref(),
             routes: &self.routes(plan),
             has_limits: self.site.has_limits,
@@ -386,15 +344,6 @@ impl Task {
         }
         self.removed.store(true, Ordering::Release);
         (self.notify)();
-    }
-}
-
-/// Rollback of the desired version.
-fn rollback_of<'a>(desired: &'a Desired, active: &'a ActiveVersion) -> Rollback<'a> {
-    match (&active.failed, &desired.fallback) {
-        (Some(why), _) => Rollback::Done(why),
-        (None, Fallback::Unavailable(why)) => Rollback::Unavailable(why),
-        (None, Fallback::None | Fallback::Prepared(_)) => Rollback::None,
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn wrap(stream: TcpStream, host: &str) -> io::Result<TlsStream<
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+        .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate(provider)))
         .with_no_client_auth();
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
@@ -27,9 +27,9 @@ pub(super) async fn wrap(stream: TcpStream, host: &str) -> io::Result<TlsStream<
 
 /// Verifier that accepts any certificate whose key the server has.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

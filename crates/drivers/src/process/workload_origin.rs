@@ -13,7 +13,7 @@ use std::{
 
 use futures_util::stream::BoxStream;
 
-use crate::{WorkloadOrigin, WorkloadOrigins, notify::Notifier};
+use crate::{NamespacedName, WorkloadOrigin, WorkloadOrigins, notify::Notifier};
 
 /// Name of the file.
 const FILE: &str = "folders.json";
@@ -45,13 +45,13 @@ impl OriginStore {
     }
 
     /// Removes the origins of all Workloads but these.
-    pub fn retain(&self, existing: &BTreeSet<(String, String)>) -> io::Result<()> {
+    pub fn retain(&self, existing: &BTreeSet<NamespacedName>) -> io::Result<()> {
         let kept: BTreeSet<String> = existing.iter().map(|(namespace, name)| key(namespace, name)).collect();
         self.change(|all| all.retain(|key, _| kept.contains(key))).map(drop)
     }
 
     /// Workloads whose recorded origin changes from now on.
-    pub(super) fn changes(&self) -> BoxStream<'static, (String, String)> {
+    pub(super) fn changes(&self) -> BoxStream<'static, NamespacedName> {
         self.notifier.subscribe()
     }
 

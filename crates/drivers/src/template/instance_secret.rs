@@ -44,7 +44,7 @@ pub(super) fn record(contents: &SecretData) -> Record {
 }
 
 /// State of a first run.
-pub(super) fn beginning() -> Result<SavedState, DriverError> {
+pub(super) fn initial_state() -> Result<SavedState, DriverError> {
     Ok(SavedState { seed: random::generate()?, ..SavedState::default() })
 }
 

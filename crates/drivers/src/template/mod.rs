@@ -25,7 +25,7 @@ use self::{
     run::{Run, RunError},
 };
 use crate::{
-    DriverError, ProvisionContext, Provisioner, Released, events::events_of,
+    DriverError, NamespacedName, ProvisionContext, Provisioner, Released, events::events_of,
     provision_context::InstanceSecret,
 };
 use futures_util::{
@@ -44,9 +44,6 @@ use orchestra_core::{
 };
 use serde_json::Value as Json;
 
-/// Namespace, and identity of an instance in it.
-type Id = (String, String);
-
 /// Kind of volumes, which are deleted only with their instance.
 const VOLUME: &str = "PersistentVolumeClaim";
 
@@ -56,7 +53,7 @@ pub struct Template {
     objects: Objects,
     files: Files,
     /// Instances that were ensured since the platform started.
-    instances: Arc<Mutex<BTreeSet<Id>>>,
+    instances: Arc<Mutex<BTreeSet<NamespacedName>>>,
 }
 
 impl fmt::Debug for Template {
@@ -241,7 +238,7 @@ impl Provisioner for Template {
         Box::pin(self.delete_instance(release, ctx))
     }
 
-    fn changes(&self) -> BoxStream<'static, (String, String)> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         let instances = Arc::clone(&self.instances);
         let files = self.files.follow().flat_map(move |()| {
             // A changed file may concern any instance.

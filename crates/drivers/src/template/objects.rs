@@ -15,7 +15,7 @@ use kube::{
 use orchestra_api::{Reason, label};
 use orchestra_core::{
     Denied,
-    denial::{Denial, NotFound},
+    denial::{self, Denial, NotFound},
     observe::owned_fields::{self, FieldsHash},
     provision::template::Item,
 };
@@ -91,8 +91,8 @@ impl Objects {
         body["metadata"]["uid"] = json!(uid);
         match api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&body)).await {
             Ok(answer) => Ok(self.record_defaulted(answer, fields_hash)),
-            // Jobs are immutable: it is replaced.
-            Err(Error::Api(status)) if status.code == 422 && item.kind == "Job" => {
+            // Other objects with immutable fields, such as volumes, may hold data.
+            Err(Error::Api(status)) if item.kind == "Job" && denial::requires_replacement(&status) => {
                 self.delete(owner, &item).await?;
                 Err(being_deleted())
             }
@@ -296,22 +296,9 @@ fn foreign(owner: Owner<'_>, item: &Item, found: &DynamicObject) -> DriverError 
 fn name_conflict(item: &Item) -> DriverError {
     refused(format!(
         "{} named `{}` already exists in this namespace and is not managed by orchestra: rename or delete it.",
-        label(&item.kind),
+        api_error::noun(&item.kind),
         item.name
     ))
-}
-
-/// Runtime-neutral noun for users.
-fn label(kind: &str) -> &'static str {
-    match kind {
-        "Ingress" | "HTTPRoute" => "A route",
-        "Service" => "An address",
-        "Secret" => "A secret",
-        "ConfigMap" => "A set of values",
-        "PersistentVolumeClaim" => "A volume",
-        "Deployment" | "StatefulSet" | "Job" => "A program",
-        _ => "An object",
-    }
 }
 
 /// Error for a previous object that is still being deleted.
@@ -321,3 +308,6 @@ fn being_deleted() -> DriverError {
         message: "Waiting for the previous instance to be deleted.".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -98,8 +98,8 @@ impl<'a> Run<'a> {
         let environment =
             if extension.environment { environment(client, &instance.namespace).await? } else { None };
         let (environment, environment_version) = environment.unzip();
-        let neighbours = ctx.workload_names().into_iter();
-        let workloads = neighbours.filter_map(|name| ctx.workload_ports(&name).map(|ports| (name, ports)));
+        let workloads = ctx.workload_names().into_iter();
+        let workloads = workloads.filter_map(|name| ctx.workload_ports(&name).map(|ports| (name, ports)));
         Ok(Self {
             kept: name::secret(&instance.type_, &instance.id),
             environment: environment.unwrap_or_default(),
@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
         if self.extension.generates.is_some() || !self.entry.templates.manifests.is_empty() {
             return Ok(None);
         }
-        let (rendered, _) = self.attempt(&SecretData::new(), &instance_secret::beginning()?)?;
+        let (rendered, _) = self.attempt(&SecretData::new(), &instance_secret::initial_state()?)?;
         let SavedState { state, shared, record, .. } = &rendered.saved;
         let is_plain = state.is_empty() && shared.is_empty() && record.drawn.is_empty();
         let has_nothing = rendered.objects.is_empty() && rendered.sealed.composed.is_empty();
@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
             let attempt = || {
                 let earlier = instance_secret::past(is);
                 let is_new = earlier.is_none();
-                let past = earlier.map_or_else(instance_secret::beginning, Ok)?;
+                let past = earlier.map_or_else(instance_secret::initial_state, Ok)?;
                 let (rendered, contents) = self.attempt(is, &past)?;
                 let draws = !rendered.saved.record.drawn.is_empty();
                 if is_new && draws && !may_begin {

@@ -21,7 +21,7 @@ use kube::{
 use orchestra_api::label;
 use serde::de::DeserializeOwned;
 
-use super::Id;
+use crate::NamespacedName;
 
 /// Page size of lists; only metadata is read.
 const PAGE_SIZE: u32 = 50;
@@ -29,7 +29,7 @@ const PAGE_SIZE: u32 = 50;
 const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Instances whose objects are created, changed or deleted.
-pub(super) fn objects(client: &Client) -> BoxStream<'static, Id> {
+pub(super) fn objects(client: &Client) -> BoxStream<'static, NamespacedName> {
     let routes =
         ApiResource::from_gvk(&GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "HTTPRoute"));
     let routes: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &routes);
@@ -46,14 +46,14 @@ pub(super) fn objects(client: &Client) -> BoxStream<'static, Id> {
     .boxed()
 }
 
-fn of<K>(client: &Client) -> BoxStream<'static, Id>
+fn of<K>(client: &Client) -> BoxStream<'static, NamespacedName>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
     changes(Api::<PartialObjectMeta<K>>::all(client.clone()))
 }
 
-fn changes<K>(api: Api<PartialObjectMeta<K>>) -> BoxStream<'static, Id>
+fn changes<K>(api: Api<PartialObjectMeta<K>>) -> BoxStream<'static, NamespacedName>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
@@ -75,7 +75,7 @@ where
     named.boxed()
 }
 
-fn id<K>(object: &PartialObjectMeta<K>) -> Option<Id> {
+fn id<K>(object: &PartialObjectMeta<K>) -> Option<NamespacedName> {
     let labels = object.metadata.labels.as_ref()?;
     Some((object.metadata.namespace.clone()?, labels.get(label::INSTANCE)?.clone()))
 }

@@ -123,7 +123,7 @@ impl<K: Kind> Cache<K> {
 
     /// Namespaces and names of all objects.
     pub fn keys(&self) -> Vec<(String, String)> {
-        self.store().places().map(|(namespace, name)| (namespace.to_owned(), name.to_owned())).collect()
+        self.store().names().map(|(namespace, name)| (namespace.to_owned(), name.to_owned())).collect()
     }
 
     /// Number of objects.

@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::engine::cache::{Change, Kind, Options};
 
 /// Namespace (empty for cluster-scoped kinds) and name of an object.
-pub(crate) type Place = (Box<str>, Box<str>);
+pub(crate) type ObjectName = (Box<str>, Box<str>);
 
 /// Object as JSON, shared with readers, which decode it after they have released the lock.
 pub(crate) type Json = Arc<[u8]>;
@@ -33,11 +33,11 @@ pub(crate) struct Store<K> {
     options: Options<K>,
     objects: BTreeMap<Box<str>, BTreeMap<Box<str>, Entry>>,
     len: usize,
-    index: BTreeMap<String, BTreeSet<Place>>,
+    index: BTreeMap<String, BTreeSet<ObjectName>>,
     /// Objects that we deleted and whose deletion the watch has not reported yet, by uid.
     tombstones: BTreeMap<Box<str>, Tombstone>,
     /// Objects that cannot be deserialized.
-    invalid: BTreeMap<Place, Invalid>,
+    invalid: BTreeMap<ObjectName, Invalid>,
     /// True if `invalid` has changed since the last [`take_invalid_changed`](Self::take_invalid_changed).
     invalid_changed: bool,
     /// Revision up to which the watch has reported everything.
@@ -113,15 +113,15 @@ impl<K: Kind> Store<K> {
     }
 
     pub(crate) fn indexed(&self, key: &str) -> Vec<Json> {
-        let places = self.index.get(key).into_iter().flatten();
-        places.filter_map(|(namespace, name)| self.json(namespace, name)).collect()
+        let names = self.index.get(key).into_iter().flatten();
+        names.filter_map(|(namespace, name)| self.json(namespace, name)).collect()
     }
 
     pub(crate) fn all(&self) -> Vec<Json> {
         self.objects.values().flat_map(BTreeMap::values).map(|entry| entry.json.clone()).collect()
     }
 
-    pub(crate) fn places(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.objects.iter().flat_map(|(namespace, names)| names.keys().map(|name| (&**namespace, &**name)))
     }
 
@@ -137,7 +137,7 @@ impl<K: Kind> Store<K> {
 
     /// Stores the answer to our own write.
     pub(crate) fn wrote(&mut self, object: &K) {
-        let (namespace, name) = place(object.meta());
+        let (namespace, name) = object_name(object.meta());
         let (uid, version) = (uid(object.meta()), version(object.meta()));
         if is_final(object.meta()) {
             return self.removed(namespace, name, uid);
@@ -172,7 +172,7 @@ impl<K: Kind> Store<K> {
     /// Stores a listed or watched object.
     pub(crate) fn apply(&mut self, mut object: K, source: Source) -> Vec<Change<K>> {
         (self.options.prune)(&mut object);
-        let (namespace, name) = place(object.meta());
+        let (namespace, name) = object_name(object.meta());
         let version = version(object.meta());
         if source == Source::Watch {
             self.passed(version);
@@ -195,7 +195,7 @@ impl<K: Kind> Store<K> {
         } else {
             let last_watched =
                 if version == known { LastWatched::Current } else { LastWatched::Earlier(encode(&object)) };
-            if let Some(entry) = self.entry_mut(place(object.meta())) {
+            if let Some(entry) = self.entry_mut(object_name(object.meta())) {
                 entry.last_watched = last_watched;
             }
         }
@@ -210,7 +210,7 @@ impl<K: Kind> Store<K> {
     /// Removes an object whose deletion was watched. One that cannot be deserialized is identified by its metadata.
     pub(crate) fn delete(&mut self, object: Result<K, ObjectMeta>) -> Option<Change<K>> {
         let meta = object.as_ref().map_or_else(|meta| meta, |object| object.meta());
-        let (namespace, name) = place(meta);
+        let (namespace, name) = object_name(meta);
         let uid = uid(meta);
         self.passed(version(meta));
         self.remove_invalid((namespace, name), |invalid| &*invalid.uid == uid);
@@ -244,7 +244,7 @@ impl<K: Kind> Store<K> {
 
     /// Handles an object that cannot be deserialized. Its last good version stays, but not that of another object with the same name.
     pub(crate) fn malformed(&mut self, meta: &ObjectMeta, json: &str, source: Source) -> Option<Change<K>> {
-        let (namespace, name) = place(meta);
+        let (namespace, name) = object_name(meta);
         if source == Source::Watch {
             self.passed(version(meta));
         }
@@ -263,9 +263,9 @@ impl<K: Kind> Store<K> {
         if self.invalid.is_empty() {
             return;
         }
-        let place = (namespace.into(), name.into());
-        if self.invalid.get(&place).is_some_and(is_it) {
-            self.invalid.remove(&place);
+        let object = (namespace.into(), name.into());
+        if self.invalid.get(&object).is_some_and(is_it) {
+            self.invalid.remove(&object);
             self.invalid_changed = true;
         }
     }
@@ -283,21 +283,25 @@ impl<K: Kind> Store<K> {
     }
 
     /// Ends a list of these objects, with their uids. What is stored and was not listed is gone, unless we created it after the list.
-    pub(crate) fn end_list(&mut self, version: u64, listed: &BTreeMap<Place, Box<str>>) -> Vec<Change<K>> {
+    pub(crate) fn end_list(
+        &mut self,
+        version: u64,
+        listed: &BTreeMap<ObjectName, Box<str>>,
+    ) -> Vec<Change<K>> {
         self.passed(version);
         let uids: BTreeSet<&str> = listed.values().map(|uid| &**uid).collect();
         // Their deletion was never watched; the list shows it.
         let buried =
             self.tombstones.extract_if(.., |uid, _| !uids.contains(&**uid)).map(|(_, tombstone)| tombstone);
         let mut changes: Vec<_> = buried.filter_map(|tombstone| buried_change(&tombstone)).collect();
-        let vanished: Vec<Place> = self
-            .places()
+        let vanished: Vec<ObjectName> = self
+            .names()
             .filter(|(namespace, name)| self.entry(namespace, name).is_some_and(|e| e.version <= version))
             .map(|(namespace, name)| (namespace.into(), name.into()))
-            .filter(|place| !listed.contains_key(place))
+            .filter(|object| !listed.contains_key(object))
             .collect();
         let invalid = self.invalid.len();
-        self.invalid.retain(|place, invalid| invalid.version > version || listed.contains_key(place));
+        self.invalid.retain(|object, invalid| invalid.version > version || listed.contains_key(object));
         self.invalid_changed |= self.invalid.len() != invalid;
         let entries = vanished.iter().filter_map(|(namespace, name)| self.take(namespace, name));
         changes.extend(entries.collect::<Vec<_>>().iter().filter_map(gone));
@@ -314,7 +318,7 @@ impl<K: Kind> Store<K> {
 
     /// Inserts or replaces an object.
     fn put(&mut self, object: &K, last_watched: LastWatched) {
-        let (namespace, name) = place(object.meta());
+        let (namespace, name) = object_name(object.meta());
         self.take(namespace, name);
         for key in (self.options.index)(object) {
             self.index.entry(key).or_default().insert((namespace.into(), name.into()));
@@ -343,9 +347,9 @@ impl<K: Kind> Store<K> {
         }
         // Keys are computed again rather than stored: objects are read more often than they change.
         for key in decode(&entry.json).map(|object: K| (self.options.index)(&object)).unwrap_or_default() {
-            if let Some(places) = self.index.get_mut(&key) {
-                places.remove(&(namespace.into(), name.into()));
-                if places.is_empty() {
+            if let Some(names) = self.index.get_mut(&key) {
+                names.remove(&(namespace.into(), name.into()));
+                if names.is_empty() {
                     self.index.remove(&key);
                 }
             }
@@ -379,7 +383,7 @@ fn encode<K: Kind>(object: &K) -> Json {
     written.unwrap_or_default().into()
 }
 
-pub(crate) fn place(meta: &ObjectMeta) -> (&str, &str) {
+pub(crate) fn object_name(meta: &ObjectMeta) -> (&str, &str) {
     (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
 }
 

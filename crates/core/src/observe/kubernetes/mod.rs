@@ -7,6 +7,7 @@
 pub mod cause;
 pub mod events;
 mod messages;
+mod object_action;
 pub mod pod;
 pub mod probe;
 pub mod rollout;
@@ -20,6 +21,7 @@ use orchestra_api::{
 };
 
 pub use cause::{Cause, Crash};
+pub use object_action::{DesiredObject, LiveObject, ObjectAction};
 pub use pod::Pod;
 pub use probe::ProbeFailure;
 pub use rollout::{Progress, Rollout, RolloutKind};

@@ -1,11 +1,12 @@
 //! Decisions about the programs of a Workload on one machine, and the status that follows.
 //!
-//! [`decide`] chooses which programs to start and to stop, [`restart`] delays a restart, [`rollback`] gives up a version that
-//! does not become ready, [`status`] composes the status. The supervisor of the runtime observes, decides, acts, and decides
-//! again after an event or at the time that the decision names.
+//! [`decide`] chooses which programs to start and to stop, [`restart`] delays a restart, [`rollout`] records good and failed
+//! versions, [`rollback`] gives up a version that does not become ready, [`status`] composes the status. The supervisor of the
+//! runtime observes, decides, acts, and decides again after an event or at the time that the decision names.
 
 pub mod restart;
 pub mod rollback;
+pub mod rollout;
 pub mod status;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use orchestra_api::{
 };
 use orchestra_score::model::{Protocol, Ready};
 
-use restart::{FIRST_RESTART_BACKOFF, restart_backoff};
+use restart::{FIRST_RESTART_BACKOFF, STABLE_AFTER, restart_backoff};
 
 /// Consecutive failures that make a crash loop, and after which a job is not retried: one may be chance, two a slow
 /// dependency.
@@ -33,16 +34,27 @@ pub struct ContainerState {
     pub current: bool,
     /// True if it is ready.
     pub ready: bool,
+    /// Time for which it has been ready.
+    pub ready_for: Duration,
     /// True if its liveness probe has failed too often.
     pub failed_liveness: bool,
     /// Consecutive failures.
     pub failures: u32,
+    /// End of the last run that failed, as part of a sentence: `exit code 1`.
+    pub last_failure: Option<String>,
 }
 
 impl ContainerState {
     /// State of a container that has never run.
-    pub const ABSENT: Self =
-        Self { run: RunState::Absent, current: false, ready: false, failed_liveness: false, failures: 0 };
+    pub const ABSENT: Self = Self {
+        run: RunState::Absent,
+        current: false,
+        ready: false,
+        ready_for: Duration::ZERO,
+        failed_liveness: false,
+        failures: 0,
+        last_failure: None,
+    };
 }
 
 /// State of a run.
@@ -173,6 +185,9 @@ fn set_status<'s>(
         _ => false,
     };
     let is_unready = |name: &&&String| state(name).run == RunState::Running && !state(name).ready;
+    let recovering = names.iter().filter(|name| is_recovering(plan, name, state(name)));
+    // As above.
+    let recovering = recovering.min_by_key(|name| Reverse(state(name).failures));
     if let Some((name, how, failures)) = ended {
         let is_crash_loop = failures >= MAX_FAILURES;
         if gives_up(plan, state(name)) {
@@ -190,6 +205,18 @@ fn set_status<'s>(
         }
         decision.reason = Reason::RuntimeDegraded;
         decision.broken = is_crash_loop.then(|| format!("`{name}` is in a crash loop: {how}."));
+    } else if let Some(name) = recovering {
+        let ContainerState { failures, ready_for, last_failure, .. } = state(name);
+        let how = last_failure.as_deref().unwrap_or("it has failed");
+        decision.phase = Phase::Degraded;
+        decision.reason = Reason::RuntimeDegraded;
+        decision.message = Some(if *failures >= MAX_FAILURES {
+            format!("`{name}` is in a crash loop: {how}. Restarting with backoff; see its log.")
+        } else {
+            format!("`{name}` was restarted: {how}. Waiting until it keeps running; see its log.")
+        });
+        let rest = STABLE_AFTER.saturating_sub(*ready_for);
+        decision.requeue = Some(decision.requeue.map_or(rest, |requeue| requeue.min(rest)));
     } else if names.iter().all(|name| is_done(name)) {
         decision.phase = Phase::Ready;
         decision.reason = Reason::Succeeded;
@@ -209,6 +236,16 @@ fn set_status<'s>(
             None => format!("`{name}` is not ready yet."),
         });
     }
+}
+
+/// True if a restarted container has not run long enough to count as ready: between two crashes, a crash loop is no success. A
+/// single failure counts only against a container whose readiness cannot be observed, by a probe or a port.
+fn is_recovering(plan: &WorkloadPlanSpec, name: &str, state: &ContainerState) -> bool {
+    let has_probe = plan.containers.get(name).is_some_and(|container| container.readiness_probe.is_some());
+    let is_observable = has_probe || !implied_ports(plan, name).is_empty();
+    let tolerated = if is_observable { MAX_FAILURES } else { 1 };
+    let is_running = state.run == RunState::Running && !runs_once(plan, name);
+    is_running && state.failures >= tolerated && state.ready_for < STABLE_AFTER
 }
 
 /// True if a container runs to completion: in a job, or because others wait for its end.

@@ -6,9 +6,9 @@ use std::time::Duration;
 pub(super) const FIRST_RESTART_BACKOFF: Duration = Duration::from_millis(500);
 /// Longest delay between two starts: as long as a user waits before looking at the log.
 const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
-/// Time for which a program must have been ready before its next failure counts as the first again. Shorter, and a program
-/// that crashes right after its start would be restarted without backoff.
-const STABLE_AFTER: Duration = Duration::from_secs(10);
+/// Time for which a program must have been ready before its next failure counts as the first again, and before a crash loop
+/// is over. Shorter, and a program that crashes right after its start would be restarted without backoff.
+pub(super) const STABLE_AFTER: Duration = Duration::from_secs(10);
 
 /// Delay before the next start after so many consecutive failures: doubles from the first on.
 pub fn restart_backoff(first: Duration, failures: u32) -> Duration {

@@ -10,10 +10,10 @@ use orchestra_api::{
 use super::ProgramDecision;
 
 /// Time that a new version has to become ready before the last good one runs again: enough for a build that runs at start.
-pub const READY_TIMEOUT: Duration = Duration::from_mins(2);
+pub(super) const READY_TIMEOUT: Duration = Duration::from_mins(2);
 /// Time that a new version waits for a port before the last good one runs again: a stopped program frees its port within
 /// its grace period of ten seconds.
-pub const PORT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const PORT_WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Rollback to the last good version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,19 +67,17 @@ impl Rollback<'_> {
 
 /// Failure, as a sentence, that causes a rollback of a version that was started this long ago; `None` while it may still
 /// become ready. A suspended version is never rolled back.
-pub fn failure(plan: &WorkloadPlanSpec, decision: &ProgramDecision, elapsed: Duration) -> Option<String> {
+pub(super) fn failure(
+    plan: &WorkloadPlanSpec,
+    decision: &ProgramDecision,
+    elapsed: Duration,
+) -> Option<String> {
     if plan.lifecycle.suspend || decision.phase == Phase::Ready {
         return None;
     }
     let is_late = elapsed >= READY_TIMEOUT && !decision.is_working;
     let late = || decision.message.clone().unwrap_or_else(|| "It was not ready in time.".to_owned());
     decision.broken.clone().or_else(|| is_late.then(late))
-}
-
-/// True if the last good version is in force instead of this one, because this revision has failed. A suspended version is
-/// never rolled back.
-pub fn is_rolled_back(plan: &WorkloadPlanSpec, failed_revision: Option<&str>) -> bool {
-    !plan.lifecycle.suspend && failed_revision == Some(plan.revision.as_str())
 }
 
 /// True if a plan can be rolled back to an earlier good one. A job that has completed is nothing to go back to.

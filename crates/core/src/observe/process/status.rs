@@ -12,13 +12,13 @@ use super::{
     ProgramDecision,
     rollback::{READY_TIMEOUT, Rollback},
 };
-use crate::driver::Observation;
+use crate::{driver::Observation, endpoint};
 
 /// Time that adopted programs have to become ready before a status is published: their first probe comes within a second,
 /// and until then the status of the earlier platform holds.
-pub const ADOPTION_GRACE_PERIOD: Duration = Duration::from_secs(2);
+pub(super) const ADOPTION_GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// Retry of a port that another program holds; nothing announces that it is free.
-pub const PORT_CHECK_INTERVAL: Duration = Duration::from_secs(2);
+pub(super) const PORT_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// Check whether a route has another address; the engine changes it without an event.
 const ROUTE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -72,12 +72,16 @@ pub fn port_conflict(snapshot: &Snapshot<'_>, conflict: String) -> Observation {
 
 /// True if the status of programs that were adopted this long ago replaces that of the earlier platform: it is conclusive, or
 /// their first probe is overdue.
-pub fn is_adoption_over(plan: &WorkloadPlanSpec, decision: &ProgramDecision, elapsed: Duration) -> bool {
+pub(super) fn is_adoption_over(
+    plan: &WorkloadPlanSpec,
+    decision: &ProgramDecision,
+    elapsed: Duration,
+) -> bool {
     decision.phase != Phase::Provisioning || plan.lifecycle.suspend || elapsed >= ADOPTION_GRACE_PERIOD
 }
 
 /// Delay after which to decide again about a version that was started this long ago, if no event comes first.
-pub fn requeue_after(
+pub(super) fn requeue_after(
     plan: &WorkloadPlanSpec,
     decision: &ProgramDecision,
     rollback: Rollback<'_>,
@@ -95,10 +99,8 @@ pub fn requeue_after(
 fn exposures(plan: &WorkloadPlanSpec, routes: &BTreeMap<String, String>, reachable: bool) -> Vec<Exposure> {
     let address = |target: &ExposureTarget| match target {
         ExposureTarget::Port(name) => {
-            let port = plan.ports.get(name)?.port;
-            let is_secure = name == "https" || port == 443 || port == 8443;
-            let scheme = if is_secure { "https" } else { "http" };
-            Some(format!("{scheme}://localhost:{port}"))
+            let port = plan.ports.get(name)?;
+            Some(format!("{}://localhost:{}", endpoint::scheme(name, port), port.port))
         }
         ExposureTarget::ClaimKey(key) => routes.get(key).cloned(),
     };

@@ -1,4 +1,4 @@
-use orchestra_api::plan::{Container, ExposureTarget};
+use orchestra_api::plan::{Container, ExposureTarget, Port};
 
 use super::{
     rollback::{READY_TIMEOUT, Rollback, failure},
@@ -118,6 +118,49 @@ fn the_container_that_failed_most_often_is_named_with_its_own_failures() {
     let decision = decide(&job, &states(&all));
     assert_eq!(decision.phase, Phase::Failed);
     assert!(decision.message.unwrap().starts_with("`proxy` failed 3 times: exit code 1."));
+}
+
+#[test]
+fn a_crash_loop_is_over_once_the_program_has_been_ready_for_ten_seconds() {
+    let plan = plan(Kind::Service, &[("app", &[])]);
+    let restarted = |failures: u32, ready_for: u64| ContainerState {
+        failures,
+        ready_for: Duration::from_secs(ready_for),
+        last_failure: Some("exit code 1".to_owned()),
+        ..running(true)
+    };
+    for (failures, ready_for, phase, message) in [
+        (0, 0, Phase::Ready, None),
+        (1, 9, Phase::Degraded, Some("`app` was restarted: exit code 1.")),
+        (1, 10, Phase::Ready, None),
+        (3, 0, Phase::Degraded, Some("`app` is in a crash loop: exit code 1.")),
+        (3, 9, Phase::Degraded, Some("`app` is in a crash loop: exit code 1.")),
+        (3, 10, Phase::Ready, None),
+    ] {
+        let case = format!("{failures} failures, ready for {ready_for} s");
+        let decision = decide(&plan, &states(&[("app", restarted(failures, ready_for))]));
+        assert_eq!(decision.phase, phase, "{case}");
+        let text = decision.message.unwrap_or_default();
+        assert!(text.starts_with(message.unwrap_or_default()), "{case}: {text}");
+        assert_eq!(
+            decision.requeue,
+            message.map(|_| Duration::from_secs(10 - ready_for)),
+            "{case}: it is ready as soon as it is stable"
+        );
+        assert_eq!(decision.broken, None, "{case}: it may have recovered");
+    }
+}
+
+#[test]
+fn a_container_with_an_observable_port_is_ready_after_a_single_restart() {
+    let mut plan = plan(Kind::Service, &[("app", &[])]);
+    plan.ports.insert("web".to_owned(), Port { port: 80, target_port: 80, protocol: Protocol::Tcp });
+    let restarted = |failures: u32| ContainerState { failures, ..running(true) };
+    assert_eq!(decide(&plan, &states(&[("app", restarted(2))])).phase, Phase::Ready);
+    assert_eq!(decide(&plan, &states(&[("app", restarted(3))])).phase, Phase::Degraded);
+    let unready = ContainerState { failures: 3, ..running(false) };
+    let decision = decide(&plan, &states(&[("app", unready)]));
+    assert_eq!(decision.phase, Phase::Degraded, "the status does not alternate between two crashes");
 }
 
 #[test]

@@ -3,12 +3,14 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     config::builtin as config,
+    endpoint,
     provision::{
         Dependent, Instance,
-        template::{Extension, Generates, Rendered, Request, SavedState, render},
+        template::{Extension, Generates, Refusal, Rendered, Request, SavedState, render},
     },
 };
 use orchestra_api::{claim::Output, plan::Port};
+use orchestra_score::model::Protocol;
 use serde_json::{Map, Value as Json, json};
 
 const KEPT: &str = "kept";
@@ -31,7 +33,23 @@ fn instance(type_: &str, class: &str, params: &Json) -> Instance {
     }
 }
 
-fn rendered(instance: &Instance) -> Result<Rendered, crate::provision::template::Refusal> {
+fn tcp(port: u16, target_port: u16) -> Port {
+    Port { port, target_port, protocol: Protocol::Tcp }
+}
+
+fn rendered(instance: &Instance) -> Result<Rendered, Refusal> {
+    let workloads = [
+        ("web".to_owned(), [("http".to_owned(), tcp(80, 8080))].into()),
+        ("db".to_owned(), [("api".to_owned(), tcp(90, 9090))].into()),
+    ];
+    rendered_beside(&workloads.into(), instance)
+}
+
+/// Rendered entry in a namespace with these Workloads and their ports.
+fn rendered_beside(
+    workloads: &BTreeMap<String, BTreeMap<String, Port>>,
+    instance: &Instance,
+) -> Result<Rendered, Refusal> {
     let entry = choose(entries().iter(), None, (&instance.type_, &instance.class, "web.db")).unwrap();
     let extension = Extension::read(&entry.extension).unwrap();
     let generated: BTreeMap<String, String> = match extension.generates {
@@ -42,15 +60,6 @@ fn rendered(instance: &Instance) -> Result<Rendered, crate::provision::template:
         Some(Generates::Values) => [("token".to_owned(), "ValueOfTheToken".to_owned())].into(),
         None => BTreeMap::new(),
     };
-    let port = |port, target_port| Port {
-        port,
-        target_port,
-        ..Port { port: 0, target_port: 0, protocol: orchestra_score::model::Protocol::Tcp }
-    };
-    let workloads = [
-        ("web".to_owned(), [("http".to_owned(), port(80, 8080))].into()),
-        ("db".to_owned(), [("api".to_owned(), port(90, 9090))].into()),
-    ];
     let request = Request {
         entry,
         extension: &extension,
@@ -58,7 +67,7 @@ fn rendered(instance: &Instance) -> Result<Rendered, crate::provision::template:
         kept: KEPT,
         generated: &generated,
         environment: &json!({"LEVEL": "debug"}).as_object().cloned().unwrap(),
-        workloads: &workloads.into(),
+        workloads,
     };
     render(&request, &SavedState { seed: b"seed".to_vec(), ..SavedState::default() })
 }
@@ -229,6 +238,17 @@ fn a_service_refers_to_the_workload_of_its_key_and_its_port() {
     let given =
         rendered(&instance("service-port", "default", &json!({"workload": "web", "port": 8080}))).unwrap();
     assert_eq!((plain(&given, "hostname"), plain(&given, "port")), (json!("web"), json!(80)));
+}
+
+#[test]
+fn the_url_of_a_service_has_the_scheme_of_its_endpoint() {
+    for (name, number) in [("https", 7000), ("web", 443), ("web", 8443), ("web", 80), ("http", 8080)] {
+        let port = tcp(number, 9000);
+        let scheme = endpoint::scheme(name, &port);
+        let workloads = [("db".to_owned(), [(name.to_owned(), port)].into())].into();
+        let given = rendered_beside(&workloads, &instance("service", "default", &json!({}))).unwrap();
+        assert_eq!(plain(&given, "url"), format!("{scheme}://db:{number}"), "{name}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use k8s_openapi::api::{core::v1::Service, networking::v1::Ingress};
 use orchestra_api::{
     exposure::{Exposure, Scope},
     label, name,
-    plan::{ExposureTarget, Port},
+    plan::ExposureTarget,
 };
 use serde_json::Value as Json;
 
@@ -166,7 +166,7 @@ fn published(url: String, priority: i32, scope: Scope) -> Exposure {
 
 fn of_port(subject: &Subject<'_>, values: &Values, facts: &Facts, name: &str) -> Vec<String> {
     let Some(port) = subject.plan.ports.get(name) else { return Vec::new() };
-    let scheme = scheme(name, port);
+    let scheme = endpoint::scheme(name, port);
     let public = names::public_service(subject.name);
     let service = facts.services.iter().find(|service| service.name == public);
     match values.expose() {
@@ -227,7 +227,7 @@ fn inside(subject: &Subject<'_>) -> Option<Exposure> {
     })?;
     let port = subject.plan.ports.get(name)?;
     let host = format!("{}.{}.svc.cluster.local", names::service(subject.name), subject.namespace);
-    Some(published(url(scheme(name, port), &host, port.port, "/"), priority, Scope::Internal))
+    Some(published(url(endpoint::scheme(name, port), &host, port.port, "/"), priority, Scope::Internal))
 }
 
 /// Route of the runtime to a port.
@@ -260,11 +260,6 @@ pub(super) fn published_ports<'a>(subject: &Subject<'a>) -> Vec<&'a str> {
         ExposureTarget::ClaimKey(_) => None,
     });
     ports.collect()
-}
-
-/// URL scheme of a port.
-fn scheme(name: &str, port: &Port) -> &'static str {
-    if name == "https" || [443, 8443].contains(&port.port) { "https" } else { "http" }
 }
 
 fn url(scheme: &str, host: &str, port: u16, path: &str) -> String {

@@ -29,7 +29,7 @@ use orchestra_api::{
 use serde_json::Value as Json;
 
 pub(crate) use container::{STARTUP_FAILURE_THRESHOLD, STARTUP_PERIOD};
-pub use names::{REVISION, WORKLOAD_UID, is_immutable, service as service_name};
+pub use names::{REVISION, WORKLOAD_UID, service as service_name};
 use values::Values;
 
 /// Runtime class of plans that run in a cluster.

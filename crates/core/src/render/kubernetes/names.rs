@@ -123,8 +123,3 @@ fn allowed<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> M
     let allowed = entries.into_iter().filter(|(key, _)| is_allowed(key));
     allowed.map(|(key, value)| (key.clone(), json!(value))).collect()
 }
-
-/// True if an object of this kind of an inventory can only be replaced as a whole.
-pub fn is_immutable(kind: &str) -> bool {
-    kind == "Job.batch"
-}

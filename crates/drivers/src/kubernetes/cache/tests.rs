@@ -30,7 +30,7 @@ fn pod(version: u32, status: &Json) -> WatchedObject {
     }))
 }
 
-fn hello() -> Id {
+fn hello() -> NamespacedName {
     ("shop".to_owned(), "hello".to_owned())
 }
 

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::{
     bound,
-    deps::{Id, Servers},
+    deps::Servers,
     params::{Params, unavailable},
     secret::of_keys,
 };
 use crate::{
-    DriverError, ProvisionContext, SecretText,
+    DriverError, NamespacedName, ProvisionContext, SecretText,
     process::servers::{Server, ServerStatus},
     provision_context::{InstanceSecret, SecretData},
     random,
@@ -32,7 +32,7 @@ const HOST: &str = "127.0.0.1";
 const PASSWORD: &str = "password";
 
 pub(super) async fn ensure(
-    id: &Id,
+    id: &NamespacedName,
     instance: &Instance,
     params: &Params,
     ctx: &dyn ProvisionContext,

@@ -4,45 +4,42 @@
 use futures_util::{future::BoxFuture, stream::BoxStream};
 
 use crate::{
-    SecretText,
+    NamespacedName, SecretText,
     process::{
         proxy::{self, Rule},
         servers::{self, Server, ServerStatus},
     },
 };
 
-/// Namespace and identity of an instance.
-pub(super) type Id = (String, String);
-
 /// Database servers; see [`servers::Servers`].
 pub(super) trait Servers: Send + Sync {
     fn ensure<'a>(
         &'a self,
-        id: &'a Id,
+        id: &'a NamespacedName,
         what: &'a Server,
         password: &'a SecretText,
     ) -> BoxFuture<'a, ServerStatus>;
 
-    fn release<'a>(&'a self, id: &'a Id, type_: &'a str, data: bool) -> BoxFuture<'a, bool>;
+    fn release<'a>(&'a self, id: &'a NamespacedName, type_: &'a str, data: bool) -> BoxFuture<'a, bool>;
 
-    fn changes(&self) -> BoxStream<'static, Id>;
+    fn changes(&self) -> BoxStream<'static, NamespacedName>;
 }
 
 impl Servers for servers::Servers {
     fn ensure<'a>(
         &'a self,
-        id: &'a Id,
+        id: &'a NamespacedName,
         what: &'a Server,
         password: &'a SecretText,
     ) -> BoxFuture<'a, ServerStatus> {
         Box::pin(self.ensure(id, what, password))
     }
 
-    fn release<'a>(&'a self, id: &'a Id, type_: &'a str, data: bool) -> BoxFuture<'a, bool> {
+    fn release<'a>(&'a self, id: &'a NamespacedName, type_: &'a str, data: bool) -> BoxFuture<'a, bool> {
         Box::pin(self.release(id, type_, data))
     }
 
-    fn changes(&self) -> BoxStream<'static, Id> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         self.changes()
     }
 }
@@ -51,9 +48,9 @@ impl Servers for servers::Servers {
 pub(super) trait Proxy: Send + Sync {
     fn port(&self) -> u16;
 
-    fn set(&self, id: &Id, rules: Vec<Rule>) -> Result<(), Id>;
+    fn set(&self, id: &NamespacedName, rules: Vec<Rule>) -> Result<(), NamespacedName>;
 
-    fn remove(&self, id: &Id);
+    fn remove(&self, id: &NamespacedName);
 }
 
 impl Proxy for proxy::Proxy {
@@ -61,11 +58,11 @@ impl Proxy for proxy::Proxy {
         self.port()
     }
 
-    fn set(&self, id: &Id, rules: Vec<Rule>) -> Result<(), Id> {
+    fn set(&self, id: &NamespacedName, rules: Vec<Rule>) -> Result<(), NamespacedName> {
         self.set(id, rules)
     }
 
-    fn remove(&self, id: &Id) {
+    fn remove(&self, id: &NamespacedName) {
         self.remove(id);
     }
 }

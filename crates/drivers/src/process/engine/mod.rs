@@ -46,9 +46,9 @@ use super::{
     local_bindings::{self, LocalBinding},
     proxy, servers,
 };
-use crate::{DriverError, ProvisionContext, Provisioner, Released, notify::Notifier};
+use crate::{DriverError, NamespacedName, ProvisionContext, Provisioner, Released, notify::Notifier};
 use database::{POSTGRES, REDIS};
-use deps::{Id, Proxy, Servers};
+use deps::{Proxy, Servers};
 use params::{Params, listed, refused, unavailable};
 use route::RouteOutcome;
 
@@ -69,11 +69,11 @@ pub struct Engine {
 #[derive(Default)]
 struct EngineState {
     /// Instances of type `environment` of a Workload, by namespace and Workload.
-    environment_instances: BTreeMap<(String, String), BTreeSet<String>>,
+    environment_instances: BTreeMap<NamespacedName, BTreeSet<String>>,
     /// Workloads of the routes.
-    routes: BTreeMap<Id, Dependent>,
+    routes: BTreeMap<NamespacedName, Dependent>,
     /// Routes whose host and path another one has.
-    refused: BTreeSet<Id>,
+    refused: BTreeSet<NamespacedName>,
 }
 
 impl fmt::Debug for Engine {
@@ -160,7 +160,7 @@ impl Engine {
 
     fn route(
         &self,
-        id: &Id,
+        id: &NamespacedName,
         instance: &Instance,
         params: &Params,
         ctx: &dyn ProvisionContext,
@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// Removes a route, and notifies those that wait for its host and path.
-    fn close(&self, id: &Id) {
+    fn close(&self, id: &NamespacedName) {
         self.proxy.remove(id);
         let mut state = self.state();
         state.refused.remove(id);
@@ -261,7 +261,7 @@ impl Provisioner for Engine {
         Box::pin(self.delete_instance(release, ctx))
     }
 
-    fn changes(&self) -> BoxStream<'static, (String, String)> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         let state = Arc::clone(&self.state);
         let origins = self.origins.changes().flat_map(move |workload| {
             let state = state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,11 +5,11 @@ use serde_json::json;
 
 use super::{
     bound,
-    deps::{Id, Proxy},
+    deps::Proxy,
     params::{Params, refused},
 };
 use crate::{
-    DriverError, ProvisionContext,
+    DriverError, NamespacedName, ProvisionContext,
     certificate::is_name,
     process::{local_bindings::LocalBinding, proxy::Rule},
 };
@@ -43,12 +43,12 @@ pub(super) enum RouteOutcome {
     /// It is installed.
     Installed(Provision, LocalBinding),
     /// Another instance has the host and path.
-    Conflict { holder: Id, place: String },
+    Conflict { holder: NamespacedName, place: String },
 }
 
 /// Installs a route.
 pub(super) fn route(
-    id: &Id,
+    id: &NamespacedName,
     instance: &Instance,
     params: &Params,
     ctx: &dyn ProvisionContext,

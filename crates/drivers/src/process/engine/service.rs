@@ -1,7 +1,10 @@
 //! Addresses of other Workloads. On this machine every Workload listens on its service ports, under `localhost`.
 
 use orchestra_api::plan::Port;
-use orchestra_core::provision::{Bound, Instance, Provision, service_ref};
+use orchestra_core::{
+    endpoint,
+    provision::{Bound, Instance, Provision, service_ref},
+};
 use orchestra_score::model::Protocol;
 use serde_json::json;
 
@@ -28,7 +31,7 @@ pub(super) fn service(
         None => service_ref::named(instance),
     };
     Ok(address(&workload, params.text("port")?.as_deref(), ctx, |name, port| {
-        let url = format!("{}://{HOST}:{}", if name == "https" { "https" } else { "http" }, port.port);
+        let url = format!("{}://{HOST}:{}", endpoint::scheme(name, port), port.port);
         let mut outputs = vec![
             ("name", json!(HOST)),
             ("host", json!(HOST)),

@@ -12,10 +12,9 @@ use serde_json::json;
 
 use super::{
     bound,
-    deps::Id,
     params::{Params, unavailable},
 };
-use crate::{DriverError, process::local_bindings::LocalBinding, random};
+use crate::{DriverError, NamespacedName, process::local_bindings::LocalBinding, random};
 
 /// Folder of volumes that are being deleted. No namespace has such a name.
 const REMOVED: &str = ".removed";
@@ -25,7 +24,7 @@ pub(super) const PARAMS: &[&str] = &["accessMode", "size"];
 
 pub(super) fn ensure(
     data: &Path,
-    id: &Id,
+    id: &NamespacedName,
     params: &Params,
 ) -> Result<(Provision, Option<LocalBinding>), DriverError> {
     let folder = place(data, id).join("data");
@@ -39,7 +38,7 @@ pub(super) fn ensure(
 }
 
 /// Deletes a volume with its data.
-pub(super) fn remove(data: &Path, id: &Id) -> Result<(), DriverError> {
+pub(super) fn remove(data: &Path, id: &NamespacedName) -> Result<(), DriverError> {
     let removed = root(data).join(REMOVED);
     let away = removed.join(String::from_utf8_lossy(&random::generate()?).as_ref());
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&removed).map_err(unavailable)?;
@@ -88,6 +87,6 @@ fn root(data: &Path) -> PathBuf {
     data.join("instances")
 }
 
-fn place(data: &Path, id: &Id) -> PathBuf {
+fn place(data: &Path, id: &NamespacedName) -> PathBuf {
     root(data).join(&id.0).join(&id.1)
 }

@@ -25,6 +25,8 @@ use tokio::{
     time::sleep,
 };
 
+use crate::NamespacedName;
+
 pub use self::rules::Rule;
 use self::rules::Rules;
 use super::record;
@@ -65,12 +67,12 @@ impl Proxy {
     }
 
     /// Replaces the rules of an instance; or returns the instance that has the same host and path, and changes nothing.
-    pub fn set(&self, id: &(String, String), rules: Vec<Rule>) -> Result<(), (String, String)> {
+    pub fn set(&self, id: &NamespacedName, rules: Vec<Rule>) -> Result<(), NamespacedName> {
         self.rules.write().unwrap_or_else(PoisonError::into_inner).set(id, rules)
     }
 
     /// Removes the rules of an instance.
-    pub fn remove(&self, id: &(String, String)) {
+    pub fn remove(&self, id: &NamespacedName) {
         self.rules.write().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 }

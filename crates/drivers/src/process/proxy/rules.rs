@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Namespace and identity of an instance.
-type Id = (String, String);
+use crate::NamespacedName;
 
 /// Routing rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,11 +45,11 @@ impl Rule {
 
 /// Rules by instance.
 #[derive(Debug, Default)]
-pub(super) struct Rules(BTreeMap<Id, Vec<Rule>>);
+pub(super) struct Rules(BTreeMap<NamespacedName, Vec<Rule>>);
 
 impl Rules {
     /// Replaces the rules of an instance; or returns the instance that has one of the hosts and paths, and changes nothing.
-    pub(super) fn set(&mut self, id: &Id, rules: Vec<Rule>) -> Result<(), Id> {
+    pub(super) fn set(&mut self, id: &NamespacedName, rules: Vec<Rule>) -> Result<(), NamespacedName> {
         let rules: Vec<_> = rules.into_iter().map(Rule::normal).collect();
         let others = self.0.iter().filter(|(other, _)| *other != id);
         for (other, theirs) in others {
@@ -62,7 +61,7 @@ impl Rules {
         Ok(())
     }
 
-    pub(super) fn remove(&mut self, id: &Id) {
+    pub(super) fn remove(&mut self, id: &NamespacedName) {
         self.0.remove(id);
     }
 
@@ -97,7 +96,7 @@ fn normal_host(host: &str) -> String {
 mod tests {
     use super::*;
 
-    fn id(name: &str) -> Id {
+    fn id(name: &str) -> NamespacedName {
         ("default".to_owned(), name.to_owned())
     }
 

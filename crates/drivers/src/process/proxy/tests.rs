@@ -9,7 +9,9 @@ use tokio::{
 
 use super::*;
 
-fn id(name: &str) -> (String, String) {
+use crate::NamespacedName;
+
+fn id(name: &str) -> NamespacedName {
     ("default".to_owned(), name.to_owned())
 }
 

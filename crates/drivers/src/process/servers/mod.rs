@@ -27,10 +27,7 @@ use self::{
     redis::Caches,
 };
 use super::Launcher;
-use crate::{SecretText, notify::Notifier};
-
-/// The namespace and identity of an instance.
-type Id = (String, String);
+use crate::{NamespacedName, SecretText, notify::Notifier};
 
 /// Longest wait for a server that is starting: one whose data exists is ready sooner, and the claim is bound at once.
 const ENSURE_TIMEOUT: Duration = Duration::from_millis(300);
@@ -72,7 +69,7 @@ pub enum ServerStatus {
         /// Port on the loopback address.
         port: u16,
     },
-    /// It was ready, and is being restarted.
+    /// It does not work, and is retried: it was ready and is being restarted, or its data cannot be read.
     Down(String),
     /// It cannot be run on this machine; with the remedy.
     Unavailable(String),
@@ -91,7 +88,7 @@ impl Servers {
     }
 
     /// Provides an instance, and returns its status. Does not wait long: [`Self::changes`] announces a new status.
-    pub async fn ensure(&self, id: &(String, String), what: &Server, password: &SecretText) -> ServerStatus {
+    pub async fn ensure(&self, id: &NamespacedName, what: &Server, password: &SecretText) -> ServerStatus {
         let mut changes = self.notifier.subscribe();
         let wait = async {
             loop {
@@ -109,7 +106,7 @@ impl Servers {
     }
 
     /// Stops an instance, and with `data` deletes its data. Returns whether that is done; if not, a change is announced.
-    pub async fn release(&self, id: &(String, String), type_: &str, data: bool) -> bool {
+    pub async fn release(&self, id: &NamespacedName, type_: &str, data: bool) -> bool {
         match type_ {
             "postgres" => self.postgres.release(id, data),
             "redis" => self.caches.release(id, data).await,
@@ -118,11 +115,11 @@ impl Servers {
     }
 
     /// Instances whose status has changed.
-    pub fn changes(&self) -> BoxStream<'static, (String, String)> {
+    pub fn changes(&self) -> BoxStream<'static, NamespacedName> {
         self.notifier.subscribe()
     }
 
-    async fn status(&self, id: &Id, what: &Server, password: &SecretText) -> ServerStatus {
+    async fn status(&self, id: &NamespacedName, what: &Server, password: &SecretText) -> ServerStatus {
         match what {
             Server::Postgres { database, user, version } => {
                 let wanted = RequestedDatabase { database, user, version: version.as_deref() };

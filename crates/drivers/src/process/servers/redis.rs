@@ -30,11 +30,11 @@ use tokio::{
 };
 
 use super::{
-    Id, ServerStatus,
+    ServerStatus,
     not_installed::NotInstalled,
     server_supervisor::{ServerProgram, ServerStage, ServerSupervisor, StartError, starting},
 };
-use crate::{SecretText, notify::Notifier, process::Launcher};
+use crate::{NamespacedName, SecretText, notify::Notifier, process::Launcher};
 
 const NAME: &str = "redis";
 /// Programs, the best first.
@@ -48,7 +48,7 @@ pub(super) struct Caches {
     folder: PathBuf,
     launcher: Launcher,
     notifier: Notifier,
-    all: Mutex<BTreeMap<Id, (Cache, ServerSupervisor)>>,
+    all: Mutex<BTreeMap<NamespacedName, (Cache, ServerSupervisor)>>,
 }
 
 /// One cache.
@@ -65,7 +65,12 @@ impl Caches {
         Self { folder, launcher, notifier, all: Mutex::default() }
     }
 
-    pub(super) fn ensure(&self, id: &Id, version: Option<&str>, password: &SecretText) -> ServerStatus {
+    pub(super) fn ensure(
+        &self,
+        id: &NamespacedName,
+        version: Option<&str>,
+        password: &SecretText,
+    ) -> ServerStatus {
         let cache = Cache {
             folder: self.folder_of(id),
             version: version.map(ToOwned::to_owned),
@@ -90,7 +95,7 @@ impl Caches {
         }
     }
 
-    pub(super) async fn release(&self, id: &Id, data: bool) -> bool {
+    pub(super) async fn release(&self, id: &NamespacedName, data: bool) -> bool {
         let folder = self.folder_of(id);
         {
             let mut all = self.all();
@@ -123,15 +128,15 @@ impl Caches {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<Id, (Cache, ServerSupervisor)>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<NamespacedName, (Cache, ServerSupervisor)>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn folder_of(&self, (namespace, instance): &Id) -> PathBuf {
+    fn folder_of(&self, (namespace, instance): &NamespacedName) -> PathBuf {
         self.folder.join(namespace).join(instance).join(NAME)
     }
 
-    fn supervise(&self, id: &Id, cache: &Cache, wanted: bool) -> ServerSupervisor {
+    fn supervise(&self, id: &NamespacedName, cache: &Cache, wanted: bool) -> ServerSupervisor {
         let (notifier, instance) = (self.notifier.clone(), id.clone());
         let program: Arc<dyn ServerProgram> = Arc::new(cache.clone());
         ServerSupervisor::start(program, cache.folder.clone(), &self.launcher, wanted, move || {

@@ -27,10 +27,10 @@ use tempfile::TempDir;
 
 use super::super::{
     Engine,
-    deps::{Id, Proxy, Servers},
+    deps::{Proxy, Servers},
 };
 use crate::{
-    DriverError, ProvisionContext, Provisioner, Released, SecretText, Secrets,
+    DriverError, NamespacedName, ProvisionContext, Provisioner, Released, SecretText, Secrets,
     process::{
         OriginStore,
         proxy::Rule,
@@ -205,7 +205,7 @@ pub(super) struct FakeServers {
 impl Servers for FakeServers {
     fn ensure<'a>(
         &'a self,
-        _: &'a Id,
+        _: &'a NamespacedName,
         what: &'a Server,
         password: &'a SecretText,
     ) -> BoxFuture<'a, ServerStatus> {
@@ -214,7 +214,7 @@ impl Servers for FakeServers {
         Box::pin(async { status })
     }
 
-    fn release<'a>(&'a self, _: &'a Id, _: &'a str, data: bool) -> BoxFuture<'a, bool> {
+    fn release<'a>(&'a self, _: &'a NamespacedName, _: &'a str, data: bool) -> BoxFuture<'a, bool> {
         let done = !*self.stopping.lock().unwrap();
         if done {
             self.released.lock().unwrap().push(data);
@@ -222,21 +222,21 @@ impl Servers for FakeServers {
         Box::pin(async move { done })
     }
 
-    fn changes(&self) -> BoxStream<'static, Id> {
+    fn changes(&self) -> BoxStream<'static, NamespacedName> {
         stream::pending().boxed()
     }
 }
 
 /// Proxy that records its rules.
 #[derive(Default)]
-pub(super) struct Rules(pub(super) Mutex<BTreeMap<Id, Vec<Rule>>>);
+pub(super) struct Rules(pub(super) Mutex<BTreeMap<NamespacedName, Vec<Rule>>>);
 
 impl Proxy for Rules {
     fn port(&self) -> u16 {
         8000
     }
 
-    fn set(&self, id: &Id, rules: Vec<Rule>) -> Result<(), Id> {
+    fn set(&self, id: &NamespacedName, rules: Vec<Rule>) -> Result<(), NamespacedName> {
         let mut all = self.0.lock().unwrap();
         let place = |rule: &Rule| (rule.host.clone(), rule.path.clone());
         let wanted: BTreeSet<_> = rules.iter().map(place).collect();
@@ -249,7 +249,7 @@ impl Proxy for Rules {
         Ok(())
     }
 
-    fn remove(&self, id: &Id) {
+    fn remove(&self, id: &NamespacedName) {
         self.0.lock().unwrap().remove(id);
     }
 }

@@ -139,4 +139,7 @@ async fn a_service_is_found_by_key_id_or_parameter() {
     assert!(answer.contains("the workload `flags`"), "{answer}");
     let by_param = fixture.bound("service", json!({"workload": "back"})).await;
     assert!(by_param.message.contains("`back`"));
+    fixture.ctx.declare("back", ports(&[("web", 8443, 8443)]));
+    let secure = fixture.bound("service", json!({"workload": "back"})).await;
+    assert_eq!(values(&secure)["url"], "https://localhost:8443");
 }

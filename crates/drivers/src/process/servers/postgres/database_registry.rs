@@ -9,11 +9,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::process::{record, servers::Id};
+use crate::{NamespacedName, process::record};
 
 /// Databases of a cluster, by instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DatabaseRegistry(BTreeMap<Id, DatabaseEntry>);
+pub(super) struct DatabaseRegistry(BTreeMap<NamespacedName, DatabaseEntry>);
 
 /// Database of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,37 +58,37 @@ impl DatabaseRegistry {
 
     /// Writes the registry of a cluster.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        let key = |(namespace, name): &Id| format!("{namespace}/{name}");
+        let key = |(namespace, name): &NamespacedName| format!("{namespace}/{name}");
         let noted: BTreeMap<_, _> = self.0.iter().map(|(id, entry)| (key(id), entry)).collect();
         record::write(&file(folder), &noted)
     }
 
     /// Database of an instance.
-    pub(super) fn get(&self, id: &Id) -> Option<&DatabaseEntry> {
+    pub(super) fn get(&self, id: &NamespacedName) -> Option<&DatabaseEntry> {
         self.0.get(id)
     }
 
     /// Records that an instance uses a database. One that is to be dropped stays so: it is dropped before it is created again.
-    pub(super) fn used(&mut self, id: &Id, names: &Names) {
+    pub(super) fn used(&mut self, id: &NamespacedName, names: &Names) {
         if self.retention(id) != Some(Retention::Drop) {
             self.0.insert(id.clone(), DatabaseEntry { names: names.clone(), retention: Retention::Used });
         }
     }
 
     /// Records that an instance has released its database.
-    pub(super) fn left(&mut self, id: &Id, retention: Retention) {
+    pub(super) fn left(&mut self, id: &NamespacedName, retention: Retention) {
         if let Some(entry) = self.0.get_mut(id).filter(|entry| entry.retention != Retention::Drop) {
             entry.retention = retention;
         }
     }
 
     /// Removes a database that was dropped.
-    pub(super) fn forget(&mut self, id: &Id) {
+    pub(super) fn forget(&mut self, id: &NamespacedName) {
         self.0.remove(id);
     }
 
     /// Databases that are to be dropped.
-    pub(super) fn to_drop(&self) -> Vec<(Id, Names)> {
+    pub(super) fn to_drop(&self) -> Vec<(NamespacedName, Names)> {
         let dropped = self.0.iter().filter(|(_, entry)| entry.retention == Retention::Drop);
         dropped.map(|(id, entry)| (id.clone(), entry.names.clone())).collect()
     }
@@ -109,7 +109,7 @@ impl DatabaseRegistry {
         self.0.is_empty()
     }
 
-    fn retention(&self, id: &Id) -> Option<Retention> {
+    fn retention(&self, id: &NamespacedName) -> Option<Retention> {
         self.0.get(id).map(|entry| entry.retention)
     }
 }
@@ -122,7 +122,7 @@ fn file(folder: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn id(name: &str) -> Id {
+    fn id(name: &str) -> NamespacedName {
         ("default".to_owned(), name.to_owned())
     }
 

@@ -17,10 +17,10 @@ use super::{
     wire::{Connection, WireError},
 };
 use crate::{
-    SecretText,
+    NamespacedName, SecretText,
     notify::Notifier,
     process::servers::{
-        Id, ServerStatus,
+        ServerStatus,
         server_supervisor::{ServerProgram, ServerStage, ServerSupervisor, create_folder, starting},
     },
 };
@@ -53,7 +53,7 @@ struct DatabaseManager {
 #[derive(Debug)]
 struct RequestTable {
     registry: DatabaseRegistry,
-    requests: BTreeMap<Id, (Request, Outcome)>,
+    requests: BTreeMap<NamespacedName, (Request, Outcome)>,
 }
 
 /// Request of an instance.
@@ -106,7 +106,7 @@ impl Databases {
     }
 
     /// True if an instance has, or is about to have, a database here.
-    pub(super) fn contains(&self, id: &Id) -> bool {
+    pub(super) fn contains(&self, id: &NamespacedName) -> bool {
         let table = self.manager.table();
         table.registry.get(id).is_some() || table.requests.contains_key(id)
     }
@@ -117,13 +117,13 @@ impl Databases {
     }
 
     /// Requests a database; its status.
-    pub(super) fn ensure(&self, id: &Id, names: &Names, password: &SecretText) -> ServerStatus {
+    pub(super) fn ensure(&self, id: &NamespacedName, names: &Names, password: &SecretText) -> ServerStatus {
         self.manager.request(id, Request::Use { names: names.clone(), password: password.clone() });
         self.manager.status(id)
     }
 
     /// Requests the release of a database. Returns whether that is done.
-    pub(super) fn release(&self, id: &Id, data: bool) -> bool {
+    pub(super) fn release(&self, id: &NamespacedName, data: bool) -> bool {
         if !self.contains(id) {
             return true;
         }
@@ -166,7 +166,7 @@ impl DatabaseManager {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn request(&self, id: &Id, request: Request) {
+    fn request(&self, id: &NamespacedName, request: Request) {
         let mut table = self.table();
         if table.requests.get(id).is_none_or(|(now, _)| *now != request) {
             table.requests.insert(id.clone(), (request, Outcome::Pending));
@@ -174,7 +174,7 @@ impl DatabaseManager {
         }
     }
 
-    fn status(&self, id: &Id) -> ServerStatus {
+    fn status(&self, id: &NamespacedName) -> ServerStatus {
         let stage = self.supervisor.stage();
         let table = self.table();
         let outcome = table.requests.get(id).map_or(&Outcome::Pending, |(_, outcome)| outcome);
@@ -331,7 +331,7 @@ impl DatabaseManager {
     }
 
     /// Requests that are not done.
-    fn pending(&self) -> Vec<(Id, Request)> {
+    fn pending(&self) -> Vec<(NamespacedName, Request)> {
         let table = self.table();
         let pending = table.requests.iter().filter(|(_, (_, outcome))| *outcome != Outcome::Done);
         pending.map(|(id, (request, _))| (id.clone(), request.clone())).collect()
@@ -345,7 +345,7 @@ impl DatabaseManager {
     }
 
     /// Sets the outcome of a request, unless there is another by now, and notifies.
-    fn settle(&self, id: &Id, request: &Request, outcome: Outcome) {
+    fn settle(&self, id: &NamespacedName, request: &Request, outcome: Outcome) {
         let is_new = match self.table().requests.get_mut(id).filter(|(now, _)| now == request) {
             Some((_, now)) => {
                 let is_new = *now != outcome;

@@ -10,7 +10,7 @@ mod wire;
 use std::{
     collections::BTreeMap,
     fs, io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -18,8 +18,8 @@ use std::{
 use tokio::{task::JoinSet, time::sleep};
 
 use self::{cluster::Cluster, database_registry::Names, databases::Databases};
-use super::{Id, ServerStatus, not_installed::NotInstalled};
-use crate::{SecretText, notify::Notifier, process::Launcher};
+use super::{ServerStatus, not_installed::NotInstalled};
+use crate::{NamespacedName, SecretText, notify::Notifier, process::Launcher};
 
 /// Check whether a missing version was installed; nothing announces it.
 const INSTALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub(super) struct Postgres {
     notifier: Notifier,
     clusters: Mutex<Option<Clusters>>,
     /// One task for each instance that waits for a version to be installed.
-    install_watches: Mutex<BTreeMap<Id, JoinSet<()>>>,
+    install_watches: Mutex<BTreeMap<NamespacedName, JoinSet<()>>>,
 }
 
 type Clusters = BTreeMap<u32, Arc<Databases>>;
@@ -55,12 +55,13 @@ impl Postgres {
 
     pub(super) async fn ensure(
         &self,
-        id: &Id,
+        id: &NamespacedName,
         wanted: RequestedDatabase<'_>,
         password: &SecretText,
     ) -> ServerStatus {
         let unreadable = |error: io::Error| {
-            ServerStatus::Starting(format!("The folder `{}` cannot be read: {error}.", self.folder.display()))
+            let folder = self.folder.display();
+            ServerStatus::Down(format!("The data of {NAME} in `{folder}` cannot be read: {error}; retrying."))
         };
         let major = match wanted.version.map(|version| installed::major(version).ok_or(version)).transpose() {
             Ok(major) => major,
@@ -93,7 +94,7 @@ impl Postgres {
         databases.ensure(id, &names, password)
     }
 
-    pub(super) fn release(&self, id: &Id, data: bool) -> bool {
+    pub(super) fn release(&self, id: &NamespacedName, data: bool) -> bool {
         self.install_watches().remove(id);
         match self.databases_of(id) {
             Ok(databases) => databases.is_none_or(|databases| databases.release(id, data)),
@@ -105,7 +106,7 @@ impl Postgres {
     }
 
     /// Cluster with the database of an instance.
-    fn databases_of(&self, id: &Id) -> io::Result<Option<Arc<Databases>>> {
+    fn databases_of(&self, id: &NamespacedName) -> io::Result<Option<Arc<Databases>>> {
         Ok(self.clusters()?.as_ref().and_then(|all| all.values().find(|one| one.contains(id)).cloned()))
     }
 
@@ -126,10 +127,8 @@ impl Postgres {
         let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
         if clusters.is_none() {
             let mut found = Clusters::new();
-            for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-                if let Some(major) = entry.file_name().to_str().and_then(|name| name.parse().ok()) {
-                    found.insert(major, self.begin(major)?);
-                }
+            for major in majors(&self.folder)? {
+                found.insert(major, self.begin(major)?);
             }
             *clusters = Some(found);
         }
@@ -142,12 +141,12 @@ impl Postgres {
         Databases::begin(cluster, self.notifier.clone()).map(Arc::new)
     }
 
-    fn install_watches(&self) -> MutexGuard<'_, BTreeMap<Id, JoinSet<()>>> {
+    fn install_watches(&self) -> MutexGuard<'_, BTreeMap<NamespacedName, JoinSet<()>>> {
         self.install_watches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notifies an instance when the installed versions change.
-    fn watch_installs(&self, id: &Id, found: installed::InstalledVersions) {
+    fn watch_installs(&self, id: &NamespacedName, found: installed::InstalledVersions) {
         let (launcher, notifier, instance) = (self.launcher.clone(), self.notifier.clone(), id.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -157,5 +156,48 @@ impl Postgres {
             notifier.notify(&instance);
         });
         self.install_watches().insert(id.clone(), task);
+    }
+}
+
+/// Major versions with data in a folder.
+fn majors(folder: &Path) -> io::Result<Vec<u32>> {
+    let entries = match fs::read_dir(folder) {
+        // Nothing was created yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_with_data_are_found_and_an_unreadable_folder_is_an_error() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join("postgres");
+        assert_eq!(majors(&folder).unwrap(), Vec::<u32>::new(), "nothing was created yet");
+        fs::create_dir_all(folder.join("17")).unwrap();
+        fs::create_dir_all(folder.join("lost+found")).unwrap();
+        assert_eq!(majors(&folder).unwrap(), [17_u32]);
+        // A file instead of a folder without permissions, which root can read.
+        let file = data.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(majors(&file).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_database_whose_data_cannot_be_read_is_down_with_the_cause() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join("postgres");
+        fs::write(&folder, "").unwrap();
+        let postgres = Postgres::new(folder, Launcher { program: PathBuf::new() }, Notifier::default());
+        let wanted = RequestedDatabase { database: "shop", user: "shop", version: None };
+        let id = ("default".to_owned(), "db".to_owned());
+        let status = postgres.ensure(&id, wanted, &SecretText::new(b"x".to_vec())).await;
+        let ServerStatus::Down(why) = &status else { panic!("{status:?}") };
+        assert!(why.contains("Not a directory"), "{why}");
     }
 }

@@ -1,0 +1,106 @@
+//! Action that brings an object of the cluster to its desired state.
+
+/// Kind whose objects are immutable.
+const IMMUTABLE_KIND: &str = "Job";
+
+/// Live object of a name, ours or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveObject<'a> {
+    /// Uid of the Workload that it was created for.
+    pub owner: Option<&'a str>,
+    /// True if it is being deleted.
+    pub is_leaving: bool,
+    /// True if its fields are as desired.
+    pub is_current: bool,
+    /// Revision that it was created for.
+    pub revision: Option<&'a str>,
+}
+
+/// Desired object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DesiredObject<'a> {
+    /// Uid of its Workload.
+    pub owner: &'a str,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Revision of the plan.
+    pub revision: &'a str,
+}
+
+/// Action on an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectAction {
+    /// Create it.
+    Create,
+    /// Report a foreign object of the same name, which is not changed.
+    ReportConflict,
+    /// Wait for the end of the previous object.
+    AwaitDeletion,
+    /// Nothing: it is as desired.
+    Keep,
+    /// Delete and create it: it is immutable, and of another revision.
+    Replace,
+    /// Apply it to the live object.
+    Apply,
+}
+
+impl ObjectAction {
+    /// Action for a live object, if there is one, and the desired one.
+    pub fn of(live: Option<LiveObject<'_>>, desired: &DesiredObject<'_>) -> Self {
+        let Some(live) = live else { return Self::Create };
+        if live.owner != Some(desired.owner) {
+            Self::ReportConflict
+        } else if live.is_leaving {
+            Self::AwaitDeletion
+        } else if live.is_current {
+            Self::Keep
+        } else if desired.kind == IMMUTABLE_KIND && live.revision != Some(desired.revision) {
+            Self::Replace
+        } else {
+            Self::Apply
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_action_on_an_object_follows_from_its_owner_its_state_and_its_kind() {
+        let live =
+            LiveObject { owner: Some("u1"), is_leaving: false, is_current: false, revision: Some("r1") };
+        let current = LiveObject { is_current: true, ..live };
+        let foreign = LiveObject { owner: None, ..current };
+        let of_another = LiveObject { owner: Some("u2"), ..current };
+        let leaving = LiveObject { is_leaving: true, ..current };
+        for (case, live, kind, revision, expected) in [
+            ("absent", None, "Job", "r2", ObjectAction::Create),
+            ("not ours", Some(foreign), "Service", "r2", ObjectAction::ReportConflict),
+            ("of another workload", Some(of_another), "Service", "r2", ObjectAction::ReportConflict),
+            (
+                "not ours and leaving",
+                Some(LiveObject { is_leaving: true, ..foreign }),
+                "Service",
+                "r2",
+                ObjectAction::ReportConflict,
+            ),
+            ("leaving", Some(leaving), "Job", "r2", ObjectAction::AwaitDeletion),
+            ("as desired", Some(current), "Service", "r2", ObjectAction::Keep),
+            ("a job as desired", Some(current), "Job", "r2", ObjectAction::Keep),
+            ("a job of another revision", Some(live), "Job", "r2", ObjectAction::Replace),
+            (
+                "a job without a revision",
+                Some(LiveObject { revision: None, ..live }),
+                "Job",
+                "r2",
+                ObjectAction::Replace,
+            ),
+            ("a job with drift", Some(live), "Job", "r1", ObjectAction::Apply),
+            ("another kind", Some(live), "Deployment", "r2", ObjectAction::Apply),
+        ] {
+            let desired = DesiredObject { owner: "u1", kind, revision };
+            assert_eq!(ObjectAction::of(live, &desired), expected, "{case}");
+        }
+    }
+}

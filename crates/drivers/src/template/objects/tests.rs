@@ -1,0 +1,72 @@
+//! Apply to a `Job` of a mocked cluster that denies it.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+};
+
+use http::{Method, Request, Response};
+use kube::client::Body;
+use tower::service_fn;
+
+use super::*;
+
+const OWNER: Owner<'_> = Owner { namespace: "shop", instance: "seed" };
+
+fn job(image: &str) -> Json {
+    let labels = json!({label::INSTANCE: OWNER.instance, label::MANAGED_BY: label::ORCHESTRA});
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"name": "seed", "namespace": OWNER.namespace, "labels": labels},
+        "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}], "restartPolicy": "Never"}}},
+    })
+}
+
+/// Error of an apply to a live Job that is answered with a 422, and the methods of the requests.
+async fn apply_denied(message: &str, causes: &Json) -> (DriverError, Vec<Method>) {
+    let mut live = job("seed:1");
+    live["metadata"]["uid"] = json!("1");
+    let denial = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 422, "reason": "Invalid",
+        "message": message, "details": {"name": "seed", "group": "batch", "kind": "Job", "causes": causes}});
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&requests);
+    let service = service_fn(move |request: Request<Body>| {
+        let method = request.method().clone();
+        let (code, answer) = if method == Method::PATCH { (422, &denial) } else { (200, &live) };
+        let body = Body::from(answer.to_string().into_bytes());
+        seen.lock().unwrap().push(method);
+        async move { Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap()) }
+    });
+    let error = Objects::new(Client::new(service, OWNER.namespace)).apply(OWNER, &job("seed:2")).await;
+    let requests = requests.lock().unwrap().clone();
+    (error.unwrap_err(), requests)
+}
+
+#[tokio::test]
+async fn a_job_whose_changed_fields_are_immutable_is_replaced() {
+    let cause = json!({"reason": "FieldValueInvalid", "field": "spec.template",
+        "message": "Invalid value: {}: field is immutable"});
+    let (error, requests) =
+        apply_denied("Job.batch \"seed\" is invalid: spec.template: field is immutable", &json!([cause]))
+            .await;
+    assert_eq!(requests.last(), Some(&Method::DELETE));
+    assert!(error.to_string().contains("Waiting for the previous instance"), "{error}");
+}
+
+#[tokio::test]
+async fn a_job_is_not_deleted_because_a_policy_denies_its_change_or_the_template_is_invalid() {
+    let denied = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+    let (error, requests) =
+        apply_denied(&format!("jobs.batch \"seed\" is forbidden: {denied}"), &json!([{"message": denied}]))
+            .await;
+    assert_eq!(requests, [Method::GET, Method::PATCH]);
+    assert!(matches!(error, DriverError::Transient { reason: Reason::PolicyViolation, .. }), "{error:?}");
+
+    let cause =
+        json!({"reason": "FieldValueInvalid", "field": "spec.parallelism", "message": "Invalid value: -1"});
+    let (error, requests) =
+        apply_denied("Job.batch \"seed\" is invalid: spec.parallelism: Invalid value: -1", &json!([cause]))
+            .await;
+    assert_eq!(requests, [Method::GET, Method::PATCH]);
+    assert!(matches!(error, DriverError::Refused { reason: Reason::BindingFailed, .. }), "{error:?}");
+}
