@@ -165,11 +165,10 @@ impl Platform {
         match Denial::of(&status) {
             Some(Denial::Permission) => CliError::Forbidden { what, status },
             Some(Denial::Terminating) => CliError::NamespaceTerminating { what, status },
-            // The message names the quota, the policy or the field.
-            Some(Denial::Quota | Denial::Policy | Denial::Invalid) => CliError::Api { what, status },
             None if status.code == 401 => CliError::Unauthorized(status),
             None if is_field_conflict(&status) => CliError::FieldConflict { what, status },
-            None => CliError::Api { what, status },
+            // The message of a denial names the quota, the policy or the field.
+            Some(Denial::Quota | Denial::Policy | Denial::Invalid) | None => CliError::Api { what, status },
         }
     }
 }
