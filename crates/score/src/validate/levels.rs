@@ -20,7 +20,7 @@ pub(super) struct Unindented<'m> {
 pub(super) fn unindented<'m>(object: &'static Object, map: &'m Map) -> Vec<Unindented<'m>> {
     let is_null =
         |field: &&Field| map.get(field.name).is_some_and(|entry| matches!(entry.node.value, Value::Null));
-    let parents: Vec<&'static Field> = object.fields.iter().filter(|field| is_null(&field)).collect();
+    let parents: Vec<&'static Field> = object.fields.iter().filter(|field| is_null(field)).collect();
     if parents.is_empty() || object.open {
         return Vec::new();
     }

@@ -169,7 +169,11 @@ fn unknown_root(context: &Context<'_>, written: &str) -> String {
         None if matches!(root, "env" | "environment" | "secret" | "secrets" | "outputs") => {
             let (name, type_) =
                 if root.starts_with("secret") { ("token", "secret") } else { ("env", "environment") };
-            let output = if rest.is_empty() { "NAME" } else { rest };
+            let output = match (type_, rest) {
+                ("secret", _) => "secret",
+                (_, "") => "NAME",
+                _ => rest,
+            };
             format!("write `${{resources.{name}.{output}}}`, and declare `resources: {{{name}: {{type: {type_}}}}}`")
         }
         None => {

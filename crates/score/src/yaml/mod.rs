@@ -50,6 +50,11 @@ pub(crate) fn is_text(plain: &str) -> bool {
     scalar::resolve(plain) == scalar::Scalar::Text
 }
 
+/// True for the name of a JSON file.
+fn is_json_file(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("json"))
+}
+
 fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     let mut findings = Findings::default();
     if source.text.len() > limits::BYTES {
@@ -64,7 +69,7 @@ fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     }
     let (node, found) = compose::compose(source, id, any);
     findings.extend(found);
-    if !any && node.is_some() && source.name.ends_with(".json") {
+    if !any && node.is_some() && is_json_file(&source.name) {
         json::check(source, id, &mut findings);
     }
     if node.is_none() && !findings.has_errors() {

@@ -67,7 +67,9 @@ impl<'t> Place<'t> {
             let message = "tab character in indentation".to_owned();
             return Explanation { at, message, hint: TAB_HINT.to_owned() };
         }
-        if let Some(found) = self.missing_space() {
+        if error.info().starts_with("mapping values are not allowed")
+            && let Some(found) = self.missing_space()
+        {
             return found;
         }
         if let Some((message, hint)) = self.slip(error) {
@@ -306,7 +308,7 @@ impl<'t> Place<'t> {
 
 /// Key and value of a line such as `image:nginx`.
 fn split_without_space(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.trim().trim_start_matches("- ").split_once(':')?;
+    let (key, value) = line.trim().split_once(':')?;
     let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic())
         && key.len() > 1
         && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));

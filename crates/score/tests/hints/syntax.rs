@@ -64,6 +64,12 @@ fn a_slip_in_yaml_has_its_own_hint() {
             ],
         ),
         (
+            after("    args:\n      - redis:7\n    A: b: c\n"),
+            vec![
+                "9:9 INVALID_SYNTAX: invalid YAML: mapping values are not allowed in this context | quote the value: it contains a colon followed by a space",
+            ],
+        ),
+        (
             after("    files:\n      /a:\n        content: |\n          x\n         y\n"),
             vec![
                 "11:10 INVALID_SYNTAX: invalid YAML: wrong indentation of a block string | indent all lines of the text as much as its first line",

@@ -189,21 +189,17 @@ pub(super) fn named_port(index: usize, item: &Node) -> Option<String> {
 /// Fields of a port: a number, `8080:80` of Docker, or a map of Kubernetes.
 fn port(node: &Node) -> Option<String> {
     let number = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
-    match &node.value {
-        Value::Map(map) => {
-            let field = |name: &str| map.get(name).and_then(|entry| number(&text_of(&entry.node)?));
-            let target = field("targetPort").or_else(|| field("containerPort")).or_else(|| field("target"));
-            let port = field("port").or_else(|| field("published")).or(target)?;
-            Some(port_fields(port, target))
-        }
-        _ => {
-            let text = text_of(node)?;
-            let text = text.split('/').next().unwrap_or_default();
-            match text.split_once(':') {
-                Some((offered, target)) => Some(port_fields(number(offered)?, number(target))),
-                None => Some(port_fields(number(text)?, None)),
-            }
-        }
+    if let Value::Map(map) = &node.value {
+        let field = |name: &str| map.get(name).and_then(|entry| number(&text_of(&entry.node)?));
+        let target = field("targetPort").or_else(|| field("containerPort")).or_else(|| field("target"));
+        let port = field("port").or_else(|| field("published")).or(target)?;
+        return Some(port_fields(port, target));
+    }
+    let text = text_of(node)?;
+    let text = text.split('/').next().unwrap_or_default();
+    match text.split_once(':') {
+        Some((offered, target)) => Some(port_fields(number(offered)?, number(target))),
+        None => Some(port_fields(number(text)?, None)),
     }
 }
 

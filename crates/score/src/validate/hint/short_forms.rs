@@ -93,16 +93,14 @@ fn entry(map: &'static MapOf, index: usize, item: &Node) -> Option<String> {
             let (key, value) = text.split_once('=')?;
             is_key(key).then(|| variable(key, value))?
         }
-        (Shape::Text(_), Value::Map(fields)) => match fields.get("name") {
-            Some(name) => {
-                let name = name.node.as_str().filter(|name| is_key(name))?;
-                variable(name, &text_of(&fields.get("value")?.node)?)
-            }
-            None => {
-                let (key, entry) = fields.first().filter(|(key, _)| fields.len() == 1 && is_key(key))?;
-                variable(key, &text_of(&entry.node)?)
-            }
-        },
+        (Shape::Text(_), Value::Map(fields)) => {
+            let (name, value) = match (fields.get("name"), fields.get("value"), fields.first()) {
+                (Some(name), Some(value), _) => (name.node.as_str()?, &value.node),
+                (None, _, Some((name, value))) if fields.len() == 1 => (name.as_str(), &value.node),
+                _ => return None,
+            };
+            is_key(name).then(|| variable(name, &text_of(value)?))?
+        }
         (Shape::Object(object), _) if object.noun == "a service port" => named_port(index, item),
         (Shape::Object(object), Value::String(name)) if object.noun == "a resource" => {
             let type_ = Some(likely_type(name)).filter(|type_| *type_ != "…").unwrap_or(name);
