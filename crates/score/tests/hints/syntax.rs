@@ -88,6 +88,22 @@ fn a_slip_in_yaml_has_its_own_hint() {
             ],
         ),
         (
+            after("\tservice: {}\n"),
+            vec![
+                "7:1 INVALID_SYNTAX: invalid YAML: tab character in indentation | indent with spaces; YAML does not allow tabs for indentation",
+            ],
+        ),
+        (
+            after("    variables: &base {A: b}\nresources: *bse\n"),
+            vec!["8:12 INVALID_SYNTAX: invalid YAML: unknown anchor `bse` | did you mean `*base`?"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_file_of_another_tool_is_named() {
+    check([
+        (
             "FROM python:3.12\nCOPY . .\n".to_owned(),
             vec![
                 "1:1 TYPE_MISMATCH: invalid type: expected map, found string: this looks like a Dockerfile, not a Score file | a Score file is a map that starts with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample",
@@ -98,16 +114,6 @@ fn a_slip_in_yaml_has_its_own_hint() {
             vec![
                 "5:3 INVALID_SYNTAX: invalid YAML: this looks like a Markdown file, not a Score file | a Score file starts with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample",
             ],
-        ),
-        (
-            after("\tservice: {}\n"),
-            vec![
-                "7:1 INVALID_SYNTAX: invalid YAML: tab character in indentation | indent with spaces; YAML does not allow tabs for indentation",
-            ],
-        ),
-        (
-            after("    variables: &base {A: b}\nresources: *bse\n"),
-            vec!["8:12 INVALID_SYNTAX: invalid YAML: unknown anchor `bse` | did you mean `*base`?"],
         ),
     ]);
 }
