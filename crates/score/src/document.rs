@@ -130,13 +130,17 @@ impl Document {
 
     /// Validates the document.
     pub fn check(self) -> Report {
-        let Self { sources, root, mut findings, .. } = self;
+        let Self { mut sources, root, mut findings, .. } = self;
         let mut spec_version = None;
         let mut workload = None;
         if let Some(mut root) = root
             && within_bounds(&root, &mut findings)
         {
-            validate(&root, &sources, &mut findings);
+            for secret in validate(&root, &sources, &mut findings) {
+                if let Some(source) = sources.get_mut(secret.source.0 as usize) {
+                    source.mask(secret);
+                }
+            }
             if !findings.has_errors_in(Layer::Document) && !findings.has_errors_in(Layer::Schema) {
                 spec_version = Some(SpecVersion::required_by(&root));
             }
@@ -235,7 +239,7 @@ fn model(root: &Node, findings: &mut Findings) -> Option<Workload> {
 /// Validation result of a document.
 #[derive(Debug)]
 pub struct Report {
-    /// Sources that spans refer to.
+    /// Sources that spans refer to, with possible secrets masked.
     pub sources: Vec<Source>,
     /// All diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,

@@ -16,7 +16,7 @@
 //! let error = report.errors().next().expect("`env` is an unknown field");
 //! assert_eq!(error.code.name(), "UNKNOWN_FIELD");
 //! assert_eq!(error.pointer.as_str(), "/containers/main/env");
-//! assert_eq!(error.hint, "use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`");
+//! assert_eq!(error.hint, "use `variables` for environment variables: `variables: {A: b}`");
 //! ```
 //!
 //! # Modules

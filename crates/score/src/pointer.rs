@@ -106,6 +106,11 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// True for a variable of a container.
+    pub(crate) fn is_variable(&self) -> bool {
+        matches!(self, Path::Key(parent, _) if parent.name() == "variables")
+    }
+
     /// JSON pointer of the value.
     pub fn pointer(&self) -> Pointer {
         match self {

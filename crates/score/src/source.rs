@@ -78,6 +78,17 @@ impl Source {
         Location { line, column: self.text[start..offset].trim_start_matches('\u{feff}').chars().count() + 1 }
     }
 
+    /// Replaces the text of a span with asterisks; offsets and lines stay the same.
+    pub(crate) fn mask(&mut self, span: Span) {
+        let range = span.start as usize..span.end as usize;
+        let Some(text) = self.text.get(range.clone()) else { return };
+        let masked: String = text
+            .bytes()
+            .map(|byte| if matches!(byte, b'\n' | b'\r' | b' ') { byte as char } else { '*' })
+            .collect();
+        self.text.replace_range(range, &masked);
+    }
+
     /// Text of a span of this source.
     pub fn slice(&self, span: Span) -> Option<&str> {
         self.text.get(span.start as usize..span.end as usize)

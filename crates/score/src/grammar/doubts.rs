@@ -8,12 +8,74 @@ pub(super) fn none(_: &str) -> Option<Doubt> {
     None
 }
 
+/// Doubts about any string: quotes of a word processor, and templates that are not rendered.
+pub(crate) fn any(text: &str) -> Option<Doubt> {
+    let shown = quoted(text);
+    let is_quote = |c: char| matches!(c, '“' | '”' | '„' | '‘' | '’' | '«' | '»');
+    if text.starts_with(is_quote) && text.ends_with(is_quote) && text.chars().count() > 1 {
+        let plain = text.trim_matches(is_quote);
+        let hint = format!("write straight quotes: {}", quoted(plain));
+        return Some(Doubt { message: format!("smart quotes in {shown} are part of the value"), hint });
+    }
+    is_helm_template(text).then(|| Doubt {
+        message: format!("unrendered template {shown} is used as written"),
+        hint: "render the Helm template first, and validate the result".to_owned(),
+    })
+}
+
+/// True for `{{ … }}` with a value of Helm.
+fn is_helm_template(text: &str) -> bool {
+    text.match_indices("{{").take(100).any(|(at, _)| {
+        let inside = text[at + 2..].trim_start_matches('-').trim_start();
+        [".Values.", ".Release.", ".Chart.", "$.Values."].iter().any(|root| inside.starts_with(root))
+    })
+}
+
+/// Name of a variable that a shell cannot read.
+pub(super) fn variable_name(name: &str) -> Option<Doubt> {
+    let what = if name.contains(char::is_whitespace) {
+        "contains a space"
+    } else if name.starts_with(|c: char| c.is_ascii_digit()) {
+        "starts with a digit"
+    } else {
+        return None;
+    };
+    let plain: Vec<&str> = name.split_whitespace().collect();
+    let plain = plain.join("_");
+    let plain = if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("_{plain}") } else { plain };
+    Some(Doubt {
+        message: format!("variable name {} {what}", quoted(name)),
+        hint: format!(
+            "write {}; names of environment variables are letters, digits and underscores",
+            quoted(&plain)
+        ),
+    })
+}
+
 /// Image names that no registry accepts. Placeholders have a diagnostic of their own.
 pub(super) fn image(text: &str) -> Option<Doubt> {
-    if text.contains(['$', '{']) {
+    let shown = quoted(text);
+    if text.contains("{{") {
+        return Some(Doubt {
+            message: format!("unrendered template {shown} as the image"),
+            hint: "render the Helm template first, or write `image: .` and set the image at deployment with `--image`"
+                .to_owned(),
+        });
+    }
+    if text.contains(['$', '{']) || any(text).is_some() {
         return None;
     }
-    let shown = quoted(text);
+    if let Some((name, digest)) = text.split_once('@')
+        && !digest.contains(':')
+    {
+        return Some(Doubt {
+            message: format!("image {shown} has a tag after `@`"),
+            hint: format!(
+                "write {}; `@` precedes a digest (`@sha256:…`)",
+                quoted(&format!("{name}:{digest}"))
+            ),
+        });
+    }
     if text.contains(char::is_whitespace) {
         let plain = if text.contains(':') { "" } else { ":" };
         let plain = text.split_whitespace().collect::<Vec<_>>().join(plain);
@@ -56,9 +118,15 @@ pub(super) fn memory(text: &str) -> Option<Doubt> {
     Some(Doubt { message: format!("memory quantity {} is {text} bytes", quoted(text)), hint })
 }
 
-/// URL instead of a path.
+/// URL instead of a path, or a path without its slash.
 pub(super) fn http_path(text: &str) -> Option<Doubt> {
-    let (_, rest) = text.split_once("://")?;
+    let Some((_, rest)) = text.split_once("://") else {
+        let is_relative = !text.is_empty() && !text.starts_with('/') && !text.contains(['$', '{']);
+        return is_relative.then(|| Doubt {
+            message: format!("path {} of a probe does not start with `/`", quoted(text)),
+            hint: format!("write {}", quoted(&format!("/{text}"))),
+        });
+    };
     let path = rest.find('/').map_or("/", |slash| &rest[slash..]);
     Some(Doubt {
         message: format!("path {} is a URL", quoted(text)),

@@ -9,6 +9,7 @@ mod rules;
 mod schema;
 mod short_forms;
 
+pub(crate) use doubts::any as doubt;
 pub use language::{CONTAINER, WORKLOAD};
 pub use schema::json_schema;
 

@@ -29,11 +29,33 @@ fn dashed_with_dots(text: &str) -> Option<String> {
 fn dash(text: &str, keep: fn(char) -> bool) -> String {
     let dashed: String = text
         .chars()
+        .flat_map(transliterated)
         .map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() || keep(c) { c } else { '-' })
         .take(63)
         .collect();
     let parts: Vec<_> = dashed.split('-').filter(|part| !part.is_empty()).collect();
     parts.join("-").trim_matches(['-', '.']).to_owned()
+}
+
+/// Letters of ASCII for a letter with a mark: `ü` is `ue`, `é` is `e`.
+fn transliterated(c: char) -> impl Iterator<Item = char> {
+    let letters = match c {
+        'ä' | 'æ' => "ae",
+        'ö' | 'ø' | 'œ' => "oe",
+        'ü' => "ue",
+        'ß' => "ss",
+        'à' | 'á' | 'â' | 'ã' | 'å' => "a",
+        'ç' | 'č' | 'ć' => "c",
+        'è' | 'é' | 'ê' | 'ë' => "e",
+        'ì' | 'í' | 'î' | 'ï' => "i",
+        'ñ' | 'ń' => "n",
+        'ò' | 'ó' | 'ô' | 'õ' => "o",
+        'š' | 'ś' => "s",
+        'ù' | 'ú' | 'û' => "u",
+        'ž' | 'ź' | 'ż' => "z",
+        _ => "",
+    };
+    letters.chars().chain(letters.is_empty().then_some(c))
 }
 
 fn octal(text: &str) -> Option<String> {
@@ -155,7 +177,7 @@ pub(super) static VARIABLE_NAME: TextRule = TextRule {
     max: None,
     form: "non-empty, without an equals sign",
     suggest: none,
-    doubt: doubts::none,
+    doubt: doubts::variable_name,
 };
 
 pub(super) static HEADER_NAME: TextRule = TextRule {
@@ -237,6 +259,7 @@ mod tests {
         for (rule, text, want) in [
             (&WORKLOAD_NAME, "Invalid_Name", "invalid-name"),
             (&WORKLOAD_NAME, "-web-", "web"),
+            (&WORKLOAD_NAME, "Onlineshop für Köln", "onlineshop-fuer-koeln"),
             (&RESOURCE_TYPE, "my_DB", "my-DB"),
             (&RESOURCE_ID, "Shared.My_Db", "shared.my-db"),
             (&FILE_MODE, "0o644", "0644"),

@@ -10,6 +10,7 @@ use crate::{
     node::{Entry, Node},
     pointer::{Path, Pointer},
     quantity::{Quantity, QuantityError},
+    source::Span,
     start_order::{Declaration, StartOrderError, start_order},
     suggest::suggest,
 };
@@ -199,7 +200,7 @@ fn is_many_times(limit: Quantity, request: Quantity) -> bool {
 
 fn ports(context: &mut Context<'_>) {
     let Some(service) = context.root.get("service") else { return };
-    let mut used: BTreeMap<(i64, &str), (&String, i64)> = BTreeMap::new();
+    let mut used: BTreeMap<(i64, &str), (&String, i64, Option<Span>)> = BTreeMap::new();
     // Sorted by name, so that the result does not depend on the order in the file.
     let mut ports: Vec<_> = service.entries("ports").collect();
     ports.sort_by_key(|(name, _)| *name);
@@ -208,15 +209,19 @@ fn ports(context: &mut Context<'_>) {
         let Some(port) = entry.node.get("port").and_then(Node::as_integer).filter(is_port) else { continue };
         let protocol = entry.node.get("protocol").and_then(Node::as_str).unwrap_or("TCP");
         let target = entry.node.get("targetPort").and_then(Node::as_integer).unwrap_or(port);
-        let Some((other, other_target)) = used.insert((port, protocol), (name, target)) else { continue };
         let span = entry.node.entry("port").and_then(Entry::highlight);
+        let Some((other, other_target, other_span)) = used.insert((port, protocol), (name, target, span))
+        else {
+            continue;
+        };
+        let line = context.line(other_span).map_or_else(String::new, |line| format!(" (line {line})"));
         let pointer = Pointer::of(["service", "ports", name, "port"]);
         if target == other_target {
             context.findings.push(Diagnostic::warning(
                 Code::PortClash,
                 pointer,
                 span,
-                format!("duplicate port {port}/{protocol}: `{name}` and `{other}` are the same port"),
+                format!("duplicate port {port}/{protocol}: `{name}` and `{other}`{line} are the same port"),
                 "keep one name; some runtimes refuse duplicate ports",
             ));
         } else {
@@ -224,7 +229,7 @@ fn ports(context: &mut Context<'_>) {
                 Code::PortClash,
                 pointer,
                 span,
-                format!("duplicate port {port}/{protocol} in `{name}`: already used by `{other}`, with a different target port ({target} and {other_target})"),
+                format!("duplicate port {port}/{protocol} in `{name}`: already used by `{other}`{line}, with a different target port ({target} and {other_target})"),
                 "change the `port` of one of them",
             ));
         }

@@ -28,7 +28,11 @@ pub(super) fn lookalikes(literal: &str) -> impl Iterator<Item = Lookalike<'_>> {
     let dollar = ["${", "$(", "$"].into_iter().find(|open| literal.starts_with(open));
     let at_start = dollar.and_then(|open| lookalike(literal, open));
     let templates = literal.match_indices("{{").filter_map(|(at, open)| lookalike(&literal[at..], open));
-    at_start.into_iter().chain(templates)
+    let braces = literal.match_indices('{').filter_map(move |(at, open)| {
+        let is_single = !literal[..at].ends_with(['{', '$']);
+        lookalike(&literal[at..], open).filter(|_| is_single)
+    });
+    at_start.into_iter().chain(templates).chain(braces)
 }
 
 fn lookalike<'t>(text: &'t str, open: &str) -> Option<Lookalike<'t>> {
@@ -38,6 +42,7 @@ fn lookalike<'t>(text: &'t str, open: &str) -> Option<Lookalike<'t>> {
     let rest = &inside[reference.len()..];
     let rest = match open {
         "{{" => rest.trim_start().strip_prefix("}}")?,
+        "{" => rest.strip_prefix('}')?,
         "$(" => rest.trim_start().strip_prefix(')')?,
         _ => rest,
     };

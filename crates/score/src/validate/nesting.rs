@@ -15,6 +15,8 @@ pub(super) struct Nesting<'m> {
     map: &'m Map,
     /// Required field of an object without a name, such as `image` in `containers: {image: nginx}`.
     unnamed: Option<&'static str>,
+    /// True if there is a null entry, to which misplaced fields belong.
+    has_empty: bool,
 }
 
 /// Verdict about an entry of the map.
@@ -23,6 +25,10 @@ pub(super) enum Verdict {
     Entry,
     /// Part of an object that is reported at another key.
     Reported,
+    /// Field of a null entry, whose content is checked.
+    Content(&'static Field),
+    /// Null entry, with the fields next to it that belong to it.
+    Unindented(Vec<String>),
     /// Misplaced: the code, the message if it is not the one for the type, and the hint.
     Misplaced(Code, Option<String>, String),
 }
@@ -37,7 +43,8 @@ impl<'m> Nesting<'m> {
             object.fields.iter().map(|field| field.name).find(|name| {
                 object.requires(name) && map.get(*name).is_some_and(|entry| is_scalar(&entry.node))
             });
-        Some(Self { object, map_of, map, unnamed })
+        let has_empty = map.iter().any(|(key, entry)| is_empty(object, key, &entry.node));
+        Some(Self { object, map_of, map, unnamed, has_empty })
     }
 
     /// Verdict about an entry. `field` is the field of the map.
@@ -47,8 +54,20 @@ impl<'m> Nesting<'m> {
             let message = format!("`{key}` is a field of the `resources` of a container, not a resource");
             return Verdict::Misplaced(Code::UnknownField, Some(message), COMPUTE_IN_CONTAINER.to_owned());
         }
+        if noun == "a container" && key == "ports" && !self.is_object(node) {
+            let message = "`ports` belongs under `service`, not under `containers`".to_owned();
+            let hint = format!("write `service: {{{}}}`", hint::ports(node));
+            return Verdict::Misplaced(Code::UnknownField, Some(message), hint);
+        }
+        if is_empty(self.object, key, node) {
+            let fields = self.fields_below(key);
+            return if fields.is_empty() { Verdict::Entry } else { Verdict::Unindented(fields) };
+        }
         if !self.is_misplaced(key, node) {
             return Verdict::Entry;
+        }
+        if let Some(field) = self.object.field(key).filter(|_| self.has_empty) {
+            return Verdict::Content(field);
         }
         if let Some(unnamed) = self.unnamed {
             if key != unnamed {
@@ -77,11 +96,21 @@ impl<'m> Nesting<'m> {
 
     /// The object that a misplaced field follows, or else the first one.
     fn object_above(&self, key: &str) -> Option<&str> {
+        self.name_above(key, |name, node| !self.is_misplaced(name, node))
+    }
+
+    /// Misplaced fields that belong to a null entry.
+    fn fields_below(&self, empty: &str) -> Vec<String> {
+        let misplaced = self.map.iter().filter(|(key, entry)| self.is_misplaced(key, &entry.node));
+        let belongs =
+            |key: &str| self.name_above(key, |name, node| is_empty(self.object, name, node)) == Some(empty);
+        misplaced.map(|(key, _)| key.clone()).filter(|key| belongs(key)).collect()
+    }
+
+    /// Last entry of a kind above a key, or else the first one.
+    fn name_above(&self, key: &str, is_kind: impl Fn(&str, &Node) -> bool) -> Option<&str> {
         let names = || {
-            self.map
-                .iter()
-                .filter(|(name, entry)| !self.is_misplaced(name, &entry.node))
-                .map(|(name, _)| name.as_str())
+            self.map.iter().filter(|(name, entry)| is_kind(name, &entry.node)).map(|(name, _)| name.as_str())
         };
         let position = self.map.get_index_of(key)?;
         let above = names().take_while(|name| self.map.get_index_of(*name).is_some_and(|at| at < position));
@@ -97,6 +126,11 @@ impl<'m> Nesting<'m> {
         let more = if self.map.len() > 1 { ", …" } else { "" };
         format!("add the {noun}: `{}: {{{name}: {{{key}: {value}{more}}}}}`", field.name)
     }
+}
+
+/// True for a name without an object.
+fn is_empty(object: &Object, key: &str, node: &Node) -> bool {
+    matches!(node.value, Value::Null) && object.field(key).is_none()
 }
 
 /// True for a field of the compute resources of a container.

@@ -6,6 +6,8 @@ use super::{Context, lookalikes::reference_at_start};
 use crate::{
     code::Code,
     diagnostic::{backticked, quoted},
+    expansion::Usage,
+    pointer::Path,
     suggest::suggest,
 };
 
@@ -32,11 +34,17 @@ impl Problem {
     }
 
     /// Message and hint.
-    pub(super) fn describe(&self, context: &Context<'_>, written: &str) -> (String, String) {
+    pub(super) fn describe(
+        &self,
+        context: &Context<'_>,
+        written: &str,
+        path: &Path<'_>,
+        usage: Usage,
+    ) -> (String, String) {
         let shown = quoted(&format!("${{{written}}}"));
         match self {
             Self::Malformed => {
-                let (reason, hint) = malformed(written);
+                let (reason, hint) = malformed(written, path);
                 (format!("invalid placeholder {shown}: {reason}"), hint)
             }
             Self::UnknownRoot => (
@@ -51,7 +59,10 @@ impl Problem {
                 let declared = context.resources.into_iter().flatten().map(|(name, _)| name.as_str());
                 let hint = match suggest(name, declared) {
                     Some(similar) => format!("did you mean `{similar}`?"),
-                    None => format!("declare it: `resources: {{{name}: {{type: {}}}}}`", likely_type(name)),
+                    None => format!(
+                        "declare it: `resources: {{{name}: {{type: {}}}}}`",
+                        if usage == Usage::VolumeSource { "volume" } else { likely_type(name) }
+                    ),
                 };
                 (
                     format!(
@@ -70,9 +81,17 @@ impl Problem {
 }
 
 /// Likely type of a resource, by its name.
-fn likely_type(name: &str) -> &str {
+pub(super) fn likely_type(name: &str) -> &str {
     match name {
         "env" | "environment" => "environment",
+        "db" | "database" | "pg" | "postgresql" => "postgres",
+        "mariadb" => "mysql",
+        "mongo" => "mongodb",
+        "cache" => "redis",
+        "queue" | "rabbitmq" => "amqp",
+        "bucket" => "s3",
+        "token" | "password" | "credentials" | "secrets" => "secret",
+        "data" | "storage" => "volume",
         "postgres" | "mysql" | "mongodb" | "redis" | "amqp" | "s3" | "dns" | "route" | "volume"
         | "secret" => name,
         _ => "…",
@@ -80,7 +99,7 @@ fn likely_type(name: &str) -> &str {
 }
 
 /// Reason and hint for malformed placeholders.
-fn malformed(written: &str) -> (&'static str, String) {
+fn malformed(written: &str, path: &Path<'_>) -> (&'static str, String) {
     let is_variable = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let fixed = written.trim_matches(['{', '}', ' ']).replace("[\"", ".").replace("['", ".");
     let fixed = fixed.replace("\"]", "").replace("']", "");
@@ -100,6 +119,15 @@ fn malformed(written: &str) -> (&'static str, String) {
         (reason, write(&fixed))
     } else if written.starts_with(['{', '%']) {
         ("template syntax is not supported", "render the template first, and validate the result".to_owned())
+    } else if !written.contains(":-") && is_reference(&written.replace([':', '/'], ".")) {
+        ("parts are separated by dots", write(&written.replace([':', '/'], ".")))
+    } else if let Some((name, default)) = written.split_once(":-")
+        && !default.is_empty()
+        && name.chars().all(is_variable)
+    {
+        let name = if path.is_variable() { path.name() } else { name };
+        let hint = format!("write the value: `{name}: \"{}\"`", default.escape_debug());
+        ("default values and filters are not supported", hint)
     } else if written.contains(":-") || written.contains('|') || written.contains('?') {
         (
             "default values and filters are not supported",
@@ -139,8 +167,14 @@ fn unknown_root(context: &Context<'_>, written: &str) -> String {
             format!("write the value itself; `{root}` cannot be referenced, only `metadata` and `resources`")
         }
         None if matches!(root, "env" | "environment" | "secret" | "secrets" | "outputs") => {
-            "declare a resource (of type environment, secret, …) and write `${resources.NAME.OUTPUT}`"
-                .to_owned()
+            let (name, type_) =
+                if root.starts_with("secret") { ("token", "secret") } else { ("env", "environment") };
+            let output = match (type_, rest) {
+                ("secret", _) => "secret",
+                (_, "") => "NAME",
+                _ => rest,
+            };
+            format!("write `${{resources.{name}.{output}}}`, and declare `resources: {{{name}: {{type: {type_}}}}}`")
         }
         None => {
             "for literal text, escape it as `$${…}`, or set `noExpand: true` for a whole file"

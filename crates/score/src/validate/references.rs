@@ -76,7 +76,7 @@ fn text(context: &mut Context<'_>, node: &Node, path: &Path<'_>, span: Option<Sp
                     _ => Severity::Error,
                 };
                 report(context, severity, problem.code(), path, span, |context| {
-                    problem.describe(context, written)
+                    problem.describe(context, written, path, usage)
                 });
             }
             // Score's reference tools use such text as written, so it is not an error.
@@ -115,7 +115,7 @@ struct PlaceholderSpans {
 
 impl PlaceholderSpans {
     fn new(written: &str, whole: Option<Span>) -> Self {
-        let at = [written.find('$'), written.find("{{")].into_iter().flatten().min();
+        let at = written.find(['$', '{']);
         Self { written: if at.is_some() { written.to_owned() } else { String::new() }, whole, at }
     }
 

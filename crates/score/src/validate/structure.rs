@@ -1,16 +1,21 @@
 //! Schema layer: checks a document against the grammar.
 
+mod misplaced;
+
 use super::{
+    foreign_document::foreign_document,
     hint,
+    levels::{self, Unindented},
     nesting::{Nesting, Verdict},
 };
 use crate::{
     code::Code,
     diagnostic::{Findings, Severity, backticked, quoted},
-    grammar::{Field, LengthError, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD},
+    grammar::{Field, LengthError, ListOf, MapOf, Object, Shape, TextRule, WORKLOAD, doubt},
     node::{Entry, Map, Node, Value},
     pointer::Path,
     source::{Source, Span},
+    yaml::foreign_text,
 };
 
 /// Reports all schema violations. Returns true if the document is within the limits: checks that take more than linear
@@ -27,8 +32,11 @@ pub(super) fn check(root: &Node, sources: &[Source], findings: &mut Findings) ->
         }
         Value::Map(map) => walk.object(&WORKLOAD, map, &Path::Root, root.span.map(Span::head)),
         _ => walk.error(Code::TypeMismatch, &Path::Root, root.span, || {
+            let text = root.span.and_then(|span| sources.get(span.source.0 as usize));
+            let tool = text.and_then(|source| foreign_text(&source.text));
+            let tool = tool.map_or_else(String::new, |tool| format!(": this looks like {tool}, not a Score file"));
             (
-                format!("invalid type: expected map, found {}", root.type_name()),
+                format!("invalid type: expected map, found {}{tool}", root.type_name()),
                 "a Score file is a map that starts with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample".to_owned(),
             )
         }),
@@ -145,9 +153,11 @@ impl Walk<'_> {
         let name = here.path.name();
         let written = self.written(here.node).map(str::to_owned);
         let comment = self.comment(here).map(str::to_owned);
+        let is_block = self.is_on_its_own_line(here.node);
         self.error(Code::TypeMismatch, here.path, here.span, || {
             let hint = match &comment {
                 Some(comment) => format!("`#` starts a comment; quote the value: {}", quoted(comment)),
+                None if is_block && let Some(hint) = hint::missing_dash_space(shape, here.node) => hint,
                 None => hint::mismatch(shape, here.node, written.as_deref(), name, here.field),
             };
             (wrong_type(shape, here.node, here.path), hint)
@@ -166,17 +176,51 @@ impl Walk<'_> {
     }
 
     fn object(&mut self, object: &'static Object, map: &Map, path: &Path<'_>, span: Option<Span>) {
+        if object.noun == "a header"
+            && let Some(header) = hint::header_of(map)
+        {
+            let entry = map.first().and_then(|(_, entry)| entry.key_span).or(span);
+            let key = map.first().map_or("", |(key, _)| key.as_str());
+            return self.error(Code::UnknownField, &path.key(key), entry, || {
+                (format!("unknown field {} in {}", backticked(key), object.noun), format!("write `{header}`"))
+            });
+        }
+        let unindented = levels::unindented(object, map);
+        let level = levels::missing_level(object, map).filter(|_| unindented.is_empty());
+        if let Some((parent, fields)) = &level {
+            self.missing_level(object, parent, fields, map, path);
+        }
+        let in_level = |key: &str| {
+            level.as_ref().is_some_and(|(_, fields)| fields.iter().any(|field| field.name == key))
+        };
         for (key, entry) in map {
+            if let Some(found) = unindented.iter().find(|found| found.key == key) {
+                if let Some((shape, field)) = found.content {
+                    self.entry(shape, field, entry, &path.key(key));
+                }
+                continue;
+            }
             match object.field(key) {
-                Some(field) => self.entry(field.shape, Some(field), entry, &path.key(key)),
-                None if object.open => {}
+                Some(field) => {
+                    let below = |found: &&Unindented<'_>| std::ptr::eq(found.parent, field);
+                    let keys: Vec<&str> = unindented.iter().filter(below).map(|found| found.key).collect();
+                    if keys.is_empty() {
+                        self.entry(field.shape, Some(field), entry, &path.key(key));
+                    } else {
+                        self.wrong_indentation(field.shape, entry, &path.key(key), &keys);
+                    }
+                }
+                None if object.open || in_level(key) => {}
                 None => {
                     self.error(
                         Code::UnknownField,
                         &path.key(key),
                         entry.key_span.or(entry.node.span),
                         || {
-                            let message = format!("unknown field {} in {}", backticked(key), object.noun);
+                            let mut message = format!("unknown field {} in {}", backticked(key), object.noun);
+                            if key.starts_with("//") || key.starts_with("/*") {
+                                message = format!("comments are not allowed in JSON: {message}");
+                            }
                             (message, hint::unknown_field(object, key, map))
                         },
                     );
@@ -188,13 +232,14 @@ impl Walk<'_> {
         let is_misspelled = |field: &Field| unknown().any(|key| hint::is_meant_as(key, field));
         for field in object.fields.iter().filter(|field| field.required && !map.contains_key(field.name)) {
             if !is_misspelled(field) {
-                self.missing(object, field, path, span);
+                self.missing(object, field, map, path, span);
             }
         }
         let Some(choice) = object.choice else { return };
         let given: Vec<_> = choice.of.iter().filter(|name| map.contains_key(**name)).copied().collect();
         let options = hint::alternatives(choice.of);
         match given.as_slice() {
+            [] if level.is_some() => {}
             [] if choice.of.iter().filter_map(|name| object.field(name)).any(is_misspelled) => {}
             [] => self.error(Code::ChoiceRequired, path, span, || {
                 let how_many = if choice.exclusive { "one" } else { "at least one" };
@@ -217,23 +262,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Content of a misspelled field, checked as that of the field.
-    fn misspelled(&mut self, object: &Object, map: &Map, key: &str, entry: &Entry, path: &Path<'_>) {
-        let field = hint::similar_field(object, key).filter(|field| !map.contains_key(field.name));
-        let Some(field) = field else { return };
-        let is_map = matches!(field.shape, Shape::Object(_) | Shape::Map(_) | Shape::MapOrList(..));
-        if is_map && entry.node.as_map().is_some() {
-            self.entry(field.shape, Some(field), entry, &path.key(key));
-        }
-    }
-
-    fn missing(&mut self, object: &Object, field: &Field, path: &Path<'_>, span: Option<Span>) {
-        self.error(Code::RequiredField, &path.key(field.name), span, || {
-            let message = format!("missing required field `{}` in {}", field.name, object.noun);
-            (message, format!("add `{}`", field.example))
-        });
-    }
-
     fn map(&mut self, map_of: &'static MapOf, map: &Map, here: &Here<'_>) {
         if map.len() < map_of.min {
             self.error(Code::EmptyValue, here.path, here.span, || {
@@ -251,6 +279,15 @@ impl Walk<'_> {
             match verdict {
                 None | Some(Verdict::Entry) => {}
                 Some(Verdict::Reported) => continue,
+                Some(Verdict::Content(field)) => {
+                    self.entry(field.shape, Some(field), entry, &path);
+                    continue;
+                }
+                Some(Verdict::Unindented(fields)) => {
+                    let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+                    self.wrong_indentation(map_of.values, entry, &path, &fields);
+                    continue;
+                }
                 Some(Verdict::Misplaced(code, message, hint)) => {
                     let message = message.unwrap_or_else(|| wrong_type(map_of.values, &entry.node, &path));
                     self.error(code, &path, entry.key_span.or(entry.node.span), || (message, hint));
@@ -260,6 +297,8 @@ impl Walk<'_> {
             if !map_of.keys.accepts(key) {
                 let span = entry.key_span.or(entry.node.span);
                 self.invalid_form(map_of.keys, key, &path, span);
+            } else if let Some(doubt) = (map_of.keys.doubt)(key) {
+                self.warn(&path, entry.key_span.or(entry.node.span), doubt.message, doubt.hint);
             }
             self.entry(map_of.values, None, entry, &path);
         }
@@ -294,8 +333,13 @@ impl Walk<'_> {
     }
 
     fn text(&mut self, rule: &'static TextRule, text: &str, path: &Path<'_>, span: Option<Span>) {
+        // A template without quotes is reported by the parser.
+        let written = span.and_then(|span| self.sources.get(span.source.0 as usize)?.slice(span));
+        if written.is_some_and(|written| written.starts_with("{{")) {
+            return;
+        }
         if rule.accepts(text) {
-            if let Some(doubt) = (rule.doubt)(text) {
+            if let Some(doubt) = (rule.doubt)(text).or_else(|| doubt(text)) {
                 self.warn(path, span, doubt.message, doubt.hint);
             }
             return;
@@ -335,21 +379,6 @@ impl Walk<'_> {
             };
             (message, hint)
         });
-    }
-}
-
-/// Key that shows that the document is a file of another tool, and the tool.
-fn foreign_document(map: &Map) -> Option<(&'static str, String)> {
-    let text = |key: &str| map.get(key).and_then(|entry| entry.node.as_str());
-    let is_score =
-        text("apiVersion").is_some_and(|version| version.contains("score")) || map.contains_key("containers");
-    match (text("apiVersion"), text("kind")) {
-        _ if is_score => None,
-        (Some(_), Some(kind)) => Some(("kind", format!("a Kubernetes manifest (kind {})", backticked(kind)))),
-        (None, None) if map.get("services").is_some_and(|entry| entry.node.as_map().is_some()) => {
-            Some(("services", "a Docker Compose file".to_owned()))
-        }
-        _ => None,
     }
 }
 

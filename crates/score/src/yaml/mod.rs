@@ -2,10 +2,13 @@
 
 mod compose;
 mod emit;
+mod foreign;
+mod json;
 mod scalar;
 mod syntax;
 
 pub use emit::to_yaml;
+pub(crate) use foreign::foreign_text;
 
 use crate::{
     code::Code,
@@ -42,6 +45,16 @@ pub fn parse_any(source: &Source, id: SourceId) -> (Option<Node>, Findings) {
     read(source, id, true)
 }
 
+/// True for a plain scalar that is a string, not a number, a boolean or another type.
+pub(crate) fn is_text(plain: &str) -> bool {
+    scalar::resolve(plain) == scalar::Scalar::Text
+}
+
+/// True for the name of a JSON file.
+fn is_json_file(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("json"))
+}
+
 fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     let mut findings = Findings::default();
     if source.text.len() > limits::BYTES {
@@ -56,6 +69,9 @@ fn read(source: &Source, id: SourceId, any: bool) -> (Option<Node>, Findings) {
     }
     let (node, found) = compose::compose(source, id, any);
     findings.extend(found);
+    if !any && node.is_some() && is_json_file(&source.name) {
+        json::check(source, id, &mut findings);
+    }
     if node.is_none() && !findings.has_errors() {
         let (message, hint) = if findings.has(Code::ExtraDocument) {
             (

@@ -2,6 +2,7 @@
 
 use granit_parser::{ErrorKind, ScanError};
 
+use super::{foreign::foreign_text, json};
 use crate::{
     code::Code,
     diagnostic::{Diagnostic, backticked},
@@ -11,6 +12,8 @@ use crate::{
 };
 
 const TAB_HINT: &str = "indent with spaces; YAML does not allow tabs for indentation";
+const NOT_SCORE_HINT: &str =
+    "a Score file starts with `apiVersion: score.dev/v1b1`; `orchestra init` writes a sample";
 const SPECIAL_CHARACTER_HINT: &str = "quote the value: its first character has a special meaning in YAML";
 
 /// Diagnostic of a syntax error.
@@ -21,7 +24,11 @@ pub(super) fn diagnostic(text: &str, id: SourceId, error: &ScanError) -> Diagnos
     let width = text[at..].chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8);
     let narrow = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
     let span = Span { source: id, start: narrow(at), end: narrow(at + width) };
-    let message = format!("invalid {language}: {message}");
+    let message = match foreign_text(text) {
+        Some(tool) => format!("invalid {language}: this looks like {tool}, not a Score file"),
+        None => format!("invalid {language}: {message}"),
+    };
+    let hint = if foreign_text(text).is_some() { NOT_SCORE_HINT.to_owned() } else { hint };
     Diagnostic::error(Code::InvalidSyntax, Pointer::root(), Some(span), message, hint)
 }
 
@@ -60,6 +67,11 @@ impl<'t> ErrorPosition<'t> {
             let message = "tab character in indentation".to_owned();
             return Explanation { at, message, hint: TAB_HINT.to_owned() };
         }
+        if error.info().starts_with("mapping values are not allowed")
+            && let Some(found) = self.missing_space()
+        {
+            return found;
+        }
         if let Some((message, hint)) = self.slip(error) {
             return Explanation { at: self.at, message, hint };
         }
@@ -95,6 +107,35 @@ impl<'t> ErrorPosition<'t> {
         .then(|| self.at + self.text[self.at..].find('\t').unwrap_or(0))
     }
 
+    /// Line `key:value` without a space, which is text: this one or the last one above.
+    fn missing_space(&self) -> Option<Explanation> {
+        let mut start = self.line_start;
+        let mut line = self.line;
+        if split_without_space(line).is_none() {
+            let above = self.text[..self.line_start].trim_end();
+            start = above.rfind('\n').map_or(0, |newline| newline + 1);
+            line = &above[start..];
+        }
+        let (key, value) = split_without_space(line)?;
+        let at = start + line.len() - line.trim_start().len();
+        let hint = format!("write `{key}: {value}`");
+        Some(Explanation { at, message: "missing space after `:`".to_owned(), hint })
+    }
+
+    /// True for a line of a block string that is indented less than its first line.
+    fn is_in_block(&self) -> bool {
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let own = indent(self.line);
+        let mut above =
+            self.text[..self.line_start].lines().rev().take(200).filter(|line| !line.trim().is_empty());
+        let mut has_text = false;
+        let opens = above.find(|line| {
+            has_text |= indent(line) > own;
+            indent(line) <= own
+        });
+        has_text && opens.is_some_and(|line| indent(line) < own && ends_with_block_indicator(line))
+    }
+
     /// Message and hint of a well-known slip.
     fn slip(&self, error: &ScanError) -> Option<(String, String)> {
         let found = |message: &str, hint: &str| Some((message.to_owned(), hint.to_owned()));
@@ -106,9 +147,19 @@ impl<'t> ErrorPosition<'t> {
             ErrorKind::UnknownAnchor => return Some(self.unknown_anchor()),
             ErrorKind::UnexpectedCharacter { .. } => {
                 let c = self.text[self.at..].chars().next()?;
-                return found(&format!("unexpected character `{c}`"), SPECIAL_CHARACTER_HINT);
+                let shown = if c == '`' { "backtick".to_owned() } else { format!("`{c}`") };
+                return found(&format!("unexpected character {shown}"), SPECIAL_CHARACTER_HINT);
             }
             _ => {}
+        }
+        if is_json(self.text) && json::comment(self.line).is_some() {
+            return found("comments are not allowed in JSON", "remove the comment, or write YAML with `#`");
+        }
+        if self.is_in_block() {
+            return found(
+                "wrong indentation of a block string",
+                "indent all lines of the text as much as its first line",
+            );
         }
         if info.contains("hexadecimal") || info.contains("escape") {
             return self.escape();
@@ -123,7 +174,7 @@ impl<'t> ErrorPosition<'t> {
             if matches!(next, '"' | '\'') && (is_item || is_json(self.text)) {
                 return found("missing comma", "add a comma before this item");
             }
-            return self.inner_quote();
+            return self.inner_quote().or_else(|| self.text_after_quote());
         }
         if self.follows_block_indicator() {
             return found(
@@ -191,14 +242,27 @@ impl<'t> ErrorPosition<'t> {
         Some(("quote inside a quoted value".to_owned(), hint))
     }
 
+    /// Text after a quoted value: `"x" y`.
+    fn text_after_quote(&self) -> Option<(String, String)> {
+        let value = self.line.split_once(": ").map_or(self.line, |(_, value)| value);
+        let value = value.trim_start().trim_start_matches("- ").trim();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let other = if quote == '"' { '\'' } else { '"' };
+        let hint = if value.contains([other, '\\']) {
+            "quote the whole value".to_owned()
+        } else {
+            format!("quote the whole value: {other}{value}{other}")
+        };
+        Some(("text after a quoted value".to_owned(), hint))
+    }
+
     /// True for a line after `key: |` that is not indented more.
     fn follows_block_indicator(&self) -> bool {
         let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
-        self.above.iter().find(|line| !line.trim().is_empty()).is_some_and(|above| {
-            let last = above.rsplit([' ', '\t']).next().unwrap_or_default();
-            matches!(last.trim_end(), "|" | ">" | "|-" | ">-" | "|+" | ">+")
-                && indent(self.line) <= indent(above)
-        })
+        self.above
+            .iter()
+            .find(|line| !line.trim().is_empty())
+            .is_some_and(|above| ends_with_block_indicator(above) && indent(self.line) <= indent(above))
     }
 
     /// Likely cause, unless the error of the parser is clear, and a hint.
@@ -240,4 +304,22 @@ impl<'t> ErrorPosition<'t> {
             )
         }
     }
+}
+
+/// Key and value of a line such as `image:nginx`.
+fn split_without_space(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.trim().split_once(':')?;
+    let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic())
+        && key.len() > 1
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    let is_value = value.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '"' | '\''))
+        && !value.contains(": ")
+        && !value.ends_with(':');
+    (is_key && is_value).then_some((key, value))
+}
+
+/// True for a line such as `content: |`.
+fn ends_with_block_indicator(line: &str) -> bool {
+    let last = line.trim_end().rsplit([' ', '\t']).next().unwrap_or_default();
+    matches!(last, "|" | ">" | "|-" | ">-" | "|+" | ">+")
 }

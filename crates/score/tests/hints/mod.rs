@@ -1,8 +1,11 @@
 //! Mistakes with all their diagnostics: exact messages and hints, one diagnostic per mistake.
 
+mod equivalents;
+mod indentation;
 mod nesting;
 mod placeholders;
 mod quantities;
+mod secrets;
 mod suspicious;
 mod syntax;
 mod types;

@@ -60,6 +60,40 @@ fn a_probable_mistake_in_a_valid_file_is_a_warning() {
         ),
         (after("service:\n  ports:\n    web:\n      port: 080\n"), vec![]),
         (
+            after("    command: [“sh”]\n"),
+            vec![
+                "7:15 SUSPICIOUS_VALUE: smart quotes in \"“sh”\" are part of the value | write straight quotes: \"sh\"",
+            ],
+        ),
+        (
+            after("    livenessProbe:\n      httpGet: {path: ready, port: 80}\n"),
+            vec![
+                "8:23 SUSPICIOUS_VALUE: path \"ready\" of a probe does not start with `/` | write \"/ready\"",
+            ],
+        ),
+        (
+            rest("containers:\n  main:\n    image: nginx@latest\n"),
+            vec![
+                "6:12 SUSPICIOUS_VALUE: image \"nginx@latest\" has a tag after `@` | write \"nginx:latest\"; `@` precedes a digest (`@sha256:…`)",
+            ],
+        ),
+        (
+            after("    variables:\n      A B: c\n      1A: d\n"),
+            vec![
+                "8:7 SUSPICIOUS_VALUE: variable name \"A B\" contains a space | write \"A_B\"; names of environment variables are letters, digits and underscores",
+                "9:7 SUSPICIOUS_VALUE: variable name \"1A\" starts with a digit | write \"_1A\"; names of environment variables are letters, digits and underscores",
+            ],
+        ),
+        (
+            rest(
+                "containers:\n  main:\n    image: \"{{ .Values.image }}\"\n    variables:\n      A: \"{{ .Values.a }}\"\n",
+            ),
+            vec![
+                "6:12 SUSPICIOUS_VALUE: unrendered template \"{{ .Values.image }}\" as the image | render the Helm template first, or write `image: .` and set the image at deployment with `--image`",
+                "8:10 SUSPICIOUS_VALUE: unrendered template \"{{ .Values.a }}\" is used as written | render the Helm template first, and validate the result",
+            ],
+        ),
+        (
             after("    args:\n      - sh\n        - -c\n"),
             vec![
                 "8:9 SUSPICIOUS_VALUE: list item \"sh - -c\" continues on the next line | indent all items of the list equally, or quote the text",

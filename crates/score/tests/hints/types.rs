@@ -135,6 +135,12 @@ fn a_typo_hides_neither_its_content_nor_another_typo() {
             ],
         ),
         (
+            "apiVersion: score.dev/v1b1\nmetadata:\n  name: {{ .Release.Name }}\ncontainers:\n  main:\n    image: x\n".to_owned(),
+            vec![
+                "3:10 NON_STRING_KEY: unrendered template: `{{ … }}` is not valid in a Score file | render the Helm or Go template first, and validate the result; quote the value for literal braces",
+            ],
+        ),
+        (
             rest("containers:\n  main:\n    image: {{ .Values.image }}\n"),
             vec![
                 "6:13 NON_STRING_KEY: unrendered template: `{{ … }}` is not valid in a Score file | render the Helm or Go template first, and validate the result; quote the value for literal braces",

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use super::{
     COMPUTE_IN_CONTAINER, all, alternatives,
+    equivalents::equivalent,
+    flow::{flow, flow_text, text_of},
     foreign_fields::FOREIGN_FIELDS,
-    short_forms::{flow, is_plain},
 };
 use crate::{
     grammar::{Field, Object, Shape, WORKLOAD},
@@ -21,7 +22,7 @@ pub(in crate::validate) fn unknown_field(object: &'static Object, key: &str, sib
         return "replace the non-breaking spaces (U+00A0) with spaces".to_owned();
     }
     if key.starts_with("//") || key.starts_with("/*") {
-        return "comments are not allowed in JSON: remove it, or write YAML with `#`".to_owned();
+        return "remove the comment, or write YAML with `#`".to_owned();
     }
     let is_resource = object.noun == "a resource";
     if is_resource && key == "properties" && declares_outputs(node) {
@@ -36,11 +37,12 @@ pub(in crate::validate) fn unknown_field(object: &'static Object, key: &str, sib
             "resources of the workload belong at the top level: `resources: {{{key}: {{type: …}}}}`"
         );
     }
-    let foreign = FOREIGN_FIELDS.iter().find(|(known, noun, _)| {
-        *known == key && (object.noun == *noun || (noun.is_empty() && !is_resource))
-    });
-    if let Some((_, _, hint)) = foreign {
-        return hint.replace("VALUE", node.as_str().filter(|text| is_plain(text)).unwrap_or("…"));
+    if let Some(hint) = equivalent(object, key, node) {
+        return hint;
+    }
+    if let Some(hint) = foreign_field(object, key) {
+        let value = text_of(node).and_then(|text| flow_text(&text));
+        return hint.replace("VALUE", value.as_deref().unwrap_or("…"));
     }
     if key.starts_with("x-") {
         return "Score has no `x-` extensions; put custom data under `metadata`, `metadata.annotations` or the `params` of a resource".to_owned();
@@ -76,6 +78,20 @@ pub(in crate::validate) fn unknown_field(object: &'static Object, key: &str, sib
     }
     let known: Vec<_> = object.fields.iter().map(|field| field.name).collect();
     format!("remove it; {} has the fields {}", object.noun, all(&known))
+}
+
+/// Hint of the table of foreign fields.
+fn foreign_field(object: &Object, key: &str) -> Option<&'static str> {
+    let is_resource = object.noun == "a resource";
+    let found = FOREIGN_FIELDS.iter().find(|(known, noun, _)| {
+        *known == key && (object.noun == *noun || (noun.is_empty() && !is_resource))
+    });
+    found.map(|(_, _, hint)| *hint)
+}
+
+/// True for an unknown key with a meaning of its own: a misspelled field, or one of another tool.
+pub(in crate::validate) fn is_known_elsewhere(object: &Object, key: &str) -> bool {
+    similar_field(object, key).is_some() || foreign_field(object, key).is_some()
 }
 
 /// Field of an object that a misspelled key means.
@@ -117,6 +133,9 @@ impl FieldLocation {
         let Field { name, example, .. } = self.field;
         if self.parent.is_empty() {
             return format!("`{name}` belongs at the top level: `{example}`");
+        }
+        if self.parent == "containers.*" {
+            return format!("`{name}` belongs to a container: `containers: {{main: {{{example}}}}}`");
         }
         // A field of several objects: the one that is left empty next to it, or all of them.
         let parents: Vec<&str> = FIELD_LOCATIONS

@@ -73,16 +73,18 @@ pub(super) const FOREIGN_FIELDS: &[(&str, &str, &str)] = &[
     // Containers.
     ("env", "", "use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`"),
     ("environment", "", "use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`"),
+    ("env_vars", "", "use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`"),
+    ("envs", "", "use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`"),
     ("envVars", "", "use `variables` for environment variables: `variables: {LOG_LEVEL: debug}`"),
     (
         "envFrom",
         "",
-        "list each variable under `variables`, with a placeholder such as `${resources.env.NAME}`; Score cannot import a whole set",
+        "list each variable under `variables`, with a placeholder such as `${resources.env.NAME}`, and declare `resources: {env: {type: environment}}`; Score cannot import a whole set",
     ),
     (
         "env_file",
         "",
-        "list each variable under `variables`, with a placeholder such as `${resources.env.NAME}`",
+        "list each variable under `variables`, with a placeholder such as `${resources.env.NAME}`, and declare `resources: {env: {type: environment}}`",
     ),
     (
         "ports",
@@ -100,6 +102,7 @@ pub(super) const FOREIGN_FIELDS: &[(&str, &str, &str)] = &[
         "ports belong to the workload, not to a container: `service: {ports: {web: {port: 80, targetPort: 8080}}}`",
     ),
     ("name", CONTAINER, "remove it; the key of the container is its name"),
+    ("container_name", CONTAINER, "remove it; the key of the container is its name"),
     (
         "build",
         CONTAINER,
@@ -114,8 +117,13 @@ pub(super) const FOREIGN_FIELDS: &[(&str, &str, &str)] = &[
     ("requests", CONTAINER, "write `resources: {requests: {memory: 256Mi, cpu: 250m}}`"),
     ("memory", "", "write `resources: {limits: {memory: 512Mi}}` in the container"),
     ("cpu", "", "write `resources: {limits: {cpu: 500m}}` in the container"),
-    ("healthcheck", "", "write `livenessProbe: {exec: {command: [\"/bin/check\"]}}`"),
-    ("healthCheck", "", "write `livenessProbe: {httpGet: {path: /alive, port: 8080}}`"),
+    ("mem_limit", "", "write `resources: {limits: {memory: 512Mi}}` in the container"),
+    ("cpus", "", "write `resources: {limits: {cpu: 500m}}` in the container"),
+    ("run", CONTAINER, "use `command`: `command: [\"/bin/app\"]`"),
+    ("script", CONTAINER, "use `command`: `command: [\"/bin/sh\", \"-c\", \"…\"]`"),
+    ("healthcheck", "", "write `readinessProbe: {exec: {command: [\"/bin/check\"]}}`"),
+    ("healthCheck", "", "write `readinessProbe: {httpGet: {path: /ready, port: 8080}}`"),
+    ("probe", CONTAINER, "write `readinessProbe: {httpGet: {path: /ready, port: 8080}}`"),
     ("startupProbe", "", "use `readinessProbe`; Score has no startup probe"),
     ("probes", CONTAINER, "use `livenessProbe` and `readinessProbe` of the container"),
     (
@@ -128,8 +136,23 @@ pub(super) const FOREIGN_FIELDS: &[(&str, &str, &str)] = &[
         CONTAINER,
         "use `before` in the container that starts first: `before: {THIS-CONTAINER: {ready: started}}`",
     ),
+    (
+        "after",
+        CONTAINER,
+        "use `before` in the container that starts first: `before: {THIS-CONTAINER: {ready: started}}`",
+    ),
     ("initContainers", "", "add it to `containers`, with `before: {main: {ready: complete}}`"),
     ("sidecars", "", "add it to `containers`"),
+    (
+        "workdir",
+        "",
+        "set the working directory in the image, or use `command: [\"/bin/sh\", \"-c\", \"cd /app && …\"]`",
+    ),
+    (
+        "workingdir",
+        "",
+        "set the working directory in the image, or use `command: [\"/bin/sh\", \"-c\", \"cd /app && …\"]`",
+    ),
     (
         "workingDir",
         "",

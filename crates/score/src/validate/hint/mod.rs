@@ -3,12 +3,16 @@
 //! Users come from Kubernetes and Docker Compose; a hint names the Score field for what they meant, not only the most
 //! similar name.
 
+mod equivalents;
 mod fields;
+mod flow;
 mod foreign_fields;
 mod short_forms;
 
-pub(super) use fields::{is_meant_as, similar_field, unknown_field};
-pub(super) use short_forms::flow;
+pub(super) use equivalents::{header_of, ports};
+pub(super) use fields::{is_known_elsewhere, is_meant_as, similar_field, unknown_field};
+pub(super) use flow::flow;
+pub(super) use short_forms::{missing_dash_space, with_level};
 
 use crate::{
     grammar::{CONTAINER, Field, Object, Shape, TextRule},
@@ -117,11 +121,23 @@ pub(super) fn mismatch(
             }
         }
         (Shape::List(_), Value::String(text)) => short_forms::arguments(name, text),
+        (Shape::List(_), Value::Map(_))
+            if name == "httpHeaders"
+                && let Some(headers) = equivalents::headers(node) =>
+        {
+            format!("use a list: `httpHeaders: {headers}`")
+        }
+        (Shape::Object(object), Value::List(_))
+            if let Some(fields) = short_forms::only_list(object, node) =>
+        {
+            format!("write `{name}: {fields}`")
+        }
         (Shape::Map(map) | Shape::MapOrList(map, _), Value::List(list)) => {
             short_forms::map(map, name, list, &example)
         }
         (Shape::Map(map), Value::String(text)) => {
             short_forms::missing_space(text, |key| map.keys.accepts(key))
+                .or_else(|| short_forms::assignments(map, name, text))
                 .unwrap_or_else(|| format!("write `{example}`"))
         }
         (Shape::Object(object), Value::String(text)) => short_forms::object(object, name, text, &example),

@@ -1,9 +1,15 @@
 //! Hints for values in the short form of another tool: `web: 80`, `db: postgres`, `./data:/data`.
 
-use super::{alternatives, example};
+use super::{
+    alternatives,
+    equivalents::{entries, named_port, variable},
+    example,
+    flow::{flow, flow_string, is_plain, text_of},
+};
 use crate::{
-    grammar::{MapOf, Object, Shape},
-    node::{Node, Value},
+    grammar::{Field, MapOf, Object, Shape},
+    node::{Map, Node, Value},
+    validate::placeholder_hint::likely_type,
 };
 
 /// Hint for a scalar instead of an object; `name` is empty in a list.
@@ -23,7 +29,11 @@ pub(super) fn object(object: &Object, name: &str, written: &str, example: &str) 
     if name.is_empty() && object.field("target").is_some() {
         let target = written.rsplit(':').next().filter(|target| target.starts_with('/'));
         let target = target.unwrap_or("/path/in/container");
-        return format!("use the map form, with the path as the key: `{target}: {example}`");
+        let declare = if object.noun == "a volume" { VOLUME_RESOURCE } else { "" };
+        return format!("use the map form, with the path as the key: `{target}: {example}`{declare}");
+    }
+    if object.noun == "a volume" && !written.contains("${") {
+        return format!("write `{}`{VOLUME_RESOURCE}", line("source: \"${resources.data}\""));
     }
     let first = object.fields.iter().find(|field| {
         field.required
@@ -42,13 +52,8 @@ pub(super) fn object(object: &Object, name: &str, written: &str, example: &str) 
     }
 }
 
-/// True for text that needs no quotes in a flow map.
-pub(super) fn is_plain(text: &str) -> bool {
-    text.len() < 60
-        && !text.is_empty()
-        && !text.contains(['$', '{', '}', '[', ']', ',', '#', '"', '\'', '\n'])
-        && !text.contains(": ")
-}
+/// Declaration of the volume that a hint mounts.
+const VOLUME_RESOURCE: &str = ", and declare `resources: {data: {type: volume}}`";
 
 /// Hint for `image:nginx`, which is a string in YAML.
 pub(super) fn missing_space(written: &str, is_key: impl Fn(&str) -> bool) -> Option<String> {
@@ -58,14 +63,9 @@ pub(super) fn missing_space(written: &str, is_key: impl Fn(&str) -> bool) -> Opt
 }
 
 /// Hint for a list instead of a map.
-pub(super) fn map(map: &MapOf, name: &str, list: &[Node], example_line: &str) -> String {
-    let text = |item: &Node| item.as_str().map(str::to_owned);
-    let texts: Option<Vec<String>> = list.iter().take(8).map(text).collect();
-    if let Some(texts) = texts.filter(|texts| !texts.is_empty()) {
-        let entries: Option<Vec<String>> = texts.iter().map(|text| entry(map, text)).collect();
-        if let Some(entries) = entries {
-            return format!("use a map instead of a list: `{name}: {{{}}}`", entries.join(", "));
-        }
+pub(super) fn map(map: &'static MapOf, name: &str, list: &[Node], example_line: &str) -> String {
+    if let Some(found) = list_entries(map, list) {
+        return format!("use a map instead of a list: `{name}: {{{}}}`", entries(&found));
     }
     let names: Vec<_> = list.iter().filter_map(|item| item.get("name")?.as_str()).take(8).collect();
     if names.is_empty() {
@@ -77,17 +77,90 @@ pub(super) fn map(map: &MapOf, name: &str, list: &[Node], example_line: &str) ->
     )
 }
 
-/// Entry of a map for an item of a list: `A=b`, or the name alone.
-fn entry(map: &MapOf, item: &str) -> Option<String> {
+/// Entries of a map for the items of a list; none if an item cannot be converted.
+pub(super) fn list_entries(map: &'static MapOf, list: &[Node]) -> Option<Vec<String>> {
+    const MAX_ITEMS: usize = 8;
+    let items = list.iter().take(MAX_ITEMS).enumerate();
+    let found: Option<Vec<String>> = items.map(|(index, item)| entry(map, index, item)).collect();
+    found.filter(|found| !found.is_empty())
+}
+
+/// Entry of a map for an item of a list: `A=b`, a name alone, or a map with a name.
+fn entry(map: &'static MapOf, index: usize, item: &Node) -> Option<String> {
     let is_key = |key: &str| map.keys.pattern.is_some() && map.keys.accepts(key) && is_plain(key);
-    match (map.values, item.split_once('=')) {
-        (Shape::Text(_), Some((key, value))) if is_key(key) && is_plain(value) => {
-            // Quoted, since a number or a boolean would not be a string.
-            Some(format!("{key}: \"{value}\""))
+    match (map.values, &item.value) {
+        (Shape::Text(_), Value::String(text)) => {
+            let (key, value) = text.split_once('=')?;
+            is_key(key).then(|| variable(key, value))?
         }
-        (Shape::Object(_), None) if is_key(item) => Some(example(map.values, item, None)),
+        (Shape::Text(_), Value::Map(fields)) => {
+            let (name, value) = match (fields.get("name"), fields.get("value"), fields.first()) {
+                (Some(name), Some(value), _) => (name.node.as_str()?, &value.node),
+                (None, _, Some((name, value))) if fields.len() == 1 => (name.as_str(), &value.node),
+                _ => return None,
+            };
+            is_key(name).then(|| variable(name, &text_of(value)?))?
+        }
+        (Shape::Object(object), _) if object.noun == "a service port" => named_port(index, item),
+        (Shape::Object(object), Value::String(name)) if object.noun == "a resource" => {
+            let type_ = Some(likely_type(name)).filter(|type_| *type_ != "…").unwrap_or(name);
+            is_key(name).then(|| format!("{name}: {{type: {type_}}}"))
+        }
+        (Shape::Object(_), Value::String(name)) => is_key(name).then(|| example(map.values, name, None)),
+        (Shape::Object(object), Value::Map(fields)) => {
+            let name = fields.get("name")?.node.as_str().filter(|name| is_key(name))?;
+            // In the order of the grammar: the required fields come first.
+            let shown: Vec<String> = object
+                .fields
+                .iter()
+                .filter(|field| object.requires(field.name))
+                .filter_map(|field| Some(format!("{}: {}", field.name, flow(&fields.get(field.name)?.node)?)))
+                .collect();
+            let more = if fields.len() > shown.len() + 1 { ", …" } else { "" };
+            (!shown.is_empty()).then(|| format!("{name}: {{{}{more}}}", shown.join(", ")))
+        }
         _ => None,
     }
+}
+
+/// Hint for lines such as `A=b` instead of a map, which are one string.
+pub(super) fn assignments(map: &'static MapOf, name: &str, text: &str) -> Option<String> {
+    let items: Vec<Node> =
+        text.split_whitespace().map(|word| Node::new(Value::String(word.to_owned()))).collect();
+    let found = list_entries(map, &items).filter(|_| matches!(map.values, Shape::Text(_)))?;
+    Some(format!("write `{name}: {{{}}}`", entries(&found)))
+}
+
+/// Fields without their parent, under it: `httpGet: {path: /ready, port: 80}`.
+pub(in crate::validate) fn with_level(parent: &Field, fields: &[&'static Field], map: &Map) -> String {
+    let value = |field: &Field| {
+        let node = &map.get(field.name)?.node;
+        let value = if matches!(field.shape, Shape::Text(_)) { flow_string(node) } else { flow(node) };
+        Some(format!("{}: {}", field.name, value.unwrap_or_else(|| "…".to_owned())))
+    };
+    let mut shown: Vec<String> = fields.iter().filter_map(|field| value(field)).collect();
+    if let Shape::Object(inner) = parent.shape {
+        let missing = inner.fields.iter().filter(|field| field.required && !map.contains_key(field.name));
+        shown.extend(missing.map(|field| field.example.to_owned()));
+    }
+    format!("{}: {{{}}}", parent.name, shown.join(", "))
+}
+
+/// Fields of an object whose only required field is a list, for that list: `exec: ["true"]`.
+pub(super) fn only_list(object: &Object, list: &Node) -> Option<String> {
+    let field = object.fields.iter().find(|field| field.required)?;
+    let is_list =
+        matches!(field.shape, Shape::List(_)) && list.as_list().is_some_and(|list| !list.is_empty());
+    let items: Option<Vec<String>> = list.as_list()?.iter().take(8).map(text_of).collect();
+    let items: Vec<String> = items?.iter().map(|item| format!("\"{}\"", item.escape_debug())).collect();
+    is_list.then(|| format!("{{{}: [{}]}}", field.name, items.join(", ")))
+}
+
+/// Hint for items of a list without a space: `-sh`, on a line of its own.
+pub(in crate::validate) fn missing_dash_space(shape: Shape, node: &Node) -> Option<String> {
+    let text = node.as_str().filter(|_| matches!(shape, Shape::List(_)))?;
+    let item = text.split_whitespace().next()?.strip_prefix('-').filter(|item| !item.starts_with('-'))?;
+    (!item.is_empty()).then(|| format!("missing space after `-`: write `- {item}`"))
 }
 
 /// Hint for a string instead of a list of arguments.
@@ -107,27 +180,6 @@ pub(super) fn arguments(name: &str, text: &str) -> String {
     format!("use a list: `{name}: [{}]`", words.join(", "))
 }
 
-/// Short value in flow style; none if it is long.
-pub(in crate::validate) fn flow(node: &Node) -> Option<String> {
-    const MAX_LENGTH: usize = 60;
-    let text = match &node.value {
-        Value::String(text) if is_plain(text) => text.clone(),
-        Value::Map(map) if map.len() <= 4 => {
-            let entry =
-                |(key, entry): (&String, &crate::node::Entry)| Some(format!("{key}: {}", flow(&entry.node)?));
-            let entries: Option<Vec<String>> = map.iter().map(entry).collect();
-            format!("{{{}}}", entries?.join(", "))
-        }
-        Value::List(list) if list.len() <= 4 => {
-            let items: Option<Vec<String>> = list.iter().map(flow).collect();
-            format!("[{}]", items?.join(", "))
-        }
-        Value::Map(_) | Value::List(_) => return None,
-        _ => node.to_json().to_string(),
-    };
-    Some(text).filter(|text| text.len() <= MAX_LENGTH)
-}
-
 /// Hint for a port in the syntax of Docker Compose or Kubernetes.
 pub(super) fn port(text: &str, min: i64, max: i64) -> String {
     let number = |text: &str| text.trim().parse::<i64>().ok().filter(|number| (min..=max).contains(number));
@@ -135,6 +187,9 @@ pub(super) fn port(text: &str, min: i64, max: i64) -> String {
         return format!("remove the quotes: {number}");
     }
     let (text, protocol) = text.split_once('/').unwrap_or((text, ""));
+    if text.split_once('-').is_some_and(|(from, to)| number(from).is_some() && number(to).is_some()) {
+        return "port ranges are not supported; declare each port".to_owned();
+    }
     let protocol = match protocol.to_ascii_lowercase().as_str() {
         "tcp" => ", and `protocol: TCP`",
         "udp" => ", and `protocol: UDP`",
@@ -155,7 +210,7 @@ pub(super) fn port(text: &str, min: i64, max: i64) -> String {
 }
 
 /// Words of a command line, with shell quoting.
-fn words(line: &str) -> Vec<String> {
+pub(super) fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
