@@ -116,7 +116,7 @@ async fn a_claim_with_other_params_or_metadata_than_the_first_fails() {
         let message = status.message.clone().unwrap_or_default();
         match difference {
             Some(difference) => {
-                assert!(message.contains("`a-first`") && message.contains(difference), "{status:?}")
+                assert!(message.contains("`a-first`") && message.contains(difference), "{status:?}");
             }
             None => assert!(is_bound(&status), "{status:?}"),
         }
