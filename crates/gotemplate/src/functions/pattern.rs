@@ -8,13 +8,27 @@ const WHITESPACE: &str = "\\t\\n\\x0C\\r ";
 /// Largest count of a repetition in RE2.
 const MAX_REPEAT: u32 = 1000;
 
-/// Compiles a pattern. The error is a message without the pattern, which may be secret.
-pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
+/// Errors of `regex_lite` about patterns that are invalid in Go, too.
+const INVALID_IN_GO: [&str; 5] = [
+    "found open group without closing ')'",
+    "expected closing ')', but got end of pattern",
+    "found closing ')' without matching '('",
+    "look-around is not supported",
+    "uncounted repetition operator must be applied to a sub-expression",
+];
+
+/// Compiles a pattern; `None` if it is invalid in Go, too. The error is a message about a pattern that may be valid there. It
+/// does not have the pattern, which may be secret.
+pub(super) fn compile(pattern: &str) -> Result<Option<Regex>, String> {
     let mut translator = Translator { rest: pattern, out: String::new() };
     translator
         .translate(pattern.is_ascii())
         .map_err(|syntax| format!("unsupported syntax in a regular expression: {syntax}"))?;
-    Regex::new(&translator.out).map_err(|error| format!("invalid or unsupported regular expression: {error}"))
+    match Regex::new(&translator.out) {
+        Ok(regex) => Ok(Some(regex)),
+        Err(error) if INVALID_IN_GO.contains(&error.to_string().as_str()) => Ok(None),
+        Err(error) => Err(format!("invalid or unsupported regular expression: {error}")),
+    }
 }
 
 struct Translator<'p> {
@@ -148,7 +162,8 @@ mod tests {
             (r"\.\*\{", "a.*{", true),
         ] {
             let compiled = compile(pattern);
-            assert_eq!(compiled.map(|regex| regex.is_match(text)), Ok(expected), "{pattern} on {text:?}");
+            let matched = compiled.map(|regex| regex.map(|regex| regex.is_match(text)));
+            assert_eq!(matched, Ok(Some(expected)), "{pattern} on {text:?}");
         }
     }
 
@@ -169,11 +184,16 @@ mod tests {
             (r"\101", "unsupported"),
             ("[a&&b]", "unsupported"),
             ("a{,2}", "unsupported"),
-            // Invalid in Go, too.
-            ("(", "invalid"),
         ] {
             let error = compile(pattern).unwrap_err();
             assert!(error.contains(part), "{pattern}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_is_invalid_in_go_has_no_expression() {
+        for pattern in ["(", "a)", "(?=a)", "(?!a)", "*a"] {
+            assert!(matches!(compile(pattern), Ok(None)), "{pattern}");
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         let (suffix, text) = (args[0].as_str(), args[1].as_str());
         Ok(Value::string(text.strip_suffix(suffix).unwrap_or(text)))
     }),
-    // Sprig's `regexMatch` ignores errors. Here it has the errors of `mustRegexMatch`: the pattern may be valid in Go.
+    // As in sprig, an invalid pattern matches nothing. One that may be valid in Go and cannot be evaluated is an error.
     binary("regexMatch", is_match),
     binary("mustRegexMatch", is_match),
     binary("splitList", |interp, args| {
@@ -202,7 +202,7 @@ fn is_match(interp: &mut Interpreter, args: &[Value]) -> Result<Value, EvalError
     let (pattern, text) = (args[0].as_str(), args[1].as_str());
     interp.budget.spend(pattern.len().saturating_mul(text.len() / 64 + 64))?;
     let regex = pattern::compile(pattern).map_err(EvalError::new)?;
-    Ok(Value::Bool(regex.is_match(text)))
+    Ok(Value::Bool(regex.is_some_and(|regex| regex.is_match(text))))
 }
 
 fn split(separator: &str, text: &str) -> Vec<String> {
