@@ -55,7 +55,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     // As in sprig, an invalid pattern matches nothing. One that may be valid in Go and cannot be evaluated is an error.
     binary("regexMatch", is_match),
-    binary("mustRegexMatch", is_match),
+    binary("mustRegexMatch", must_match),
     binary("splitList", |interp, args| {
         let items = split(args[0].as_str(), args[1].as_str());
         interp.string_list(&items)
@@ -199,10 +199,20 @@ fn atoi(text: &str) -> i64 {
 }
 
 fn is_match(interp: &mut Interpreter, args: &[Value]) -> Result<Value, EvalError> {
+    Ok(Value::Bool(matched(interp, args)?.unwrap_or_default()))
+}
+
+fn must_match(interp: &mut Interpreter, args: &[Value]) -> Result<Value, EvalError> {
+    let invalid = || EvalError::new("invalid regular expression");
+    matched(interp, args)?.map(Value::Bool).ok_or_else(invalid)
+}
+
+/// True if a pattern matches a text; `None` if the pattern is invalid.
+fn matched(interp: &mut Interpreter, args: &[Value]) -> Result<Option<bool>, EvalError> {
     let (pattern, text) = (args[0].as_str(), args[1].as_str());
     interp.budget.spend(pattern.len().saturating_mul(text.len() / 64 + 64))?;
     let regex = pattern::compile(pattern).map_err(EvalError::new)?;
-    Ok(Value::Bool(regex.is_some_and(|regex| regex.is_match(text))))
+    Ok(regex.map(|regex| regex.is_match(text)))
 }
 
 fn split(separator: &str, text: &str) -> Vec<String> {
