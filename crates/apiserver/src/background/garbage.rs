@@ -32,7 +32,7 @@ impl Collector {
                         collector.index_object(&key, Some(&object.value));
                     }
                 }
-                // The retry builds the index anew.
+                // The retry rebuilds the index.
                 Err(_) => api.request_retry(),
             }
         }
