@@ -1,14 +1,15 @@
-//! Readiness and liveness probes of one run.
-//!
-//! While the program starts it is probed often, since a developer waits for it; once it is ready, seldom. Liveness is probed
-//! from the first readiness on, so that a slow start is not taken for a deadlock.
+//! Readiness and liveness probes of one run: requests and commands. Core interprets their results
+//! ([`orchestra_core::observe::process::health`]).
 
-use std::{collections::BTreeMap, path::PathBuf, process::Stdio, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, process::Stdio};
 
 use http_body_util::Empty;
 use hyper::{Request, body::Bytes, header::HOST};
 use hyper_util::rt::TokioIo;
 use orchestra_api::plan::{HttpGet, Probe};
+use orchestra_core::observe::process::health::{
+    LIVENESS_START_TIMEOUT, Liveness, PROBE_INTERVAL, PROBE_TIMEOUT, Readiness, SETTLE_TIME,
+};
 use orchestra_score::model::Scheme;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
@@ -18,21 +19,6 @@ use tokio::{
 };
 
 use super::forward;
-
-/// First interval of readiness probes while a program starts; it doubles. Most programs of a developer start within it.
-const FIRST_START_PROBE_INTERVAL: Duration = Duration::from_millis(25);
-/// Longest interval of readiness probes while a program starts: what a user does not notice.
-const MAX_START_PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval of probes once the program is ready; as frequent as costs nothing.
-const PROBE_INTERVAL: Duration = Duration::from_secs(5);
-/// Longest time of one probe.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Consecutive failures after which a probe has failed: the default of Kubernetes.
-const FAILURE_THRESHOLD: u32 = 3;
-/// Time that a program without probes and ports must run before it is ready: most configuration errors end it sooner.
-const SETTLE_TIME: Duration = Duration::from_millis(500);
-/// Time after which liveness is probed even if the program was never ready.
-const LIVENESS_START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Probes of one run.
 #[derive(Clone, Debug)]
@@ -78,21 +64,17 @@ pub(super) struct Health {
 pub(super) async fn watch(probes: Probes, health: watch::Sender<Health>) {
     let began = Instant::now();
     let ready = async {
-        let mut pause = FIRST_START_PROBE_INTERVAL;
-        let mut failures = 0;
+        let mut readiness = Readiness::default();
         loop {
-            let now = probes.is_ready().await;
-            let was = health.borrow().ready;
-            failures = if now { 0 } else { failures + 1 };
-            if now != was && (now || failures >= FAILURE_THRESHOLD) {
-                health.send_modify(|health| health.ready = now);
-            }
-            if probes.readiness.is_none() && now {
+            let delay = readiness.record(probes.is_ready().await);
+            health.send_if_modified(|health| {
+                std::mem::replace(&mut health.ready, readiness.ready) != readiness.ready
+            });
+            if probes.readiness.is_none() && readiness.ready {
                 // Without a readiness probe it is ready as long as it runs.
                 return std::future::pending::<()>().await;
             }
-            pause = if now || was { PROBE_INTERVAL } else { (pause * 2).min(MAX_START_PROBE_INTERVAL) };
-            sleep(pause).await;
+            sleep(delay).await;
         }
     };
     let alive = async {
@@ -102,11 +84,10 @@ pub(super) async fn watch(probes: Probes, health: watch::Sender<Health>) {
             _ = seen.wait_for(|health| health.ready) => {}
             () = sleep_until(began + LIVENESS_START_TIMEOUT) => {}
         }
-        let mut failures = 0;
+        let mut liveness = Liveness::default();
         loop {
             sleep(PROBE_INTERVAL).await;
-            failures = if probes.succeeds(probe).await { 0 } else { failures + 1 };
-            if failures >= FAILURE_THRESHOLD {
+            if liveness.record(probes.succeeds(probe).await) {
                 health.send_modify(|health| health.failed_liveness = true);
                 return std::future::pending::<()>().await;
             }

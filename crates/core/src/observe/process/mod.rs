@@ -1,9 +1,11 @@
 //! Decisions about the programs of a Workload on one machine, and the status that follows.
 //!
 //! [`decide`] chooses which programs to start and to stop, [`restart`] delays a restart, [`rollout`] records good and failed
-//! versions, [`rollback`] gives up a version that does not become ready, [`status`] composes the status. The supervisor of the
-//! runtime observes, decides, acts, and decides again after an event or at the time that the decision names.
+//! versions, [`rollback`] gives up a version that does not become ready, [`health`] interprets the results of probes,
+//! [`status`] composes the status. The supervisor of the runtime observes, decides, acts, and decides again after an event or
+//! at the time that the decision names.
 
+pub mod health;
 pub mod restart;
 pub mod rollback;
 pub mod rollout;
