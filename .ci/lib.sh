@@ -2,6 +2,9 @@
 # Shared by .ci/run and .ci/soak: caches, the lock, timed steps, parallel lanes, test binaries, clusters.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+: "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"; export HOME
+# Settings of a user's own platform are not those of the tests.
+for variable in "${!ORCHESTRA_@}"; do [[ "$variable" == ORCHESTRA_CI_LOCK ]] || unset "$variable"; done
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/orchestra-ci"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}" CARGO_TERM_COLOR=never
@@ -33,11 +36,24 @@ lock() {
 # note TEXT: something that this run could not show, printed at its end.
 note() { echo "$*" | tee -a "$work/notes"; }
 
+# descendants PID: the process and all that it has started, unless their parents have ended.
+descendants() {
+  local child
+  echo "$1"
+  for child in $(pgrep -P "$1"); do descendants "$child"; done
+}
+
+# end_tree PID
+end_tree() {
+  local all; mapfile -t all < <(descendants "$1")
+  kill "${all[@]}" 2>/dev/null || true
+}
+
 on_exit() {
   local status=$?
   trap - EXIT
   # Only what this run has started: lanes and preparation in the background, then its clusters.
-  local job; for job in $(jobs -p); do kill -- "-$job" 2>/dev/null || kill "$job" 2>/dev/null || true; done
+  local job; for job in $(jobs -p); do end_tree "$job"; done
   if [ -n "$refcluster" ]; then
     [ ! -f "$work/api" ] || "$refcluster" api-down >/dev/null 2>&1 || true
     [ ! -f "$work/node" ] || "$refcluster" down >/dev/null 2>&1 || true
@@ -69,13 +85,21 @@ on_exit() {
 trap on_exit EXIT
 trap 'exit 130' INT TERM
 
-# step NAME COMMAND…: runs a command or function, and notes how long it took.
+# A step that takes longer hangs: the longest one takes about ten minutes on a new machine.
+step_limit=1800
+
+# step NAME COMMAND…: runs a command or function within the limit, and notes how long it took.
 step() {
-  local name=$1 began=$SECONDS status=0; shift
+  local name=$1 began=$SECONDS status=0 running; shift
   printf '\n== %s (at %ss)\n' "$name" "$began"
   [ -z "${in_lane:-}" ] || printf -- '-- %s: %s (at %ss)\n' "$in_lane" "$name" "$began" >&3
-  # Not as a condition, which would switch `set -e` off inside of functions.
-  set +e; (set -e; "$@"); status=$?; set -e
+  (set -e; "$@") </dev/null & running=$!
+  {
+    # Ends with the step, or at the limit.
+    timeout "$step_limit" tail --pid="$running" --follow /dev/null 2>/dev/null || [ $? != 124 ] ||
+      { echo "$name: no end after $step_limit seconds"; end_tree "$running"; }
+  } &
+  wait "$running" || status=$?
   printf '%5d %s\n' $((SECONDS - began)) "$name" >>"$work/steps"
   [ "$status" = 0 ] || { echo "$name" >>"$work/failed"; return "$status"; }
 }
@@ -83,7 +107,7 @@ step() {
 # lane NAME FUNCTION: runs steps beside others; `join` prints their output.
 lanes=()
 lane() {
-  set -m; (in_lane=$1; "$2") >"$work/$1.log" 2>&1 & set +m
+  (in_lane=$1; "$2") >"$work/$1.log" 2>&1 </dev/null &
   lanes+=("$1:$!")
 }
 

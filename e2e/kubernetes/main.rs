@@ -48,6 +48,11 @@ async fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    let is_unknown = |part: &&String| !cases.iter().any(|case| case.name.contains(part.as_str()));
+    if let Some(part) = arguments.only.iter().find(is_unknown) {
+        println!("no case has {part:?} in its name: --list prints all");
+        return ExitCode::FAILURE;
+    }
     let started = Instant::now();
     let cluster = match Cluster::reach(arguments.keep).await {
         Ok(cluster) => Arc::new(cluster),

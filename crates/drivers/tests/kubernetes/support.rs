@@ -25,6 +25,9 @@ use tokio::sync::OnceCell;
 const MANAGER: &str = "score.dev/kubernetes";
 /// Timeout of a condition.
 const TEST_TIMEOUT: Duration = Duration::from_secs(40);
+/// Variable that states whether the cluster has a deployment controller: `with` or `without`. Tests that need the other kind of
+/// cluster fail then, and are skipped otherwise.
+const EXPECTATION: &str = "ORCHESTRA_TEST_CONTROLLERS";
 /// Time in which the deployment controller of a cluster, if there is one, observes a Deployment.
 const CONTROLLER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Interval of checks of a condition.
@@ -71,6 +74,8 @@ impl Fixture {
         let is_controlled = is_controlled(&probe).await;
         probe.delete_namespace().await;
         if is_controlled != wanted {
+            let expected = std::env::var(EXPECTATION);
+            assert!(expected.is_err(), "{EXPECTATION} is {expected:?}, but this test needs another cluster");
             println!(
                 "skipped: the cluster has {} deployment controller",
                 if is_controlled { "a" } else { "no" }
@@ -195,6 +200,12 @@ pub(crate) fn written(object: &DynamicObject) -> Json {
 async fn is_controlled(fixture: &Fixture) -> bool {
     static CONTROLLED: OnceCell<bool> = OnceCell::const_new();
     let check = async {
+        match std::env::var(EXPECTATION).as_deref() {
+            Ok("with") => return true,
+            Ok("without") => return false,
+            Ok(other) => panic!("{EXPECTATION} is {other:?}"),
+            Err(_) => {}
+        }
         fixture.apply(&fixture.target("r0")).await.unwrap();
         let observed = poll(async || {
             let live = fixture.deployments().get("hello").await.unwrap();
