@@ -111,13 +111,15 @@ lane() {
   lanes+=("$1:$!")
 }
 
-# Waits for all lanes. If any failed, its output comes last, and so does the end of the run.
+# join [LANE]: waits for a lane, or for all. If any failed, its output comes last, and so does the end of the run.
 join() {
-  local lane failed=()
+  local lane left=() failed=()
   for lane in "${lanes[@]}"; do
-    if wait "${lane#*:}"; then cat "$work/${lane%%:*}.log"; else failed+=("${lane%%:*}"); fi
+    if [ "${lane%%:*}" != "${1:-${lane%%:*}}" ]; then left+=("$lane")
+    elif wait "${lane#*:}"; then cat "$work/${lane%%:*}.log"
+    else failed+=("${lane%%:*}"); fi
   done
-  lanes=()
+  lanes=("${left[@]}")
   for lane in "${failed[@]}"; do
     printf '\n== lane %s failed\n' "$lane"; cat "$work/$lane.log"
     echo "$lane" >>"$work/failed-lanes"

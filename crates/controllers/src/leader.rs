@@ -10,7 +10,7 @@ use crate::{
         lease::{self, Leadership},
         shutdown::{self, Shutdown},
     },
-    manager::{Controllers, Options},
+    manager::{Options, Standby},
 };
 
 /// Lease and identity of a candidate.
@@ -29,10 +29,10 @@ pub struct Lease {
 /// Role of a process in the election.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// Another process leads, as far as is known.
+    /// Another process leads, as far as is known. The caches are current, so that this one can take over.
     #[default]
     Standby,
-    /// This process leads, and its caches are syncing.
+    /// This process leads, and its controllers are being started.
     Starting,
     /// This process leads, and its controllers reconcile.
     Leading,
@@ -55,6 +55,7 @@ pub async fn lead(
         Leadership::contend(client.clone(), &namespace, &name, &identity, times, contending);
     loop {
         role.send_replace(Role::Standby);
+        let standby = Standby::start(client.clone(), options());
         tokio::select! {
             () = shutdown.requested() => break,
             leading = leads.wait_for(|leads| *leads) => if leading.is_err() { break },
@@ -64,7 +65,7 @@ pub async fn lead(
         let started = tokio::select! {
             () = shutdown.requested() => break,
             () = lost(&mut leads) => continue,
-            started = Controllers::start(client.clone(), options()) => started,
+            started = standby.lead() => started,
         };
         match started {
             Ok(controllers) => {

@@ -29,4 +29,4 @@ pub mod workload;
 pub mod writer;
 
 pub use error::Error;
-pub use manager::{Controllers, Options};
+pub use manager::{Controllers, Options, Standby};

@@ -1,4 +1,4 @@
-//! Manager of all controllers: starts them when the caches are synced, and stops them together.
+//! Manager of all controllers: keeps their caches current, starts them when these are synced, and stops them together.
 
 use std::{collections::BTreeSet, fmt, num::NonZeroUsize, sync::Arc};
 
@@ -63,6 +63,20 @@ impl Default for Options {
     }
 }
 
+/// Controllers that do not reconcile yet: their caches follow the API, so that they can start at once.
+///
+/// They stop when this is dropped.
+#[derive(Debug)]
+pub struct Standby {
+    client: Client,
+    options: Options,
+    context: Context,
+    watches: Watches,
+    trigger: ShutdownTrigger,
+    shutdown: Shutdown,
+    tasks: Vec<JoinHandle<()>>,
+}
+
 /// Running controllers.
 #[derive(Debug)]
 pub struct Controllers {
@@ -74,22 +88,35 @@ pub struct Controllers {
     recording: (ShutdownTrigger, JoinHandle<()>),
 }
 
-impl Controllers {
-    /// Starts all controllers. They reconcile once all caches are synced.
-    pub async fn start(client: Client, options: Options) -> kube::Result<Self> {
-        let Options { runtimes, provisioners, concurrency, identity, clock, metrics } = options;
+impl Standby {
+    /// Starts to watch everything that the controllers and their drivers cache.
+    pub fn start(client: Client, options: Options) -> Self {
         let (trigger, shutdown) = shutdown::channel();
-        let classes: BTreeSet<_> = runtimes.iter().map(|runtime| runtime.class().to_owned()).collect();
+        let classes: BTreeSet<_> =
+            options.runtimes.iter().map(|runtime| runtime.class().to_owned()).collect();
         let config = SharedConfig::builtin(PlatformKind::of(classes.iter().map(String::as_str)));
-        let context = Context { config, runtimes: Arc::new(classes), ..Context::new(clock) };
+        let context = Context { config, runtimes: Arc::new(classes), ..Context::new(options.clock) };
+        let watches = Watches::new(context.clone(), options.metrics.clone());
+        let mut tasks: Vec<_> = watches.start(&client, &options.metrics, &shutdown).into();
+        for runtime in &options.runtimes {
+            tasks.push(relay(runtime.changes(), |handles| &handles.plans, &watches, &shutdown));
+        }
+        for provisioner in &options.provisioners {
+            tasks.push(relay(provisioner.changes(), |handles| &handles.claims, &watches, &shutdown));
+        }
+        Self { client, options, context, watches, trigger, shutdown, tasks }
+    }
+
+    /// Starts the controllers. They reconcile once all caches are synced.
+    pub async fn lead(self) -> kube::Result<Controllers> {
+        let Self { client, options, context, watches, trigger, shutdown, mut tasks } = self;
+        let Options { runtimes, provisioners, concurrency, identity, clock: _, metrics } = options;
         let (stop_recording, recording_shutdown) = shutdown::channel();
         let (recorder, recording) =
             Recorder::start(client.clone(), "orchestrator", &identity, recording_shutdown);
         let config_watcher =
             ConfigWatcher::load(context.config.clone(), client.clone(), recorder.clone(), metrics.clone())
                 .await?;
-        let watches = Watches::new(context.clone(), metrics.clone());
-        let mut tasks: Vec<_> = watches.start(&client, &metrics, &shutdown).into();
         {
             let watches = watches.clone();
             let watching = config_watcher.watch(shutdown.clone(), move || watches.config_changed());
@@ -100,9 +127,6 @@ impl Controllers {
         let work = worker::Options { concurrency, metrics, ..worker::Options::default() };
         let secrets = NamespaceSecrets::new(client.clone());
         let writer = |controller| Writer::new(client.clone(), controller);
-        let runtime_changes: Vec<_> = runtimes.iter().map(|runtime| runtime.changes()).collect();
-        let provisioner_changes: Vec<_> =
-            provisioners.iter().map(|provisioner| provisioner.changes()).collect();
         let workload = WorkloadController::new(context.clone(), writer("workload"), recorder);
         // An eighth of the workers start new Workloads, the others complete those in progress: of a thousand, the first are ready soon.
         let starting = NonZeroUsize::new(concurrency.get() / 8);
@@ -116,14 +140,18 @@ impl Controllers {
         let (plans, task) = Worker::start(Arc::new(plan), work.clone(), shutdown.clone());
         tasks.push(task);
         let policy = PolicyController::new(context.clone(), Writer::new(client, "policy"));
-        let (policies, task) = Worker::start(Arc::new(policy), work, shutdown.clone());
+        let (policies, task) = Worker::start(Arc::new(policy), work, shutdown);
         tasks.push(task);
         let handles = Handles { workloads, claims, plans, policies };
-        tasks.extend(runtime_changes.into_iter().map(|all| relay(all, handles.plans.clone(), &shutdown)));
-        tasks
-            .extend(provisioner_changes.into_iter().map(|all| relay(all, handles.claims.clone(), &shutdown)));
         watches.enable(handles.clone());
-        Ok(Self { context, handles, shutdown: trigger, tasks, recording: (stop_recording, recording) })
+        Ok(Controllers { context, handles, shutdown: trigger, tasks, recording: (stop_recording, recording) })
+    }
+}
+
+impl Controllers {
+    /// Starts all controllers. They reconcile once all caches are synced.
+    pub async fn start(client: Client, options: Options) -> kube::Result<Self> {
+        Standby::start(client, options).lead().await
     }
 
     /// Context of the controllers.
@@ -156,17 +184,18 @@ impl Controllers {
     }
 }
 
-/// Enqueues what a driver reports as changed.
+/// Enqueues what a driver reports as changed. Before this process leads, reports have no effect.
 fn relay(
     mut changes: BoxStream<'static, (String, String)>,
-    handle: Handle<Key>,
+    queue: fn(&Handles) -> &Handle<Key>,
+    watches: &Watches,
     shutdown: &Shutdown,
 ) -> JoinHandle<()> {
-    let shutdown = shutdown.clone();
+    let (watches, shutdown) = (watches.clone(), shutdown.clone());
     tokio::spawn(async move {
         let relaying = async {
             while let Some((namespace, name)) = changes.next().await {
-                handle.enqueue(Key { namespace, name });
+                watches.driver_changed(queue, Key { namespace, name });
             }
             std::future::pending::<()>().await;
         };

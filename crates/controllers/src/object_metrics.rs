@@ -1,8 +1,11 @@
-//! Number of objects by state, updated with each change.
+//! Number of objects by state, updated with each change. Only the leader publishes it: the sum over all processes is right.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use orchestra_api::{ResourceClaim, Workload, WorkloadPlan};
@@ -18,12 +21,22 @@ type State = (&'static str, String, String);
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectMetrics {
     counts: Arc<Mutex<BTreeMap<State, i64>>>,
+    is_published: Arc<AtomicBool>,
     metrics: Metrics,
 }
 
 impl ObjectMetrics {
     pub(crate) fn new(metrics: Metrics) -> Self {
-        Self { counts: Arc::default(), metrics }
+        Self { counts: Arc::default(), is_published: Arc::default(), metrics }
+    }
+
+    /// Publishes the numbers from now on.
+    pub(crate) fn publish(&self) {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_published.store(true, Ordering::Relaxed);
+        for (state, count) in counts.iter() {
+            self.metrics.set_objects(state.0, &state.1, &state.2, *count);
+        }
     }
 
     pub(crate) fn workload(&self, change: &Change<Workload>) {
@@ -57,7 +70,9 @@ impl ObjectMetrics {
             for state in states {
                 let count = counts.entry(state.clone()).or_default();
                 *count += step;
-                self.metrics.set_objects(state.0, &state.1, &state.2, *count);
+                if self.is_published.load(Ordering::Relaxed) {
+                    self.metrics.set_objects(state.0, &state.1, &state.2, *count);
+                }
             }
         }
     }

@@ -53,13 +53,20 @@ impl Handles {
             self.claims.enqueue(key);
         }
     }
+
+    /// Enqueues the instance behind a claim, after those whose claims have changed.
+    fn resync_instance(&self, claim: &ResourceClaim) {
+        if let Some(key) = ClaimController::key(claim) {
+            self.claims.enqueue_resync(key);
+        }
+    }
 }
 
 /// Mapping of changes to queues. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Watches {
     context: Context,
-    /// Set when all caches are synced. Until then nothing is enqueued, then everything is.
+    /// Set when this process leads and all caches are synced. Until then nothing is enqueued, then everything is.
     handles: Arc<OnceLock<Handles>>,
     object_metrics: ObjectMetrics,
 }
@@ -101,13 +108,30 @@ impl Watches {
         );
     }
 
-    /// Enqueues everything that exists, and from now on what changes.
+    /// Enqueues everything that exists, unsettled objects first, and from now on what changes.
     pub(crate) fn enable(&self, handles: Handles) {
         let _ = self.handles.set(handles);
+        self.object_metrics.publish();
+        let Some(handles) = self.handles.get() else { return };
+        let Context { workloads, plans, claims, .. } = &self.context;
+        for workload in workloads.all().iter().filter(|workload| !watch::is_settled_workload(workload)) {
+            handles.workloads.enqueue(Key::of(workload));
+        }
+        for plan in plans.all().iter().filter(|plan| !watch::is_settled_plan(plan)) {
+            handles.plans.enqueue(Key::of(plan));
+        }
+        for claim in claims.all().iter().filter(|claim| !watch::is_settled_claim(claim)) {
+            handles.enqueue_instance(claim);
+        }
         self.config_changed();
+        resync(plans, &handles.plans);
+        handles.policies.enqueue(AllPolicies);
+    }
+
+    /// Enqueues the plan or the instance that a driver reports as changed.
+    pub(crate) fn driver_changed(&self, queue: impl FnOnce(&Handles) -> &Handle<Key>, key: Key) {
         if let Some(handles) = self.handles.get() {
-            enqueue_all(&self.context.plans, &handles.plans);
-            handles.policies.enqueue(AllPolicies);
+            queue(handles).enqueue(key);
         }
     }
 
@@ -118,10 +142,10 @@ impl Watches {
 
     pub(crate) fn config_changed(&self) {
         let Some(handles) = self.handles.get() else { return };
-        enqueue_all(&self.context.workloads, &handles.workloads);
+        resync(&self.context.workloads, &handles.workloads);
         self.count_policies(handles);
         for claim in self.context.claims.all() {
-            handles.enqueue_instance(&claim);
+            handles.resync_instance(&claim);
         }
     }
 
@@ -150,7 +174,7 @@ impl Watches {
             Event::InvalidChanged => true,
         };
         if is_relevant {
-            enqueue_all(&self.context.workloads, &handles.workloads);
+            resync(&self.context.workloads, &handles.workloads);
             handles.policies.enqueue(AllPolicies);
         }
     }
@@ -242,9 +266,10 @@ fn enqueue(handle: &Handle<Key>, key: &Key, reaction: Enqueue) {
     }
 }
 
-fn enqueue_all<K: Kind>(cache: &Cache<K>, handle: &Handle<Key>) {
+/// Enqueues all objects of a kind, after those that have changed themselves.
+fn resync<K: Kind>(cache: &Cache<K>, handle: &Handle<Key>) {
     for (namespace, name) in cache.keys() {
-        handle.enqueue(Key { namespace, name });
+        handle.enqueue_resync(Key { namespace, name });
     }
 }
 

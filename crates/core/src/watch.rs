@@ -6,14 +6,18 @@
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, plan::Phase};
+use orchestra_api::{
+    ResourceClaim, Workload, WorkloadExposure, WorkloadPlan,
+    plan::{Phase, WorkloadPlanStatus},
+};
 
 use crate::{
-    claim_state::is_deleting,
+    claim_state::{is_bound, is_deleting},
     endpoint,
     provision::service_ref,
-    run::is_in_progress,
+    run::{is_in_progress, is_ready_at},
     status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE},
+    workload_state,
 };
 
 /// Change of an object, as a watch reports it.
@@ -164,6 +168,24 @@ pub fn exposure_to_workload(
 pub fn exposure_to_plan(change: &Change<'_>, plan: Option<&WorkloadPlan>) -> bool {
     let is_unreported = plan.is_none_or(|plan| plan.status.is_none());
     change.is_more_than_status() && !(change.origin() == Origin::OwnCreation && is_unreported)
+}
+
+/// True if a Workload is ready as it was last applied. After a start, others are reconciled first.
+pub fn is_settled_workload(workload: &Workload) -> bool {
+    workload_state::is_ready(workload) && !workload_state::is_deleting(workload)
+}
+
+/// True if a plan is ready as it was last written. After a start, others are reconciled first.
+pub fn is_settled_plan(plan: &WorkloadPlan) -> bool {
+    let is_ready = |status: &WorkloadPlanStatus| {
+        is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision)
+    };
+    plan.status.as_ref().is_some_and(is_ready) && plan.metadata.deletion_timestamp.is_none()
+}
+
+/// True if a claim is bound as it was last written. After a start, others are reconciled first.
+pub fn is_settled_claim(claim: &ResourceClaim) -> bool {
+    is_bound(claim) && !is_deleting(claim)
 }
 
 fn is_ready(plan: &WorkloadPlan) -> bool {

@@ -140,3 +140,44 @@ fn counts_of_policies_are_delayed_by_the_number_of_workloads() {
     assert_eq!(count_delay(0), Duration::from_secs(1));
     assert_eq!(count_delay(10_000), Duration::from_secs(5));
 }
+
+#[test]
+fn objects_are_settled_when_they_are_ready_as_they_were_last_written() {
+    let applied = |generation: i64, ready: &str| -> Workload {
+        from_value(json!({
+            "apiVersion": "score.dev/v1b1", "kind": "Workload",
+            "metadata": {"name": "web", "generation": generation}, "spec": {"containers": {}},
+            "status": {"conditions": [{
+                "type": "Ready", "status": ready, "reason": "Succeeded", "message": "", "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]},
+        }))
+        .unwrap()
+    };
+    assert!(is_settled_workload(&applied(1, "True")));
+    assert!(!is_settled_workload(&applied(2, "True")), "it was changed");
+    assert!(!is_settled_workload(&applied(1, "False")));
+
+    let mut running = plan(&json!({"phase": "Ready", "observedRevision": "r1"}));
+    running.spec.revision = "r1".to_owned();
+    assert!(is_settled_plan(&running));
+    running.spec.revision = "r2".to_owned();
+    assert!(!is_settled_plan(&running));
+    assert!(!is_settled_plan(&plan(&json!(null))));
+
+    let claim = |generation: i64, phase: &str| -> ResourceClaim {
+        from_value(json!({
+            "apiVersion": "score.dev/v1b1", "kind": "ResourceClaim",
+            "metadata": {"name": "db", "generation": generation},
+            "spec": {
+                "workloadRef": {"name": "web", "uid": "u"}, "key": "db", "type": "postgres", "class": "default",
+                "placement": {"runtimeClass": "c", "backendId": "here"}, "deprovisionPolicy": "Delete",
+            },
+            "status": {"phase": phase, "observedGeneration": 1},
+        }))
+        .unwrap()
+    };
+    assert!(is_settled_claim(&claim(1, "Bound")));
+    assert!(!is_settled_claim(&claim(2, "Bound")), "it was changed");
+    assert!(!is_settled_claim(&claim(1, "Binding")));
+}

@@ -4,8 +4,8 @@
 //! - A key that is pushed is taken, also if it is pushed while it is being reconciled.
 //! - Namespaces take turns, so that ten thousand objects of one do not delay the single object of another.
 //!
-//! Keys in progress are separate from new ones: a worker can complete those first, so that of a thousand objects the first are ready when
-//! the last are started.
+//! Each [`Stage`] has its own lanes: a worker can complete keys in progress first, so that of a thousand objects the first are ready
+//! when the last are started, and reconcile settled objects last, so that ten thousand of them do not delay a new one after a start.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -17,6 +17,8 @@ use tokio::time::Instant;
 /// Stage of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// It is settled, and reconciled in case something has changed: after a start, or for a new config.
+    Resync,
     /// Nothing was done yet, or its spec changed.
     #[default]
     New,
@@ -29,9 +31,8 @@ pub enum Stage {
 pub struct Queue<K> {
     namespace: fn(&K) -> &str,
     keys: BTreeMap<K, KeyState>,
-    /// Keys that are due. A key that moved from new to in progress is in both, and counts in the second.
-    new: Lanes<K>,
-    in_progress: Lanes<K>,
+    /// Keys that are due, by stage. A key that moved to a later stage is in the lanes of both, and counts in the later one.
+    due: [Lanes<K>; 3],
     /// Keys that are due later.
     later: BTreeSet<(Instant, K)>,
     /// Number of keys that are due, including those pushed while being reconciled.
@@ -98,8 +99,7 @@ impl<K: Ord + Clone> Queue<K> {
         Self {
             namespace,
             keys: BTreeMap::new(),
-            new: Lanes::new(),
-            in_progress: Lanes::new(),
+            due: [Lanes::new(), Lanes::new(), Lanes::new()],
             later: BTreeSet::new(),
             depth: 0,
             working: 0,
@@ -149,11 +149,7 @@ impl<K: Ord + Clone> Queue<K> {
     /// Takes a key of a stage. It must be reported [`done`](Self::done).
     pub fn take(&mut self, now: Instant, stage: Stage) -> Option<K> {
         self.promote_due(now);
-        let lanes = match stage {
-            Stage::New => &mut self.new,
-            Stage::InProgress => &mut self.in_progress,
-        };
-        while let Some(key) = lanes.pop() {
+        while let Some(key) = self.due[stage as usize].pop() {
             // It was taken from the other lanes meanwhile.
             let state = self.keys.get_mut(&key);
             let waits = |state: &&mut KeyState| {
@@ -179,6 +175,11 @@ impl<K: Ord + Clone> Queue<K> {
             Some(Due::Now) => self.push_due(key.clone(), stage),
             Some(Due::At(at)) => drop(self.later.insert((at, key.clone()))),
         }
+    }
+
+    /// True if keys of a stage may be due. Keys that moved to a later stage count until the next [`take`](Self::take).
+    pub fn has_due(&self, stage: Stage) -> bool {
+        !self.due[stage as usize].turns.is_empty()
     }
 
     /// Number of keys that are due, including those pushed while being reconciled.
@@ -209,10 +210,7 @@ impl<K: Ord + Clone> Queue<K> {
     }
 
     fn push_due(&mut self, key: K, stage: Stage) {
-        match stage {
-            Stage::New => self.new.push(self.namespace, key),
-            Stage::InProgress => self.in_progress.push(self.namespace, key),
-        }
+        self.due[stage as usize].push(self.namespace, key);
     }
 }
 

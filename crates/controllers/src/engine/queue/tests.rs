@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{
-    Stage::{InProgress, New},
+    Stage::{InProgress, New, Resync},
     *,
 };
 
@@ -89,6 +89,15 @@ fn keys_in_progress_are_not_delayed_by_new_keys() {
     assert_eq!(rest, [0, 1, 2, 3, 4, 5, 6, 8, 9]);
 }
 
+#[test]
+fn a_change_moves_a_settled_key_ahead_of_ten_thousand_others() {
+    let (mut queue, now) = (queue(), Instant::now());
+    (0..10_000).for_each(|name| queue.push(key("a", name), Resync));
+    queue.push(key("a", 9999), New);
+    assert_eq!((queue.depth(), queue.take(now, New)), (10_000, Some(key("a", 9999))));
+    assert_eq!((queue.take(now, New), queue.take(now, Resync)), (None, Some(key("a", 0))));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Push(Key, Stage),
@@ -100,7 +109,7 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let key = || ("[a-c]", 0_u32..4);
-    let stage = || prop_oneof![Just(New), Just(InProgress)];
+    let stage = || prop_oneof![Just(Resync), Just(New), Just(InProgress)];
     let step = prop_oneof![
         3 => (key(), stage()).prop_map(|(key, stage)| Step::Push(key, stage)),
         2 => (key(), 0_u64..50, stage()).prop_map(|(key, wait, stage)| Step::PushIn(key, wait, stage)),
@@ -153,7 +162,8 @@ proptest! {
         }
         now += Duration::from_secs(1);
         let mut rest = BTreeSet::new();
-        while let Some(key) = queue.take(now, InProgress).or_else(|| queue.take(now, New)) {
+        let stages = [InProgress, New, Resync];
+        while let Some(key) = stages.iter().find_map(|stage| queue.take(now, *stage)) {
             prop_assert!(rest.insert(key));
         }
         prop_assert!(rest.iter().eq(expected.keys()), "{rest:?} instead of {expected:?}");

@@ -67,7 +67,7 @@ pub(crate) fn requeue(requeue: Requeue) -> Result<Action, Error> {
 pub struct Options {
     /// Concurrent reconciles.
     pub concurrency: NonZeroUsize,
-    /// Number of them reserved for new keys; the others are for keys in progress. Without it all are for both.
+    /// Number of them reserved for new keys; the others are for keys in progress. Without it they are for both.
     pub starting: Option<NonZeroUsize>,
     /// Time that reconciles have to complete after the shutdown request.
     pub grace: Duration,
@@ -115,6 +115,12 @@ impl<K: Ord + Clone> Handle<K> {
     /// Enqueues a new or changed key. It never blocks.
     pub fn enqueue(&self, key: K) {
         self.queue().push(key, Stage::New);
+        self.0.enqueued.notify_one();
+    }
+
+    /// Enqueues a settled key, after all others.
+    pub fn enqueue_resync(&self, key: K) {
+        self.queue().push(key, Stage::Resync);
         self.0.enqueued.notify_one();
     }
 
@@ -214,8 +220,8 @@ impl<R: Reconcile> Worker<R> {
         let mut queue = handle.queue();
         queue.promote_due(Instant::now());
         // Keys in progress come first.
-        for stage in [Stage::InProgress, Stage::New] {
-            while self.has_room(stage) {
+        for stage in [Stage::InProgress, Stage::New, Stage::Resync] {
+            while self.has_room(stage, queue.has_due(Stage::Resync)) {
                 let started = Instant::now();
                 let Some(key) = queue.take(started, stage) else { break };
                 let span = tracing::info_span!("reconcile", controller = R::NAME, key = %key);
@@ -228,15 +234,23 @@ impl<R: Reconcile> Worker<R> {
         queue.next_due()
     }
 
-    /// True if another reconcile of a stage may start.
-    fn has_room(&self, stage: Stage) -> bool {
+    /// True if another reconcile of a stage may start. While settled keys wait, they have one slot, so that they are not starved, and
+    /// at most half of all, so that a change finds a free one.
+    fn has_room(&self, stage: Stage, resyncs_wait: bool) -> bool {
         let all = self.options.concurrency.get();
-        let Some(starting) = self.options.starting else { return self.running.len() < all };
-        let room = match stage {
-            Stage::New => starting.get().min(all),
-            Stage::InProgress => all.saturating_sub(starting.get()).max(1),
-        };
-        self.running.values().filter(|running| running.stage == stage).count() < room
+        let running = |stage| self.running.values().filter(|running| running.stage == stage).count();
+        let (resyncs, changes) = (running(Stage::Resync), running(Stage::New) + running(Stage::InProgress));
+        if resyncs + changes >= all {
+            return false;
+        }
+        let for_changes = (all - usize::from(resyncs_wait)).max(1);
+        match (stage, self.options.starting) {
+            (Stage::Resync, _) => resyncs < (all / 2).max(1),
+            (_, _) if changes >= for_changes => false,
+            (_, None) => true,
+            (Stage::New, Some(starting)) => running(stage) < starting.get().min(all),
+            (Stage::InProgress, Some(starting)) => running(stage) < all.saturating_sub(starting.get()).max(1),
+        }
     }
 
     /// Requeues a key by the result of its reconcile.

@@ -145,16 +145,34 @@ async fn concurrency_is_bounded() {
     assert_eq!(worker.ended.load(SeqCst), 10);
 }
 
+/// Keys whose reconciles have started, until no further one starts.
+async fn started(worker: &mut Gated) -> Vec<String> {
+    let mut started = Vec::new();
+    // The paused clock advances when all tasks are idle.
+    while let Ok(Some(key)) = tokio::time::timeout(Duration::from_secs(1), worker.started.recv()).await {
+        started.push(key);
+    }
+    started
+}
+
+#[tokio::test(start_paused = true)]
+async fn settled_keys_leave_slots_for_changes_and_are_not_starved_by_them() {
+    let mut worker = gated(4);
+    (0..9).for_each(|n| worker.handle.enqueue_resync(format!("a/settled-{n}")));
+    assert_eq!(started(&mut worker).await, ["a/settled-0", "a/settled-1"]);
+    (0..9).for_each(|n| worker.handle.enqueue(format!("a/new-{n}")));
+    assert_eq!(started(&mut worker).await, ["a/new-0", "a/new-1"]);
+    worker.gate.add_permits(4);
+    let next = started(&mut worker).await;
+    assert_eq!(next, ["a/new-2", "a/new-3", "a/new-4", "a/settled-2"]);
+    worker.gate.add_permits(14);
+    worker.handle.idle().await;
+    assert_eq!(worker.ended.load(SeqCst), 18);
+}
+
 #[tokio::test(start_paused = true)]
 async fn new_keys_and_keys_in_progress_have_separate_slots() {
     let mut worker = gated_with(Options { starting: NonZeroUsize::new(2), ..options(5) });
-    let started = async |worker: &mut Gated| {
-        let mut started = Vec::new();
-        while let Ok(Some(key)) = tokio::time::timeout(Duration::from_secs(1), worker.started.recv()).await {
-            started.push(key);
-        }
-        started
-    };
     (0..9).for_each(|n| worker.handle.enqueue(format!("a/new-{n}")));
     assert_eq!(started(&mut worker).await, ["a/new-0", "a/new-1"]);
     // A new key that waits becomes one in progress.
