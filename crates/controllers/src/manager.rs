@@ -66,7 +66,6 @@ impl Default for Options {
 /// Controllers that do not reconcile yet: their caches follow the API, so that they can start at once.
 ///
 /// They stop when this is dropped.
-#[derive(Debug)]
 pub struct Standby {
     client: Client,
     options: Options,
@@ -86,6 +85,12 @@ pub struct Controllers {
     tasks: Vec<JoinHandle<()>>,
     /// Task that writes events. It ends last, since the others record events until they end.
     recording: (ShutdownTrigger, JoinHandle<()>),
+}
+
+impl fmt::Debug for Standby {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Standby").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl Standby {
