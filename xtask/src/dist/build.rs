@@ -85,7 +85,7 @@ impl Folders {
         folders
             .extend(sources.into_iter().map(|(path, below)| Folder { below, ..folder(path, "/cargo", &[]) }));
         // With the component rust-src, the compiler names its own sources by their place on this machine.
-        let library = Path::new(&rustc(&["--print", "sysroot"])?).join("lib/rustlib/src/rust");
+        let library = sysroot()?.join("lib/rustlib/src/rust");
         let facts = rustc(&["--version", "--verbose"])?;
         let commit = facts.lines().find_map(|line| line.strip_prefix("commit-hash: ")).unwrap_or("unknown");
         folders.push(folder(&library, &format!("/rustc/{commit}"), &["library"]));
@@ -132,6 +132,11 @@ pub(super) fn rust_version() -> Result<String, String> {
         .nth(1)
         .map(str::to_owned)
         .ok_or_else(|| format!("failed to read the version {text:?} of rustc"))
+}
+
+/// Folder of the toolchain.
+pub(super) fn sysroot() -> Result<PathBuf, String> {
+    Ok(PathBuf::from(rustc(&["--print", "sysroot"])?))
 }
 
 fn rustc(arguments: &[&str]) -> Result<String, String> {

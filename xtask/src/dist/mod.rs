@@ -1,6 +1,7 @@
 //! `cargo xtask dist`: the files of a release. Two runs from the same commit, wherever they are, give the same bytes.
 //!
-//! For each target: the program (`build`), its licences and bill of materials (`packages`, `licences`, `sbom`), a tarball
+//! For each target: the program (`build`), its licences and bill of materials (`packages`,
+//! `rust_std`, `licences`, `sbom`), a tarball
 //! with completions and man pages (`tarball`, `manual`). For static targets also a Debian package (`deb`) and an image
 //! (`oci`). Then what installs them (`installers`, from templates under `deploy/dist`), and checksums (`digest`).
 
@@ -15,6 +16,7 @@ mod manual;
 mod oci;
 mod packages;
 mod release;
+mod rust_std;
 mod sbom;
 mod tarball;
 mod target;
