@@ -5,6 +5,7 @@
 mod installer;
 mod machine;
 mod release;
+mod repository;
 
 use release::{dist, text};
 
