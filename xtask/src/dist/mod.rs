@@ -149,6 +149,7 @@ fn of_target(
     ];
     if target.is_static {
         let (version, architecture) = (&release.version, target.architecture);
+        // Debian's version has `~` before a pre-release, which GitHub replaces in the names of release files.
         let package = deb::package(release, target, &installed)?;
         files.push(Entry::file(format!("orchestra_{version}_{architecture}.deb"), package));
         let (code, packages, sbom) = program(Contents::Cluster, options.image_program.as_deref())?;
