@@ -76,12 +76,13 @@ sum() {
 main() {
   target="${ORCHESTRA_TARGET:-$(target)}"
   name="orchestra-$version-$target"
-  work="$(mktemp -d)"
-  trap 'rm -rf "$work"' EXIT
+  work="$(mktemp -d)" new=
+  # An installation that fails leaves nothing that is half-done; an earlier one keeps working.
+  trap 'rm -rf "$work"; [ -z "$new" ] || rm -f "$new"' EXIT
   trap 'exit 1' HUP INT TERM
 
   expected="$(printf '%s' "$checksums" | awk -v file="$name.tar.gz" '$2 == file { print $1 }')"
-  [ -n "$expected" ] || fail "the release $version has no build for $target, only:$(printf '%s' "$checksums" | awk '{ printf " %s", $2 }')"
+  [ -n "$expected" ] || fail "the release $version has no build for $target, only:$(printf '%s' "$checksums" | awk 'NF { printf " %s", $2 }')"
   echo "Downloading $name.tar.gz" >&2
   fetch "$name.tar.gz"
   actual="$(sum "$work/$name.tar.gz")"
@@ -89,13 +90,14 @@ main() {
 
   gzip -dc "$work/$name.tar.gz" | tar -xf - -C "$work" || fail "failed to unpack $name.tar.gz"
   mkdir -p "$prefix/bin" "$prefix/share" 2>/dev/null || fail "cannot write to $prefix; use sudo, or choose another folder with PREFIX"
-  # A running program cannot be overwritten, but replaced. It is tested in its final folder: /tmp may be noexec.
-  new="$prefix/bin/.orchestra.new"
+  # A running program cannot be overwritten, but replaced. It is tested in its final folder: /tmp may be noexec. It comes last.
+  new="$(mktemp "$prefix/bin/.orchestra.XXXXXX")" || fail "cannot write to $prefix/bin; use sudo, or choose another folder with PREFIX"
   { cp "$work/$name/bin/orchestra" "$new" && chmod 755 "$new"; } ||
     fail "cannot write to $prefix/bin; use sudo, or choose another folder with PREFIX"
-  "$new" --version >/dev/null || { rm -f "$new"; fail "the build for $target does not run on this machine"; }
-  mv -f "$new" "$prefix/bin/orchestra"
+  "$new" --version >/dev/null || fail "the build for $target does not run on this machine"
   cp -R "$work/$name/share/." "$prefix/share/" || fail "cannot write to $prefix/share; choose another folder with PREFIX"
+  mv -f "$new" "$prefix/bin/orchestra" || fail "cannot replace $prefix/bin/orchestra; remove it, or choose another folder with PREFIX"
+  new=
 
   echo "Installed orchestra $version to $prefix/bin/orchestra"
   case ":$PATH:" in

@@ -25,7 +25,13 @@ pub(super) fn program(
 ) -> Result<Vec<u8>, String> {
     let output = metadata.target_directory();
     let folders = Folders::of(packages, &output, &target.triple)?;
-    let status = Command::new(env!("CARGO"))
+    let mut command = Command::new(env!("CARGO"));
+    for name in env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
+        if changes_the_program(&name) {
+            command.env_remove(name);
+        }
+    }
+    let status = command
         .args([
             "build",
             "--locked",
@@ -42,7 +48,6 @@ pub(super) fn program(
         .env("CARGO_INCREMENTAL", "0")
         .env("ORCHESTRA_COMMIT", &release.commit)
         .env("SOURCE_DATE_EPOCH", release.epoch.to_string())
-        .env_remove("RUSTFLAGS")
         .status()
         .map_err(|error| format!("failed to run cargo build: {error}"))?;
     if !status.success() {
@@ -52,6 +57,24 @@ pub(super) fn program(
     let program = fs::read(&path).map_err(|error| format!("failed to read {}: {error}", path.display()))?;
     folders.check(&program)?;
     Ok(program)
+}
+
+/// True for a variable of the environment with which the same sources give other bytes. Those that select the compilers and the
+/// linker of a target remain: docs/releases.md says which.
+fn changes_the_program(name: &str) -> bool {
+    let is_rust = ["RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"].contains(&name);
+    let is_cargo = ["CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_ENCODED_", "CARGO_INCREMENTAL"]
+        .iter()
+        .any(|beginning| name.starts_with(beginning));
+    // For each target there may be one: `TARGET_CFLAGS`, `CFLAGS_x86_64_unknown_linux_musl`.
+    let is_flags = ["CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "ARFLAGS"].iter().any(|flags| {
+        name == *flags || name.ends_with(&format!("_{flags}")) || name.starts_with(&format!("{flags}_"))
+    });
+    // Flags of one target: `CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS`.
+    is_rust
+        || is_flags
+        || (is_cargo && !["CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_JOBS"].contains(&name))
+        || name.ends_with("_RUSTFLAGS")
 }
 
 /// Folders of this machine that a compiler sees.
@@ -85,7 +108,7 @@ impl Folders {
         folders
             .extend(sources.into_iter().map(|(path, below)| Folder { below, ..folder(path, "/cargo", &[]) }));
         // With the component rust-src, the compiler names its own sources by their place on this machine.
-        let library = Path::new(&rustc(&["--print", "sysroot"])?).join("lib/rustlib/src/rust");
+        let library = sysroot()?.join("lib/rustlib/src/rust");
         let facts = rustc(&["--version", "--verbose"])?;
         let commit = facts.lines().find_map(|line| line.strip_prefix("commit-hash: ")).unwrap_or("unknown");
         folders.push(folder(&library, &format!("/rustc/{commit}"), &["library"]));
@@ -134,6 +157,11 @@ pub(super) fn rust_version() -> Result<String, String> {
         .ok_or_else(|| format!("failed to read the version {text:?} of rustc"))
 }
 
+/// Folder of the toolchain.
+pub(super) fn sysroot() -> Result<PathBuf, String> {
+    Ok(PathBuf::from(rustc(&["--print", "sysroot"])?))
+}
+
 fn rustc(arguments: &[&str]) -> Result<String, String> {
     let program = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(program)
@@ -157,6 +185,41 @@ mod tests {
             folder("/home/me/orchestra", "/orchestra", "crates"),
             folder("/home/me/cargo", "/cargo", "serde-1.0.0"),
         ])
+    }
+
+    #[test]
+    fn flags_and_wrappers_of_the_environment_do_not_reach_the_program() {
+        for name in [
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_RUSTFLAGS",
+            "CARGO_BUILD_RUSTC_WRAPPER",
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS",
+            "CARGO_PROFILE_DIST_OPT_LEVEL",
+            "RUSTC_WRAPPER",
+            "RUSTC_WORKSPACE_WRAPPER",
+            "CFLAGS",
+            "TARGET_CFLAGS",
+            "CFLAGS_x86_64_unknown_linux_musl",
+            "x86_64_unknown_linux_musl_CFLAGS",
+            "CXXFLAGS",
+            "LDFLAGS",
+        ] {
+            assert!(changes_the_program(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "RUSTC",
+            "RUSTUP_TOOLCHAIN",
+            "CARGO_HOME",
+            "CARGO_TARGET_DIR",
+            "CARGO_BUILD_TARGET_DIR",
+            "CC_aarch64_unknown_linux_musl",
+            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER",
+        ] {
+            assert!(!changes_the_program(name), "{name}");
+        }
     }
 
     #[test]

@@ -9,14 +9,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{packages::Package, target::Target};
+use super::{packages::Package, rust_std::Notices, target::Target};
 use crate::root;
 
 /// Beginnings of the names of licence files, in upper case.
 const NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
+/// Folders of nothing that is linked.
+const OTHER_FOLDERS: &[&str] = &["tests", "test", "benches", "examples", "fuzz", "target"];
+
 /// Texts that the repository keeps.
 const STORED: &str = "deploy/dist/licences";
+
+/// Owner of the texts of the standard library.
+const RUST_STD: &str = "The Rust standard library (MIT OR Apache-2.0)";
 
 /// Licence texts, each once, with the packages that it belongs to.
 type Texts = BTreeMap<String, BTreeSet<String>>;
@@ -26,13 +32,24 @@ pub(super) fn document(packages: &[Package], target: &Target) -> Result<String, 
     let stored = |name: &str| fs::read_to_string(root().join(STORED).join(format!("{name}.txt"))).ok();
     let mut texts = collect(packages, &read_folder, &stored)?;
     // Linked into every Rust program, and no package of the dependency tree.
-    let mut linked = vec![("rust-std", "The Rust standard library (MIT OR Apache-2.0)")];
+    let mut linked = vec![("rust-std", RUST_STD)];
     if target.is_static {
         linked.push(("musl", "musl libc (MIT)"));
     }
     for (name, owner) in linked {
         let text = stored(name).ok_or_else(|| format!("{STORED}/{name}.txt is missing"))?;
         texts.entry(normalised(&text)).or_default().insert(owner.to_owned());
+    }
+    let notices = Notices::load()?;
+    for text in notices.own {
+        texts.entry(normalised(&text)).or_default().insert(RUST_STD.to_owned());
+    }
+    for package in notices.packages {
+        let (name, version, licence) = (package.name, package.version, package.licence);
+        for text in package.texts {
+            let owner = format!("{name} {version} ({licence}), for the Rust standard library");
+            texts.entry(normalised(&text)).or_default().insert(owner);
+        }
     }
     Ok(render(&texts))
 }
@@ -65,26 +82,44 @@ fn collect(
     }
 }
 
-/// Licence files of a package.
+/// Licence files of a package: also those below its top folder, of code that it took over from elsewhere.
 fn read_folder(package: &Package) -> Result<Vec<String>, String> {
-    let failed = |path: &Path, error: std::io::Error| format!("failed to read {}: {error}", path.display());
     let mut paths = BTreeSet::new();
-    for entry in fs::read_dir(&package.folder).map_err(|error| failed(&package.folder, error))? {
-        let entry = entry.map_err(|error| failed(&package.folder, error))?;
-        if is_licence(&entry.file_name().to_string_lossy()) && entry.path().is_file() {
-            paths.insert(entry.path());
-        }
-    }
+    find(&package.folder, false, &mut paths)?;
     paths.extend(package.licence_file.iter().map(|name| package.folder.join(name)));
     let read = |path: PathBuf| match fs::read(&path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) => Err(failed(&path, error)),
+        Err(error) => Err(failed(&path, &error)),
     };
     paths.into_iter().map(read).collect()
 }
 
+/// Adds the licence files below a folder. All files are licences `among_licences`, as in the `LICENSES` of the REUSE layout.
+fn find(folder: &Path, among_licences: bool, found: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+    for entry in fs::read_dir(folder).map_err(|error| failed(folder, &error))? {
+        let entry = entry.map_err(|error| failed(folder, &error))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let kind = entry.file_type().map_err(|error| failed(folder, &error))?;
+        if kind.is_dir() {
+            if !name.starts_with('.') && !OTHER_FOLDERS.contains(&name.as_str()) {
+                let is_collection = ["LICENSES", "LICENCES"].contains(&name.to_uppercase().as_str());
+                find(&entry.path(), is_collection, found)?;
+            }
+        } else if (among_licences || is_licence(&name)) && entry.path().is_file() {
+            found.insert(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> String {
+    format!("failed to read {}: {error}", path.display())
+}
+
 fn is_licence(name: &str) -> bool {
-    let is_source = Path::new(name).extension().is_some_and(|extension| extension == "rs");
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    let is_source =
+        extension.is_some_and(|extension| ["rs", "c", "h", "py", "sh", "toml"].contains(&extension));
     let name = name.to_uppercase();
     !is_source && NAMES.iter().any(|beginning| name.starts_with(beginning))
 }
@@ -180,6 +215,36 @@ mod tests {
     }
 
     #[test]
+    fn licences_of_code_that_a_package_took_over_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [
+            "LICENSE-MIT",
+            "src/polyfill/once_cell/LICENSE-APACHE",
+            "third_party/fiat/LICENSE",
+            "src/license.rs",
+            "LICENSES/Zlib.txt",
+            "tests/data/LICENSE",
+            "examples/COPYING",
+            ".github/COPYRIGHT",
+            "src/Licenses.h",
+        ] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, path.strip_prefix(folder.path()).unwrap().to_str().unwrap()).unwrap();
+        }
+        let package = Package { folder: folder.path().to_owned(), ..package("a", "MIT") };
+        assert_eq!(
+            read_folder(&package).unwrap(),
+            [
+                "LICENSE-MIT",
+                "LICENSES/Zlib.txt",
+                "src/polyfill/once_cell/LICENSE-APACHE",
+                "third_party/fiat/LICENSE"
+            ]
+        );
+    }
+
+    #[test]
     fn every_dependency_of_the_program_has_a_licence_text() {
         for (triple, contents) in [
             ("x86_64-unknown-linux-musl", Contents::Full),
@@ -196,6 +261,11 @@ mod tests {
             }
             assert_eq!(document.contains("\nmusl libc (MIT)\n"), target.is_static);
             assert!(document.contains("\nThe Rust standard library"));
+            for text in
+                ["UNICODE LICENSE V3", "\nhashbrown ", "the fiat-crypto authors", "Mathijs van de Nes"]
+            {
+                assert!(document.contains(text), "{text}");
+            }
         }
     }
 }

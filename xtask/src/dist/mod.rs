@@ -1,6 +1,7 @@
 //! `cargo xtask dist`: the files of a release. Two runs from the same commit, wherever they are, give the same bytes.
 //!
-//! For each target: the program (`build`), its licences and bill of materials (`packages`, `licences`, `sbom`), a tarball
+//! For each target: the program (`build`), its licences and bill of materials (`packages`,
+//! `rust_std`, `licences`, `sbom`), a tarball
 //! with completions and man pages (`tarball`, `manual`). For static targets also a Debian package (`deb`) and an image
 //! (`oci`). Then what installs them (`installers`, from templates under `deploy/dist`), and checksums (`digest`).
 
@@ -15,6 +16,7 @@ mod manual;
 mod oci;
 mod packages;
 mod release;
+mod rust_std;
 mod sbom;
 mod tarball;
 mod target;
@@ -147,6 +149,7 @@ fn of_target(
     ];
     if target.is_static {
         let (version, architecture) = (&release.version, target.architecture);
+        // Debian's version has `~` before a pre-release, which GitHub replaces in the names of release files.
         let package = deb::package(release, target, &installed)?;
         files.push(Entry::file(format!("orchestra_{version}_{architecture}.deb"), package));
         let (code, packages, sbom) = program(Contents::Cluster, options.image_program.as_deref())?;

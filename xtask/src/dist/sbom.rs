@@ -9,6 +9,7 @@ use super::{
     digest::sha256,
     packages::{Id, Package},
     release::Release,
+    rust_std::Notices,
     target::Target,
 };
 
@@ -23,7 +24,7 @@ pub(super) fn document(
         return Err("the dependency tree lacks the program itself".to_owned());
     };
     let component = |package: &Package| component(package, checksums);
-    let linked = of_toolchain(target, &build::rust_version()?);
+    let linked = of_toolchain(target, &build::rust_version()?, &Notices::load()?);
     let purls: BTreeMap<&Id, String> = packages.iter().map(|package| (&package.id, package.purl())).collect();
     let node = |package: &Package| {
         let mut needs: Vec<&str> =
@@ -83,7 +84,18 @@ fn component(package: &Package, checksums: &BTreeMap<Id, String>) -> Json {
 
 /// Libraries that the toolchain links into every program, and that are not packages of the dependency tree. The C library is part
 /// of the Rust target, which does not name its version.
-fn of_toolchain(target: &Target, rust: &str) -> Vec<Json> {
+fn of_toolchain(target: &Target, rust: &str, notices: &Notices) -> Vec<Json> {
+    // The toolchain does not say which of them it uses on this target.
+    let packages = notices.packages.iter().map(|package| {
+        json!({
+            "type": "library",
+            "name": package.name,
+            "version": package.version,
+            "scope": "optional",
+            "purl": format!("pkg:cargo/{}@{}", package.name, package.version.replace('+', "%2B")),
+            "licenses": [{"expression": package.licence}],
+        })
+    });
     let mut libraries = vec![json!({
         "type": "library",
         "bom-ref": format!("pkg:generic/rust-std@{rust}"),
@@ -91,6 +103,7 @@ fn of_toolchain(target: &Target, rust: &str) -> Vec<Json> {
         "version": rust,
         "purl": format!("pkg:generic/rust-std@{rust}"),
         "licenses": [{"expression": "MIT OR Apache-2.0"}],
+        "components": packages.collect::<Vec<_>>(),
     })];
     if target.is_static {
         libraries.push(json!({
@@ -162,6 +175,42 @@ mod tests {
             bom["metadata"]["component"]["purl"],
             format!("pkg:generic/orchestra@{}", env!("CARGO_PKG_VERSION"))
         );
+    }
+
+    #[test]
+    fn the_document_has_the_required_fields_of_its_schema() {
+        let (_, bom) = real();
+        assert_eq!((&bom["bomFormat"], &bom["specVersion"]), (&json!("CycloneDX"), &json!("1.5")));
+        assert!(bom["version"].as_u64().is_some_and(|version| version >= 1));
+        let number = bom["serialNumber"].as_str().unwrap().strip_prefix("urn:uuid:").unwrap();
+        assert_eq!(number.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+        assert!(bom["metadata"]["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
+        let components = bom["components"].as_array().unwrap();
+        let nested = components.iter().filter_map(|component| component["components"].as_array()).flatten();
+        for component in components.iter().chain(nested).chain([&bom["metadata"]["component"]]) {
+            let kind = component["type"].as_str().unwrap();
+            assert!(["application", "library"].contains(&kind), "{component}");
+            assert!(component["name"].as_str().is_some_and(|name| !name.is_empty()), "{component}");
+            // An expression excludes other entries.
+            assert_eq!(component["licenses"].as_array().map(Vec::len), Some(1), "{component}");
+            for hash in component["hashes"].as_array().into_iter().flatten() {
+                let digits = hash["content"].as_str().unwrap();
+                let is_hex = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+                assert!(hash["alg"] == "SHA-256" && is_hex, "{component}");
+            }
+        }
+        for node in bom["dependencies"].as_array().unwrap() {
+            assert!(node["ref"].is_string() && node["dependsOn"].is_array(), "{node}");
+        }
+    }
+
+    #[test]
+    fn packages_of_the_standard_library_are_components_of_it() {
+        let (_, bom) = real();
+        let std = bom["components"].as_array().unwrap().iter().find(|library| library["name"] == "rust-std");
+        let names: Vec<_> =
+            std.unwrap()["components"].as_array().unwrap().iter().map(|c| &c["name"]).collect();
+        assert!(names.contains(&&json!("hashbrown")), "{names:?}");
     }
 
     #[test]
