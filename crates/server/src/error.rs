@@ -159,7 +159,7 @@ pub enum Error {
     },
     /// An external runtime has the logs.
     #[error(
-        "The workload runs in the external runtime {runtime_class:?}, which keeps its own logs; ask your platform team where to read them."
+        "The workload runs in the external runtime {runtime_class:?}, which keeps its own logs: read them there, or see the documentation of that runtime."
     )]
     ExternalRuntime {
         /// Runtime class of the Workload.
