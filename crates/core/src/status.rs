@@ -171,7 +171,7 @@ pub struct ClaimRow {
     pub key: String,
     /// Name of its claim.
     pub claim: String,
-    /// Why the claim cannot be written yet.
+    /// Reason why the claim cannot be written yet.
     pub blocked: Option<String>,
     /// True if the current document has it.
     pub wanted: bool,

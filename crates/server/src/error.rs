@@ -96,7 +96,7 @@ pub enum Error {
     AccessReview(#[from] AccessError),
     /// The caller lacks a permission on a Workload.
     #[error(
-        "Permission denied: user {user:?} cannot {verb} workloads/{subresource} in the namespace {namespace:?}; a role has to allow it."
+        "Permission denied: user {user:?} cannot {verb} workloads/{subresource} in the namespace {namespace:?}; a role must allow it."
     )]
     Forbidden {
         /// Name of the user.
@@ -110,7 +110,7 @@ pub enum Error {
     },
     /// The caller may not read the metrics.
     #[error(
-        "Permission denied: user {user:?} cannot read the metrics; a role has to allow `get` on the URL /metrics."
+        "Permission denied: user {user:?} cannot read the metrics; a role must allow `get` on the URL /metrics."
     )]
     MetricsForbidden {
         /// Name of the user.
