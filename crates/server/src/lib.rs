@@ -21,6 +21,7 @@
 
 mod access;
 mod body;
+mod config;
 mod error;
 mod events;
 mod format;
@@ -49,6 +50,7 @@ use orchestra_core::provision::Engine;
 use orchestra_drivers::{Runtime, WorkloadOrigins};
 
 pub use access::{Access, AccessError, AccessRequest, AdminOnly, Caller};
+pub use config::config_in_force;
 pub use error::{Code, ERROR_CODE, Error, WorkloadError};
 pub use review::{Reviews, authenticate_token};
 pub use workload::REFUSED;

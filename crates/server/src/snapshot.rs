@@ -8,27 +8,24 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::{
-    api::core::v1::{ConfigMap, Namespace},
-    jiff::Timestamp,
-};
+use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
 };
 use orchestra_api::{
-    PlatformPolicy, ResourceClaim, SYSTEM_NAMESPACE, Workload, WorkloadExposure, WorkloadPlan,
-    config::{CONFIG_MAP, IN_FORCE_MAP},
-    label, name as names,
+    PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, label, name as names,
 };
 use orchestra_core::{
     Inputs, Observed,
-    config::{self, Config, PlatformKind},
+    config::{Config, PlatformKind},
     preview::{self, PreviewContext},
     provision::Engine,
 };
 use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value as Json;
+
+use crate::config::config_in_force;
 
 /// Workload and related objects in the API.
 #[derive(Clone, Debug)]
@@ -60,11 +57,12 @@ pub(crate) async fn read(
         workloads.get_opt(name),
         namespaces.get_opt(namespace),
         read_policies(client),
-        read_config(client, platform),
+        config_in_force(client, platform),
         read_claims(client, namespace, name),
         read_valid::<WorkloadPlan>(client, namespace, name),
         read_valid::<WorkloadExposure>(client, namespace, name),
     )?;
+    let config = config.config;
     Ok(Snapshot { live, namespace, policies, unreadable_policies, config, claims, plan, exposure, runtimes })
 }
 
@@ -136,13 +134,6 @@ async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Ve
         }
     }
     Ok((policies, unreadable))
-}
-
-/// Config in force, as the controllers have it.
-async fn read_config(client: &Client, platform: PlatformKind) -> kube::Result<Arc<Config>> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let (map, kept) = tokio::try_join!(api.get_opt(CONFIG_MAP), api.get_opt(IN_FORCE_MAP))?;
-    Ok(config::of_maps(platform, map.as_ref(), kept.as_ref()).config)
 }
 
 async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<ResourceClaim>> {

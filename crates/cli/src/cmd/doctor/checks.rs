@@ -14,12 +14,12 @@ use k8s_openapi::{
 use kube::{Api, Client, ResourceExt, api::ListParams, client::Body};
 use orchestra_api::{SYSTEM_NAMESPACE, config::CONFIG_MAP, crd};
 use orchestra_core::config::{Config, InForce, PlatformKind};
+use orchestra_server::config_in_force;
 use tokio::time::timeout;
 
 use super::{
     super::{
         cluster::LEASE,
-        config::in_force,
         install::{
             ORCHESTRA, is_established,
             ready::{missing, rollout},
@@ -93,7 +93,7 @@ fn is_current(live: &CustomResourceDefinition, wanted: &CustomResourceDefinition
 async fn config(client: &Client) -> Check {
     let name = "config";
     let platform = PlatformKind::CLUSTER;
-    match in_force(client, platform).await {
+    match config_in_force(client, platform).await {
         Ok(InForce { config, problem: None }) => {
             let origin = if *config == Config::builtin_for(platform) { "built-in" } else { "valid" };
             let profiles: Vec<&str> = config.profiles().keys().map(String::as_str).collect();
