@@ -1,6 +1,6 @@
 //! Inputs of a decision about one Workload, read from the API for one response.
 //!
-//! Objects are read by name or by the label of the Workload, so that the cost does not depend on the number of Workloads.
+//! Objects are read by name or by the name of the Workload, so that the cost does not depend on the number of Workloads.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,11 +13,9 @@ use kube::{
     Api, Client, Resource, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
 };
-use orchestra_api::{
-    PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, label, name as names,
-};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, label};
 use orchestra_core::{
-    Inputs, Observed,
+    Inputs, Observed, claim_state,
     config::{Config, PlatformKind},
     preview::{self, PreviewContext},
     provision::Engine,
@@ -118,7 +116,7 @@ pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Resu
         return Ok(Vec::new());
     }
     let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
-    list_claims(client, inputs.namespace_name(), &selector).await
+    list_claims(client, inputs.namespace_name(), &ListParams::default().labels(&selector)).await
 }
 
 /// Policies that deserialize, and the others.
@@ -137,18 +135,18 @@ async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Ve
 }
 
 async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<ResourceClaim>> {
-    // A name that is too long for a label has no claims.
-    if name.len() > names::MAX_NAME_LENGTH {
-        return Ok(Vec::new());
-    }
-    list_claims(client, namespace, &format!("{}={name}", label::WORKLOAD)).await
+    list_claims(client, namespace, &ListParams::default().fields(&claim_state::of_workload(name))).await
 }
 
-/// Claims with these labels. Malformed ones are skipped, as in the controllers.
-async fn list_claims(client: &Client, namespace: &str, selector: &str) -> kube::Result<Vec<ResourceClaim>> {
+/// Selected claims. Malformed ones are skipped, as in the controllers.
+async fn list_claims(
+    client: &Client,
+    namespace: &str,
+    selected: &ListParams,
+) -> kube::Result<Vec<ResourceClaim>> {
     let resource = ApiResource::erase::<ResourceClaim>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
-    let listed = api.list(&ListParams::default().labels(selector)).await?;
+    let listed = api.list(selected).await?;
     Ok(listed.into_iter().filter_map(valid).collect())
 }
 

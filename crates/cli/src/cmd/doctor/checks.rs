@@ -8,7 +8,9 @@ use k8s_openapi::{
         apps::v1::Deployment, coordination::v1::Lease, networking::v1::IngressClass,
         storage::v1::StorageClass,
     },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        CustomResourceDefinition, CustomResourceDefinitionVersion,
+    },
     jiff::Timestamp,
 };
 use kube::{Api, Client, ResourceExt, api::ListParams, client::Body};
@@ -79,15 +81,14 @@ async fn crds(client: &Client) -> Check {
 
 /// True if a CRD has the schemas of this program.
 fn is_current(live: &CustomResourceDefinition, wanted: &CustomResourceDefinition) -> bool {
-    let schemas = |definition: &CustomResourceDefinition| -> Vec<_> {
-        definition
-            .spec
-            .versions
-            .iter()
-            .map(|version| (version.name.clone(), version.schema.clone()))
-            .collect()
+    let versions = |definition: &CustomResourceDefinition| -> Vec<_> {
+        let versions = definition.spec.versions.iter();
+        let of_version = |version: &CustomResourceDefinitionVersion| {
+            (version.name.clone(), version.schema.clone(), version.selectable_fields.clone())
+        };
+        versions.map(of_version).collect()
     };
-    schemas(live) == schemas(wanted)
+    versions(live) == versions(wanted)
 }
 
 async fn config(client: &Client) -> Check {

@@ -186,7 +186,9 @@ impl Cause {
                 crash.container,
                 crash.how()
             ),
-            Self::Crash(crash) => format!("`{}` is not running ({}); restarting.", crash.container, crash.how()),
+            Self::Crash(crash) => {
+                format!("`{}` is not running ({}); restarting.", crash.container, crash.how())
+            }
             other => other.describe().1,
         }
     }
