@@ -32,12 +32,12 @@ pub struct InvalidObject {
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(borrow, default)]
-    metadata: Noted<'a>,
+    metadata: OutlineMetadata<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Noted<'a> {
+struct OutlineMetadata<'a> {
     #[serde(borrow)]
     managed_fields: Option<&'a RawValue>,
     annotations: Option<IgnoredAny>,

@@ -197,7 +197,7 @@ impl ServerProgram for Cache {
         fs::read_to_string(self.settings_file()).is_ok_and(|settings| settings == self.settings(port))
     }
 
-    fn hasten_stop(&self, _run: &Path) -> io::Result<()> {
+    fn stop_fast(&self, _run: &Path) -> io::Result<()> {
         Ok(())
     }
 }

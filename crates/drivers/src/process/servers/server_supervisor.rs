@@ -53,7 +53,7 @@ pub(super) trait ServerProgram: Send + Sync + 'static {
     fn is_current(&self, port: u16) -> bool;
 
     /// Speeds up a server that was asked to stop.
-    fn hasten_stop(&self, run: &Path) -> io::Result<()>;
+    fn stop_fast(&self, run: &Path) -> io::Result<()>;
 }
 
 /// Reason why a server is not up.
@@ -124,13 +124,13 @@ impl ServerSupervisor {
         wanted: bool,
         notify: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let (wanted, wishes) = watch::channel(wanted);
+        let (wanted, wanted_changes) = watch::channel(wanted);
         let name = server.name();
         let stage = Arc::new(watch::Sender::new(ServerStage::Starting(starting(name))));
         let program = program(&folder, launcher);
         let task = Task { server, folder, program, stage: Arc::clone(&stage), notify: Box::new(notify) };
         let mut tasks = JoinSet::new();
-        tasks.spawn(task.run(wishes));
+        tasks.spawn(task.run(wanted_changes));
         Self { name, wanted, stage, _task: tasks }
     }
 
@@ -287,7 +287,7 @@ impl Task {
         self.program.adopt().await?;
         while let Some(run) = self.program.begin_stop() {
             process::stop(&run)?;
-            self.server.hasten_stop(&run)?;
+            self.server.stop_fast(&run)?;
             Program::wait_exit(run).await?;
             self.program.adopt().await?;
         }

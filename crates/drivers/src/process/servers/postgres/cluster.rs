@@ -200,7 +200,7 @@ impl ServerProgram for Cluster {
     }
 
     /// After SIGTERM the server waits until all clients have disconnected. SIGINT disconnects them (fast shutdown).
-    fn hasten_stop(&self, run: &Path) -> io::Result<()> {
+    fn stop_fast(&self, run: &Path) -> io::Result<()> {
         interrupt(run)
     }
 }
