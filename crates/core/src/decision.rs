@@ -113,6 +113,11 @@ impl Deferral {
     pub fn is_timed(self) -> bool {
         matches!(self, Self::FirstStatus | Self::Address)
     }
+
+    /// True if users can notice it: a first status comes as soon as they look for it.
+    pub fn is_noticeable(self) -> bool {
+        self != Self::FirstStatus
+    }
 }
 
 impl fmt::Display for Deferral {

@@ -2,11 +2,7 @@
 //!
 //! Objects are read by name or by the name of the Workload, so that the cost does not depend on the number of Workloads.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{
@@ -18,12 +14,11 @@ use orchestra_core::{
     Inputs, Observed, claim_state,
     config::{Config, PlatformKind},
     preview::{self, PreviewContext},
-    provision::Engine,
 };
 use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value as Json;
 
-use crate::config::config_in_force;
+use crate::{Server, config::config_in_force};
 
 /// Workload and related objects in the API.
 #[derive(Clone, Debug)]
@@ -78,8 +73,13 @@ impl Snapshot {
     }
 
     /// Further inputs of a preview, without the claims of other Workloads.
-    pub(crate) fn preview_context(&self, engines: Option<&BTreeMap<String, Engine>>) -> PreviewContext {
-        PreviewContext { live: self.live.clone(), claims: Vec::new(), engines: engines.cloned() }
+    pub(crate) fn preview_context(&self, server: &Server) -> PreviewContext {
+        PreviewContext {
+            live: self.live.clone(),
+            claims: Vec::new(),
+            engines: server.engines.clone(),
+            capabilities: server.capabilities(),
+        }
     }
 
     fn assemble(self, workload: Workload, now: Timestamp) -> Inputs {

@@ -122,6 +122,24 @@ async fn a_claim_without_its_label_is_in_the_preview() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workload_that_its_runtime_cannot_run_is_previewed_and_explained_as_refused() {
+    let mut platform = Platform::start().await;
+    platform.stop_controllers().await;
+    platform.runtime.script(
+        "default",
+        "web",
+        RunScript::Lack("`containers.app.image` must be `.`.".to_owned()),
+    );
+    let refused = "The backend `here` cannot run this: `containers.app.image` must be `.`.";
+    let spec = json!({"containers": {"app": {"image": "nginx"}}});
+    let preview = platform.plan("web", &spec).await.to_string();
+    assert!(preview.contains(refused), "{preview}");
+    platform.apply("web", &spec).await;
+    let reply = platform.get(&format!("{WEB}/explain"), "text/plain").await;
+    assert!(reply.text.contains(refused), "{}", reply.text);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_controllers_do_what_the_preview_shows() {
     let platform = Platform::start().await;
     let specs = [

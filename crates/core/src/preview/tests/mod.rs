@@ -4,3 +4,4 @@ mod explaining;
 mod fixture;
 mod forecasting;
 mod previewing;
+mod refusing;
