@@ -206,7 +206,7 @@ fn instance_of(claim: &ResourceClaim) -> Option<&str> {
 pub fn shared_instances(inputs: &Inputs) -> BTreeSet<String> {
     let inputs = as_existing(inputs);
     let decision = plan(&inputs);
-    let later = known_after_apply::foresee(&inputs, &decision, &BTreeMap::new());
+    let later = known_after_apply::derive(&inputs, &decision, &BTreeMap::new());
     let claims = inputs.claims.iter().chain(&decision.claims).chain(&later.claims);
     let shared = claims.filter(|claim| claim.spec.id.is_some());
     shared.filter_map(|claim| instance_of(claim)).map(ToOwned::to_owned).collect()

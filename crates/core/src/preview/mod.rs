@@ -86,7 +86,7 @@ pub fn preview(inputs: &Inputs, context: &PreviewContext) -> Preview {
     let is_new = inputs.workload_ref().uid.is_empty();
     let inputs = as_existing(inputs);
     let settled = settle(&inputs, context);
-    let later = known_after_apply::foresee(&settled.inputs, &settled.decision, &settled.forecasts);
+    let later = known_after_apply::derive(&settled.inputs, &settled.decision, &settled.forecasts);
     let mut applied = as_applied(&settled.decision, &settled.inputs.owned());
     let refusal = |plan: &WorkloadPlan| run_forecast::refusal(&inputs, &context.capabilities, plan);
     if let Some(Ok(plan)) = &mut applied.plan
