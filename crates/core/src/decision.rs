@@ -252,6 +252,9 @@ pub struct Denied {
     pub reason: Reason,
     /// Sentence for users.
     pub message: String,
+    /// Raw answer of the API, for operators.
+    #[serde(skip)]
+    pub cause: String,
 }
 
 impl From<&Denied> for Finding {

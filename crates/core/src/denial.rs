@@ -103,15 +103,15 @@ impl Denial {
     }
 
     /// Reason and sentence for users, about a Workload.
-    pub fn describe(self, message: &str) -> Denied {
+    pub fn describe(self, cause: &str) -> Denied {
         let message = match self {
             Self::Terminating => "The namespace is being deleted: nothing can be created in it.".to_owned(),
-            Self::Quota => quota(message),
-            Self::Policy => policy(message),
+            Self::Quota => quota(cause),
+            Self::Policy => policy(cause),
             Self::Permission => "Permission denied: the orchestrator may not create its objects in this namespace; the platform's administrators must grant its role.".to_owned(),
-            Self::Invalid => format!("Rejected as invalid by the cluster: {}", neutral(message)),
+            Self::Invalid => format!("Rejected as invalid by the cluster: {}", neutral(cause)),
         };
-        Denied { reason: self.reason(), message }
+        Denied { reason: self.reason(), message, cause: cause.to_owned() }
     }
 }
 

@@ -244,7 +244,7 @@ impl StatusInputs {
         };
         let is_kept = self.kept.contains(&row.claim);
         match (applied.claims.get(&row.claim), self.live_claims.get(&row.claim)) {
-            (Some(Err(Denied { reason, message })), _) => pending(*reason, message),
+            (Some(Err(Denied { reason, message, .. })), _) => pending(*reason, message),
             (Some(Ok(claim)), _) => claims::summary(claim, is_kept, row.wanted),
             (None, Some(claim)) if row.blocked.is_none() => claims::summary(claim, is_kept, row.wanted),
             (None, _) => {

@@ -25,6 +25,12 @@ const NEUTRAL_NOUNS: &[(&str, &str)] = &[
     ("persistentvolumeclaims", "volumes"),
     ("kubelet", "machine"),
     ("podsecurity", "security level"),
+    ("resourceclaim.score.dev", "dependency"),
+    ("resourceclaims.score.dev", "dependencies"),
+    ("workloadplan.score.dev", "plan"),
+    ("workloadplans.score.dev", "plans"),
+    ("workloadexposure.score.dev", "address"),
+    ("workloadexposures.score.dev", "addresses"),
 ];
 /// Maximum length of a quoted message.
 const MAX_CHARS: usize = 400;

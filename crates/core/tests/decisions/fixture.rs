@@ -492,7 +492,7 @@ fn bound(outputs: BTreeMap<String, Output>) -> Provision {
 }
 
 fn denied(reason: Reason) -> Denied {
-    Denied { reason, message: "The platform does not take it.".to_owned() }
+    Denied { reason, message: "The platform does not take it.".to_owned(), cause: String::new() }
 }
 
 fn name_of(claim: &ResourceClaim) -> String {
