@@ -32,8 +32,8 @@ use super::{
 };
 use crate::error::root_cause;
 
-/// Age in seconds after which a lease counts as abandoned: leaders renew it every second, and clocks may differ.
-const LEASE_MAX_AGE_SECONDS: i64 = 15;
+/// Difference to the clock of the leader that a check of its lease tolerates, in seconds.
+const MAX_CLOCK_SKEW_SECONDS: i64 = 10;
 /// Timeout of a request to the server.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 const INSTALL: &str = "run `orchestra install`";
@@ -139,11 +139,10 @@ async fn leader(client: &Client) -> Check {
         Ok(lease) => {
             let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
             let holder = spec.holder_identity.filter(|holder| !holder.is_empty());
+            let max_age = i64::from(spec.lease_duration_seconds.unwrap_or_default()) + MAX_CLOCK_SKEW_SECONDS;
             let age = spec.renew_time.map(|renewed| Timestamp::now().as_second() - renewed.0.as_second());
             match (holder, age) {
-                (Some(holder), Some(age)) if age <= LEASE_MAX_AGE_SECONDS => {
-                    Check::ok(name, format!("{holder} leads"))
-                }
+                (Some(holder), Some(age)) if age <= max_age => Check::ok(name, format!("{holder} leads")),
                 (Some(holder), Some(age)) => {
                     no_leader(format!("no leader: {holder} renewed the lease {age}s ago"))
                 }

@@ -19,7 +19,7 @@ use orchestra_api::plan::Amounts;
 use orchestra_core::observe::process::restart::restart_backoff;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
-use super::{not_installed::NotInstalled, port};
+use super::{INSTALL_CHECK_INTERVAL, not_installed::NotInstalled, port};
 use crate::process::{
     self, Launcher,
     limits::Limits,
@@ -33,8 +33,8 @@ const FIRST_READY_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_READY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Delay before the first restart; shorter than that of Workloads, since those wait for it.
 const FIRST_RESTART_BACKOFF: Duration = Duration::from_millis(100);
-/// Check whether a missing server was installed, and retry of a stop that failed.
-const INSTALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Delay before the retry of a stop that failed.
+const STOP_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// Grace period of a stop: a server may have to write its last pages.
 const GRACE_PERIOD: Duration = Duration::from_secs(20);
 
@@ -188,7 +188,7 @@ impl Task {
                     self.back_off(error).await;
                 } else if let Err(error) = self.stop().await {
                     tracing::warn!(server = self.server.name(), %error, "a server could not be stopped");
-                    sleep(INSTALL_CHECK_INTERVAL).await;
+                    sleep(STOP_RETRY_INTERVAL).await;
                 } else {
                     self.program.set_failures(0);
                     self.publish(ServerStage::Stopped);
