@@ -28,7 +28,7 @@ mod format;
 mod health;
 mod logs;
 mod review;
-mod snapshot;
+pub mod snapshot;
 mod workload;
 mod workload_origin;
 

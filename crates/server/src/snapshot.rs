@@ -22,7 +22,7 @@ use crate::{Server, config::config_in_force};
 
 /// Workload and related objects in the API.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
+pub struct Snapshot {
     /// Workload, if it exists.
     pub(crate) live: Option<Workload>,
     /// Namespace, if it exists.
@@ -37,7 +37,7 @@ pub(crate) struct Snapshot {
 }
 
 /// Reads a Workload and everything that a decision about it depends on.
-pub(crate) async fn read(
+pub async fn read(
     client: &Client,
     runtimes: BTreeSet<String>,
     namespace: &str,
@@ -61,7 +61,7 @@ pub(crate) async fn read(
 
 impl Snapshot {
     /// Inputs of a decision about the existing Workload; `None` if it does not exist.
-    pub(crate) fn inputs(self, now: Timestamp) -> Option<Inputs> {
+    pub fn inputs(self, now: Timestamp) -> Option<Inputs> {
         let live = self.live.clone()?;
         Some(self.assemble(live, now))
     }
