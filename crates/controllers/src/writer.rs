@@ -248,7 +248,7 @@ fn is_gone(error: &Error) -> bool {
 
 /// Object in the answer to a write.
 fn read<K>(answer: kube::Result<DeserializeGuard<K>>) -> Result<K, Error> {
-    answer?.0.map_err(|invalid| Error::InvalidAnswer(invalid.error))
+    answer?.0.map_err(|invalid| Error::InvalidAnswer(Box::new(invalid)))
 }
 
 /// Fails if an object is a leftover of the Workload with this uid.

@@ -18,7 +18,8 @@ use serde_json::value::RawValue;
 pub struct DeserializeGuard<K>(pub Result<K, InvalidObject>);
 
 /// Object that cannot be deserialized.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
 pub struct InvalidObject {
     /// Error of the deserialization.
     pub error: String,
