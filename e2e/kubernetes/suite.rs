@@ -75,10 +75,11 @@ impl Display for Tally {
     }
 }
 
-type Wanted<'a> = &'a dyn Fn(&str) -> bool;
+/// True for the name of a case to run.
+type CaseFilter<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Runs the cases that others depend on, and the tutorial, which needs an empty platform.
-pub(crate) async fn first(cluster: &Arc<Cluster>, cases: &[Case], wanted: Wanted<'_>) -> Tally {
+pub(crate) async fn first(cluster: &Arc<Cluster>, cases: &[Case], wanted: CaseFilter<'_>) -> Tally {
     let mut tally = Tally::default();
     for case in cases {
         if case.when == When::Needed || (case.when == When::First && wanted(case.name)) {
@@ -95,7 +96,7 @@ pub(crate) async fn first(cluster: &Arc<Cluster>, cases: &[Case], wanted: Wanted
 pub(crate) async fn together(
     cluster: &Arc<Cluster>,
     cases: &[Case],
-    wanted: Wanted<'_>,
+    wanted: CaseFilter<'_>,
     at_once: usize,
 ) -> Tally {
     let chosen = cases.iter().filter(|case| case.when == When::Together && wanted(case.name));
@@ -109,7 +110,7 @@ pub(crate) async fn together(
 }
 
 /// Runs the disruptive cases.
-pub(crate) async fn alone(cluster: &Arc<Cluster>, cases: &[Case], wanted: Wanted<'_>) -> Tally {
+pub(crate) async fn alone(cluster: &Arc<Cluster>, cases: &[Case], wanted: CaseFilter<'_>) -> Tally {
     let mut tally = Tally::default();
     for case in cases.iter().filter(|case| case.when == When::Alone && wanted(case.name)) {
         tally.add(run(cluster, case).await);

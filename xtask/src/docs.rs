@@ -153,6 +153,42 @@ fn architecture_answers_where_things_are_with_paths_that_exist() {
     assert!(page.lines().count() <= 120, "ARCHITECTURE.md is longer than two pages");
 }
 
+/// Rows of the table "Where do I find…": the paths of the answer, and the identifiers in backticks beside them.
+fn answers(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
+    let rows = page.lines().filter(|line| line.starts_with("| ") && line.contains('?'));
+    let answer = |row: &str| {
+        let place = row.split('|').nth(2).unwrap();
+        let is_identifier = |text: &&str| text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ':');
+        let identifiers = place.split('`').skip(1).step_by(2).filter(is_identifier).map(str::to_owned);
+        (named_paths(place), identifiers.collect())
+    };
+    rows.map(answer).collect()
+}
+
+/// True if a Rust file defines an identifier; for `Type::method`, the method.
+fn defines(text: &str, identifier: &str) -> bool {
+    let name = identifier.rsplit("::").next().unwrap();
+    ["fn", "const", "struct", "enum", "trait", "type", "mod"].iter().any(|keyword| {
+        let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        text.split(&format!("{keyword} {name}")).skip(1).any(is_end)
+    })
+}
+
+#[test]
+fn architecture_names_identifiers_that_a_file_of_the_same_row_defines() {
+    let mut checked = 0;
+    for (paths, identifiers) in answers(&read("ARCHITECTURE.md")) {
+        let files = paths.iter().filter(|path| root().join(path).is_file());
+        let texts: Vec<String> = files.map(|path| read(path)).collect();
+        for identifier in identifiers {
+            let is_defined = texts.iter().any(|text| defines(text, &identifier));
+            assert!(is_defined, "ARCHITECTURE.md names `{identifier}`, which none of {paths:?} defines");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 4, "only {checked} identifiers");
+}
+
 #[test]
 fn links_between_pages_are_valid() {
     fn pages(folder: &Path, found: &mut Vec<std::path::PathBuf>) {

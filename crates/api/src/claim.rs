@@ -23,6 +23,7 @@ use crate::{
 #[kube(printcolumn = r#"{"name":"WORKLOAD","type":"string","jsonPath":".spec.workloadRef.name"}"#)]
 #[kube(printcolumn = r#"{"name":"KEY","type":"string","jsonPath":".spec.key"}"#)]
 #[kube(printcolumn = r#"{"name":"AGE","type":"date","jsonPath":".metadata.creationTimestamp"}"#)]
+#[kube(selectable = ".spec.workloadRef.name")]
 #[kube(derive = "PartialEq")]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceClaimSpec {

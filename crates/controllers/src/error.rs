@@ -3,6 +3,8 @@
 use orchestra_core::decision::Fault;
 use thiserror::Error as ThisError;
 
+use crate::engine::deserialize_guard::InvalidObject;
+
 /// Error of a reconcile. [`Error::is_conflict`] decides how it is retried.
 #[derive(Debug, ThisError)]
 pub enum Error {
@@ -17,7 +19,7 @@ pub enum Error {
     Serialize(#[source] serde_json::Error),
     /// The object in the answer to a write cannot be deserialized.
     #[error("the answer of the API cannot be deserialized: {0}")]
-    InvalidAnswer(String),
+    InvalidAnswer(#[source] Box<InvalidObject>),
     /// An object was deleted during the reconcile.
     #[error("the {kind} `{name}` was deleted during the reconcile")]
     Gone {

@@ -29,9 +29,10 @@ use crate::engine::{backoff, shutdown::Shutdown};
 
 /// Time for which the same event is not recorded again.
 const REPEAT_INTERVAL: Duration = Duration::from_mins(10);
-/// Causes that are remembered, and length of the queue.
+/// Causes that are remembered; the oldest is forgotten first.
 const MAX_CAUSES: usize = 4096;
-const QUEUE_LENGTH: usize = 512;
+/// Events that wait to be written: more than a burst has, and less than a megabyte. Further ones are dropped.
+const MAX_QUEUED_EVENTS: usize = 512;
 /// Maximum length of a note in bytes, as the API limits it.
 const MAX_NOTE_BYTES: usize = 1024;
 /// Maximum length of the part of an event's name that comes from its object: names have up to 253 characters.
@@ -82,7 +83,7 @@ struct Recent {
 impl Recorder {
     /// Starts a recorder for a controller in a process.
     pub fn start(client: Client, controller: &str, instance: &str, stop: Shutdown) -> (Self, JoinHandle<()>) {
-        let (events, queue) = mpsc::channel(QUEUE_LENGTH);
+        let (events, queue) = mpsc::channel(MAX_QUEUED_EVENTS);
         let recorder = Self {
             controller: format!("score.dev/{controller}"),
             instance: instance.to_owned(),

@@ -8,9 +8,9 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
     core::{ClusterResourceScope, NamespaceResourceScope},
 };
-use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef, label};
+use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, WorkloadRef};
 use orchestra_core::{
-    Denied,
+    Denied, claim_state,
     decision::Fault,
     denial::{NotFound, is_race},
     leftover::Leftover,
@@ -204,8 +204,8 @@ impl Writer {
         let read = async {
             let plan = self.guarded::<WorkloadPlan>(&namespace).get_opt(&name).await?;
             let exposure = self.guarded::<WorkloadExposure>(&namespace).get_opt(&name).await?;
-            let labelled = ListParams::default().labels(&format!("{}={name}", label::WORKLOAD));
-            let claims = self.guarded::<ResourceClaim>(&namespace).list(&labelled).await?;
+            let own = ListParams::default().fields(&claim_state::of_workload(&name));
+            let claims = self.guarded::<ResourceClaim>(&namespace).list(&own).await?;
             Ok::<_, kube::Error>((plan, exposure, claims))
         };
         let (plan, exposure, claims) = read.await?;
@@ -248,7 +248,7 @@ fn is_gone(error: &Error) -> bool {
 
 /// Object in the answer to a write.
 fn read<K>(answer: kube::Result<DeserializeGuard<K>>) -> Result<K, Error> {
-    answer?.0.map_err(|invalid| Error::InvalidAnswer(invalid.error))
+    answer?.0.map_err(|invalid| Error::InvalidAnswer(Box::new(invalid)))
 }
 
 /// Fails if an object is a leftover of the Workload with this uid.

@@ -31,6 +31,8 @@ fn pause_clock() -> PausedClock {
     PausedClock { _released: released }
 }
 
+const TIMING: Options = Options { lease: Duration::from_secs(15), renew: Duration::from_secs(5) };
+
 struct Contender {
     leading: watch::Receiver<bool>,
     task: JoinHandle<()>,
@@ -39,8 +41,7 @@ struct Contender {
 
 fn contend(client: Client, identity: &str) -> Contender {
     let (stopper, stop) = shutdown::channel();
-    let (leading, task) =
-        Leadership::contend(client, "default", "orchestra", identity, Options::default(), stop);
+    let (leading, task) = Leadership::contend(client, "default", "orchestra", identity, TIMING, stop);
     Contender { leading, task, stopper }
 }
 

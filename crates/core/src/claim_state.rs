@@ -10,6 +10,16 @@ use orchestra_api::{
 
 use crate::run;
 
+/// Name of the Workload of a claim. The label of the same name is for people and tools: it can be removed, the reference cannot.
+pub fn workload(claim: &ResourceClaim) -> &str {
+    &claim.spec.workload_ref.name
+}
+
+/// Field selector of the claims whose [`workload`] has this name.
+pub fn of_workload(name: &str) -> String {
+    format!("spec.workloadRef.name={name}")
+}
+
 /// True if the status is about the current spec. A deletion increments the generation without changing the spec. A status
 /// without `observedGeneration` counts as current.
 pub(crate) fn is_observed(claim: &ResourceClaim) -> bool {
@@ -130,6 +140,16 @@ mod tests {
         }
         let pending = claim(1, false, &json!({"phase": "Pending", "observedGeneration": 1}));
         assert!(is_observed(&pending) && !is_bound(&pending));
+    }
+
+    #[test]
+    fn the_claims_of_a_workload_can_be_selected_by_its_name() {
+        use kube::core::CustomResourceExt as _;
+        let definition = serde_json::to_value(ResourceClaim::crd()).unwrap();
+        let field = definition["spec"]["versions"][0]["selectableFields"][0]["jsonPath"].as_str().unwrap();
+        let claim = serde_json::to_value(claim(1, false, &Json::Null)).unwrap();
+        assert_eq!(claim.pointer(&field.replace('.', "/")), Some(&json!("web")));
+        assert_eq!(of_workload("web"), format!("{}=web", field.trim_start_matches('.')));
     }
 
     #[test]

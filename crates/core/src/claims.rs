@@ -39,7 +39,7 @@ pub(crate) struct Claims {
 pub(crate) struct DesiredClaim {
     /// Claim to write, if it differs.
     pub(crate) write: Option<ResourceClaim>,
-    /// Why it cannot be written yet.
+    /// Reason why it cannot be written yet.
     pub(crate) blocked: Option<String>,
     /// Values missing in its parameters.
     pub(crate) gaps: Vec<Gap>,

@@ -113,6 +113,11 @@ impl Deferral {
     pub fn is_timed(self) -> bool {
         matches!(self, Self::FirstStatus | Self::Address)
     }
+
+    /// True if users can notice it: a first status comes as soon as they look for it.
+    pub fn is_noticeable(self) -> bool {
+        self != Self::FirstStatus
+    }
 }
 
 impl fmt::Display for Deferral {
@@ -247,6 +252,9 @@ pub struct Denied {
     pub reason: Reason,
     /// Sentence for users.
     pub message: String,
+    /// Raw answer of the API, for operators.
+    #[serde(skip)]
+    pub cause: String,
 }
 
 impl From<&Denied> for Finding {

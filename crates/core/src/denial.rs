@@ -82,7 +82,7 @@ impl Denial {
         }
     }
 
-    /// True if the same write is denied for ever: the Workload or the template has to be corrected. Quota and permissions may
+    /// True if every retry is denied: the Workload or the template must be corrected. Quota and permissions may
     /// be granted at any time, and policies changed, without an event; such a write is retried.
     pub fn is_final(self) -> bool {
         match self {
@@ -103,15 +103,15 @@ impl Denial {
     }
 
     /// Reason and sentence for users, about a Workload.
-    pub fn describe(self, message: &str) -> Denied {
+    pub fn describe(self, cause: &str) -> Denied {
         let message = match self {
             Self::Terminating => "The namespace is being deleted: nothing can be created in it.".to_owned(),
-            Self::Quota => quota(message),
-            Self::Policy => policy(message),
-            Self::Permission => "Permission denied: the orchestrator may not create its objects in this namespace; the platform's administrators have to grant its role.".to_owned(),
-            Self::Invalid => format!("Rejected as invalid by the cluster: {}", neutral(message)),
+            Self::Quota => quota(cause),
+            Self::Policy => policy(cause),
+            Self::Permission => "Permission denied: the orchestrator may not create its objects in this namespace; the platform's administrators must grant its role.".to_owned(),
+            Self::Invalid => format!("Rejected as invalid by the cluster: {}", neutral(cause)),
         };
-        Denied { reason: self.reason(), message }
+        Denied { reason: self.reason(), message, cause: cause.to_owned() }
     }
 }
 

@@ -171,7 +171,7 @@ pub struct ClaimRow {
     pub key: String,
     /// Name of its claim.
     pub claim: String,
-    /// Why the claim cannot be written yet.
+    /// Reason why the claim cannot be written yet.
     pub blocked: Option<String>,
     /// True if the current document has it.
     pub wanted: bool,
@@ -244,7 +244,7 @@ impl StatusInputs {
         };
         let is_kept = self.kept.contains(&row.claim);
         match (applied.claims.get(&row.claim), self.live_claims.get(&row.claim)) {
-            (Some(Err(Denied { reason, message })), _) => pending(*reason, message),
+            (Some(Err(Denied { reason, message, .. })), _) => pending(*reason, message),
             (Some(Ok(claim)), _) => claims::summary(claim, is_kept, row.wanted),
             (None, Some(claim)) if row.blocked.is_none() => claims::summary(claim, is_kept, row.wanted),
             (None, _) => {

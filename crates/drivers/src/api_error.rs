@@ -46,7 +46,7 @@ pub(crate) fn driver_error(
             message: "The cluster could not process a request; retrying.".to_owned(),
         };
     };
-    let Denied { reason, message } = describe(denial, denial.describe(&status.message));
+    let Denied { reason, message, .. } = describe(denial, denial.describe(&status.message));
     if denial.is_final() {
         DriverError::Refused { reason, message }
     } else {

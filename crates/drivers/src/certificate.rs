@@ -70,7 +70,7 @@ fn issue(hosts: &BTreeSet<String>, now: SystemTime) -> Result<SecretData, Driver
             Err(_) if is_name(host) => SanType::DnsName(host.as_str().try_into().map_err(broken)?),
             Err(_) => {
                 return Err(refused(format!(
-                    "No certificate can be issued for {host:?}: `hosts` has to list host names such as `shop.localhost`, or IP addresses."
+                    "No certificate can be issued for {host:?}: `hosts` must list host names such as `shop.localhost`, or IP addresses."
                 )));
             }
         };

@@ -9,6 +9,8 @@ mod api_error;
 #[cfg(any(feature = "template", all(feature = "process", target_os = "linux")))]
 mod certificate;
 #[cfg(any(feature = "kubernetes", feature = "template"))]
+mod crd;
+#[cfg(any(feature = "kubernetes", feature = "template"))]
 mod events;
 #[cfg(feature = "kubernetes")]
 pub mod kubernetes;

@@ -7,7 +7,11 @@ use futures_util::{
     stream::{self, BoxStream, StreamExt as _},
 };
 use jiff::Timestamp;
-use orchestra_api::plan::{InventoryItem, WorkloadPlanSpec};
+use orchestra_api::{
+    WorkloadPlan,
+    plan::{InventoryItem, WorkloadPlanSpec},
+};
+use orchestra_core::run::Capabilities;
 
 use crate::{DriverError, NamespacedName, Observation, Removed, Secrets, Target};
 
@@ -50,6 +54,11 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Namespaces and names of plans whose status has changed.
     fn changes(&self) -> BoxStream<'static, NamespacedName>;
+}
+
+/// Answer of a runtime about a plan.
+pub fn capabilities(runtime: &dyn Runtime, plan: &WorkloadPlan) -> Capabilities {
+    Capabilities { lacks: runtime.lacks(&plan.spec), inventory: runtime.inventory(&Target::of(plan)) }
 }
 
 /// Log query.

@@ -39,7 +39,7 @@ impl Provisioner for Static {
             for (name, secret) in existing::secrets(&instance.entry) {
                 let Some(read) = ctx.read(secret).await? else {
                     return Ok(Provision::Pending(format!(
-                        "Waiting for the secret `{}` with the key `{}` in this namespace, which has the output `{name}`: its owner has to create it.",
+                        "Waiting for the secret `{}` with the key `{}` in this namespace, which has the output `{name}`: its owner must create it.",
                         secret.name, secret.key
                     )));
                 };

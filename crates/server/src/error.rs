@@ -96,7 +96,7 @@ pub enum Error {
     AccessReview(#[from] AccessError),
     /// The caller lacks a permission on a Workload.
     #[error(
-        "Permission denied: user {user:?} cannot {verb} workloads/{subresource} in the namespace {namespace:?}; a role has to allow it."
+        "Permission denied: user {user:?} cannot {verb} workloads/{subresource} in the namespace {namespace:?}; a role must allow it."
     )]
     Forbidden {
         /// Name of the user.
@@ -110,7 +110,7 @@ pub enum Error {
     },
     /// The caller may not read the metrics.
     #[error(
-        "Permission denied: user {user:?} cannot read the metrics; a role has to allow `get` on the URL /metrics."
+        "Permission denied: user {user:?} cannot read the metrics; a role must allow `get` on the URL /metrics."
     )]
     MetricsForbidden {
         /// Name of the user.
@@ -159,7 +159,7 @@ pub enum Error {
     },
     /// An external runtime has the logs.
     #[error(
-        "The workload runs in the external runtime {runtime_class:?}, which keeps its own logs; ask your platform team where to read them."
+        "The workload runs in the external runtime {runtime_class:?}, which keeps its own logs: read them there, or see the documentation of that runtime."
     )]
     ExternalRuntime {
         /// Runtime class of the Workload.

@@ -21,13 +21,14 @@
 
 mod access;
 mod body;
+mod config;
 mod error;
 mod events;
 mod format;
 mod health;
 mod logs;
 mod review;
-mod snapshot;
+pub mod snapshot;
 mod workload;
 mod workload_origin;
 
@@ -45,10 +46,11 @@ use axum::{
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
-use orchestra_core::provision::Engine;
-use orchestra_drivers::{Runtime, WorkloadOrigins};
+use orchestra_core::{preview::CapabilitiesOf, provision::Engine};
+use orchestra_drivers::{Runtime, WorkloadOrigins, runtime};
 
 pub use access::{Access, AccessError, AccessRequest, AdminOnly, Caller};
+pub use config::config_in_force;
 pub use error::{Code, ERROR_CODE, Error, WorkloadError};
 pub use review::{Reviews, authenticate_token};
 pub use workload::REFUSED;
@@ -71,7 +73,7 @@ pub struct Server {
     pub awaited: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Provisioning engines, for the forecast of claims; `None` if unknown.
     pub engines: Option<BTreeMap<String, Engine>>,
-    /// Runtimes by class, for logs.
+    /// Runtimes by class, for previews and logs.
     pub runtimes: BTreeMap<String, Arc<dyn Runtime>>,
     /// Recorder of workload origins, if a runtime runs on the machine of the author.
     pub origins: Option<Arc<dyn WorkloadOrigins>>,
@@ -80,6 +82,15 @@ pub struct Server {
 }
 
 impl Server {
+    /// Answers of the runtimes about a plan, for previews.
+    fn capabilities(&self) -> CapabilitiesOf {
+        let runtimes = self.runtimes.clone();
+        CapabilitiesOf::new(move |plan| {
+            let runtime = runtimes.get(&plan.spec.runtime_class)?;
+            Some(runtime::capabilities(runtime.as_ref(), plan))
+        })
+    }
+
     /// Classes of the built-in runtimes.
     fn classes(&self) -> BTreeSet<String> {
         self.runtimes.keys().cloned().collect()

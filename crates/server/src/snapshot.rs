@@ -1,38 +1,28 @@
 //! Inputs of a decision about one Workload, read from the API for one response.
 //!
-//! Objects are read by name or by the label of the Workload, so that the cost does not depend on the number of Workloads.
+//! Objects are read by name or by the name of the Workload, so that the cost does not depend on the number of Workloads.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use k8s_openapi::{
-    api::core::v1::{ConfigMap, Namespace},
-    jiff::Timestamp,
-};
+use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
 };
-use orchestra_api::{
-    PlatformPolicy, ResourceClaim, SYSTEM_NAMESPACE, Workload, WorkloadExposure, WorkloadPlan,
-    config::{CONFIG_MAP, IN_FORCE_MAP},
-    label, name as names,
-};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, label};
 use orchestra_core::{
-    Inputs, Observed,
-    config::{self, Config, PlatformKind},
+    Inputs, Observed, claim_state,
+    config::{Config, PlatformKind},
     preview::{self, PreviewContext},
-    provision::Engine,
 };
 use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value as Json;
 
+use crate::{Server, config::config_in_force};
+
 /// Workload and related objects in the API.
 #[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
+pub struct Snapshot {
     /// Workload, if it exists.
     pub(crate) live: Option<Workload>,
     /// Namespace, if it exists.
@@ -47,7 +37,7 @@ pub(crate) struct Snapshot {
 }
 
 /// Reads a Workload and everything that a decision about it depends on.
-pub(crate) async fn read(
+pub async fn read(
     client: &Client,
     runtimes: BTreeSet<String>,
     namespace: &str,
@@ -60,17 +50,18 @@ pub(crate) async fn read(
         workloads.get_opt(name),
         namespaces.get_opt(namespace),
         read_policies(client),
-        read_config(client, platform),
+        config_in_force(client, platform),
         read_claims(client, namespace, name),
         read_valid::<WorkloadPlan>(client, namespace, name),
         read_valid::<WorkloadExposure>(client, namespace, name),
     )?;
+    let config = config.config;
     Ok(Snapshot { live, namespace, policies, unreadable_policies, config, claims, plan, exposure, runtimes })
 }
 
 impl Snapshot {
     /// Inputs of a decision about the existing Workload; `None` if it does not exist.
-    pub(crate) fn inputs(self, now: Timestamp) -> Option<Inputs> {
+    pub fn inputs(self, now: Timestamp) -> Option<Inputs> {
         let live = self.live.clone()?;
         Some(self.assemble(live, now))
     }
@@ -82,8 +73,13 @@ impl Snapshot {
     }
 
     /// Further inputs of a preview, without the claims of other Workloads.
-    pub(crate) fn preview_context(&self, engines: Option<&BTreeMap<String, Engine>>) -> PreviewContext {
-        PreviewContext { live: self.live.clone(), claims: Vec::new(), engines: engines.cloned() }
+    pub(crate) fn preview_context(&self, server: &Server) -> PreviewContext {
+        PreviewContext {
+            live: self.live.clone(),
+            claims: Vec::new(),
+            engines: server.engines.clone(),
+            capabilities: server.capabilities(),
+        }
     }
 
     fn assemble(self, workload: Workload, now: Timestamp) -> Inputs {
@@ -120,7 +116,7 @@ pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Resu
         return Ok(Vec::new());
     }
     let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
-    list_claims(client, inputs.namespace_name(), &selector).await
+    list_claims(client, inputs.namespace_name(), &ListParams::default().labels(&selector)).await
 }
 
 /// Policies that deserialize, and the others.
@@ -138,26 +134,19 @@ async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Ve
     Ok((policies, unreadable))
 }
 
-/// Config in force, as the controllers have it.
-async fn read_config(client: &Client, platform: PlatformKind) -> kube::Result<Arc<Config>> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let (map, kept) = tokio::try_join!(api.get_opt(CONFIG_MAP), api.get_opt(IN_FORCE_MAP))?;
-    Ok(config::of_maps(platform, map.as_ref(), kept.as_ref()).config)
-}
-
 async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<ResourceClaim>> {
-    // A name that is too long for a label has no claims.
-    if name.len() > names::MAX_NAME_LENGTH {
-        return Ok(Vec::new());
-    }
-    list_claims(client, namespace, &format!("{}={name}", label::WORKLOAD)).await
+    list_claims(client, namespace, &ListParams::default().fields(&claim_state::of_workload(name))).await
 }
 
-/// Claims with these labels. Malformed ones are skipped, as in the controllers.
-async fn list_claims(client: &Client, namespace: &str, selector: &str) -> kube::Result<Vec<ResourceClaim>> {
+/// Selected claims. Malformed ones are skipped, as in the controllers.
+async fn list_claims(
+    client: &Client,
+    namespace: &str,
+    selected: &ListParams,
+) -> kube::Result<Vec<ResourceClaim>> {
     let resource = ApiResource::erase::<ResourceClaim>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
-    let listed = api.list(&ListParams::default().labels(selector)).await?;
+    let listed = api.list(selected).await?;
     Ok(listed.into_iter().filter_map(valid).collect())
 }
 

@@ -53,7 +53,7 @@ pub(crate) async fn explain(
 
 async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Error> {
     let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
-    let mut context = snapshot.preview_context(server.engines.as_ref());
+    let mut context = snapshot.preview_context(server);
     let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
     context.claims = read_sharers(&server.client, &inputs).await?;
     Ok(preview::explain(&inputs, &context))
@@ -99,7 +99,7 @@ async fn of_apply(
     if snapshot.namespace.is_none() {
         return Err(Error::NoSuchNamespace(namespace.to_owned()));
     }
-    let mut context = snapshot.preview_context(server.engines.as_ref());
+    let mut context = snapshot.preview_context(server);
     let inputs = snapshot.proposing(proposed, (server.clock)());
     context.claims = read_sharers(&server.client, &inputs).await?;
     Ok(preview::preview(&inputs, &context))

@@ -154,10 +154,7 @@ async fn apply(args: &Apply, platform: &Platform, loaded: Vec<LoadedWorkload>) -
     if args.wait {
         let names = applied.iter().map(ResourceExt::name_any).collect();
         let options = WaitOptions { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
-        let exit = wait::wait(platform, options).await?;
-        if exit != Exit::Success {
-            return Ok(exit);
-        }
+        wait::wait(platform, options).await?;
     }
     match args.output {
         Format::Human => Ok(Exit::Success),

@@ -1,14 +1,12 @@
-//! `orchestra config check`, and the config in force for other commands.
+//! `orchestra config check`, and config maps for other commands.
 
 use std::path::Path;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client};
 use orchestra_api::{
     SYSTEM_NAMESPACE,
-    config::{CONFIG_KEY, CONFIG_MAP, IN_FORCE_MAP},
+    config::{CONFIG_KEY, CONFIG_MAP},
 };
-use orchestra_core::config::{self, Fault, InForce, PlatformKind};
+use orchestra_core::config::{self, Fault};
 use orchestra_score::pointer::readable;
 use serde_json::{Value as Json, json};
 
@@ -24,13 +22,6 @@ use crate::{
 pub(crate) fn run(args: &Config) -> Result<Exit, CliError> {
     let Config::Check { file, output } = args;
     check(file, *output)
-}
-
-/// Config in force on a platform.
-pub(super) async fn in_force(client: &Client, platform: PlatformKind) -> kube::Result<InForce> {
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let (map, stored) = tokio::try_join!(maps.get_opt(CONFIG_MAP), maps.get_opt(IN_FORCE_MAP))?;
-    Ok(config::of_maps(platform, map.as_ref(), stored.as_ref()))
 }
 
 /// Config map with an orchestrator config.

@@ -15,10 +15,17 @@ use tower::{ServiceBuilder, retry::RetryLayer};
 /// Timeout of TCP connections; kube's default.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Retries of a request that a busy server refuses (429, 503, 504), about three seconds in all: a platform that cannot write, as
-/// with a full disk, is an error within seconds. Kube's default policy waits for minutes.
+/// Delay before the first retry; it doubles, with jitter.
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// Longest delay before a retry.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// Retries of a request, about three seconds in all: a platform that cannot write, as with a full disk, is an error within
+/// seconds. Kube's default policy waits for minutes.
+const MAX_RETRIES: u32 = 6;
+
+/// Retries of a request that a busy server refuses (429, 503, 504).
 fn retry_policy() -> RetryPolicy {
-    RetryPolicy::new(Duration::from_millis(50), Duration::from_secs(1), 6, true).unwrap_or_default()
+    RetryPolicy::new(FIRST_RETRY_DELAY, MAX_RETRY_DELAY, MAX_RETRIES, true).unwrap_or_default()
 }
 
 /// Client like kube's own, with `TCP_NODELAY`: without it, Nagle's algorithm delays each request with a body by 40 milliseconds.

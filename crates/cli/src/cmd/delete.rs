@@ -30,10 +30,7 @@ async fn delete(args: &Delete, platform: &Platform) -> Result<Exit, CliError> {
     if !args.no_wait {
         let names = args.names.clone();
         let options = WaitOptions { names, goal: Goal::Deleted, timeout: args.timeout, quiet: false };
-        let exit = wait::wait(platform, options).await?;
-        if exit != Exit::Success {
-            return Ok(exit);
-        }
+        wait::wait(platform, options).await?;
     }
     let state = if args.no_wait { "is being deleted" } else { "deleted" };
     let lines: Vec<String> = args.names.iter().map(|name| format!("workload {name} {state}\n")).collect();

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::ListParams};
-use orchestra_api::{ResourceClaim, claim::Output, label};
+use orchestra_api::{ResourceClaim, claim::Output};
+use orchestra_core::claim_state;
 use orchestra_score::placeholder::to_text;
 
 use super::{
@@ -54,7 +55,7 @@ fn or_none(names: &[String]) -> String {
 /// Claims of a workload, by key.
 async fn claims(args: &Outputs, platform: &Platform) -> Result<BTreeMap<String, ResourceClaim>, CliError> {
     let api: Api<ResourceClaim> = Api::namespaced(platform.client.clone(), &platform.namespace);
-    let own = ListParams::default().labels(&format!("{}={}", label::WORKLOAD, args.name));
+    let own = ListParams::default().fields(&claim_state::of_workload(&args.name));
     let listed = api.list(&own).await.map_err(|error| platform.api_error(&args.name, error))?;
     let current = listed.into_iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
     Ok(current.map(|claim| (claim.spec.key.clone(), claim)).collect())

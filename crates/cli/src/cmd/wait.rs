@@ -1,6 +1,6 @@
 //! `orchestra wait`: watches workloads until they are ready or deleted, and prints status changes.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use kube::ResourceExt;
 use orchestra_api::{ConditionType, Workload};
@@ -20,17 +20,52 @@ use crate::{
 /// Shortest wait: enough for one list.
 const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Workload that will not reach the goal.
+/// Workloads that do not reach the goal.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WaitError {
-    #[error("{name} is not {goal} after {seconds}s: {last_status}")]
-    Timeout { name: String, goal: &'static str, seconds: u64, last_status: String },
+    #[error("{0}")]
+    Timeout(WaitTimeout),
     #[error("{0} was deleted")]
     Deleted(String),
     #[error("{0} is being deleted and will not become ready")]
     Deleting(String),
     #[error("{name} cannot become ready: {reason}: {message}")]
     Invalid { name: String, reason: String, message: String },
+}
+
+/// Workloads that have not reached the goal in time.
+#[derive(Debug)]
+pub(crate) struct WaitTimeout {
+    namespace: String,
+    goal: Goal,
+    timeout: Duration,
+    /// Last statuses, by name.
+    waiting: BTreeMap<String, String>,
+}
+
+impl fmt::Display for WaitTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, goal, timeout, waiting } = self;
+        let goal_text = match goal {
+            Goal::Ready => "ready",
+            Goal::Deleted => "deleted",
+        };
+        let seconds = timeout.as_secs();
+        for (n, (name, last_status)) in waiting.iter().enumerate() {
+            let line_end = if n == 0 { "" } else { "\n" };
+            write!(
+                f,
+                "{line_end}{name} is not {goal_text} after {seconds}s: {}",
+                ui::printable(last_status)
+            )?;
+        }
+        let (Goal::Ready, Some(name)) = (goal, waiting.keys().next()) else { return Ok(()) };
+        let option = match namespace.as_str() {
+            "default" => String::new(),
+            other => format!(" -n {other}"),
+        };
+        write!(f, "\nRun `orchestra explain{option} {name}` for the cause.")
+    }
 }
 
 /// Workloads to wait for, and how.
@@ -45,37 +80,22 @@ pub(super) struct WaitOptions {
 pub(crate) fn run(args: &Wait) -> Result<Exit, CliError> {
     with_platform(&args.target, async |platform| {
         let (names, goal, timeout) = (args.names.clone(), args.goal, args.timeout);
-        wait(&platform, WaitOptions { names, goal, timeout, quiet: false }).await
+        wait(&platform, WaitOptions { names, goal, timeout, quiet: false }).await?;
+        Ok(Exit::Success)
     })
 }
 
 /// Waits until all workloads reach the goal.
-pub(super) async fn wait(platform: &Platform, options: WaitOptions) -> Result<Exit, CliError> {
+pub(super) async fn wait(platform: &Platform, options: WaitOptions) -> Result<(), CliError> {
     let mut waiting: BTreeMap<String, String> =
         options.names.iter().map(|name| (name.clone(), String::new())).collect();
     let watched = watch(platform, &options, &mut waiting);
     match tokio::time::timeout(options.timeout.max(MIN_TIMEOUT), watched).await {
-        Ok(Ok(())) => Ok(Exit::Success),
-        Ok(Err(error)) => Err(error),
+        Ok(result) => result,
         Err(_) => {
-            let goal = match options.goal {
-                Goal::Ready => "ready",
-                Goal::Deleted => "deleted",
-            };
-            for (name, last_status) in &waiting {
-                let (name, last_status) = (name.clone(), last_status.clone());
-                let seconds = options.timeout.as_secs();
-                let error = WaitError::Timeout { name, goal, seconds, last_status };
-                ui::print_error(&error.into());
-            }
-            if let (Goal::Ready, Some(name)) = (options.goal, waiting.keys().next()) {
-                let namespace = match platform.namespace.as_str() {
-                    "default" => String::new(),
-                    other => format!(" -n {other}"),
-                };
-                ui::print_status(&format!("Run `orchestra explain{namespace} {name}` for the cause."));
-            }
-            Ok(Exit::Failure)
+            let WaitOptions { goal, timeout, .. } = options;
+            let namespace = platform.namespace.clone();
+            Err(WaitError::Timeout(WaitTimeout { namespace, goal, timeout, waiting }).into())
         }
     }
 }
@@ -187,7 +207,12 @@ mod tests {
         let names = vec!["web".to_owned()];
         let timeout = RETRY_INTERVAL * 10;
         let options = WaitOptions { names, goal: Goal::Ready, timeout, quiet: true };
-        assert_eq!(wait(&platform, options).await.unwrap(), Exit::Failure);
+        let error = wait(&platform, options).await.unwrap_err();
+        assert_eq!(error.exit(), Exit::Failure);
+        assert_eq!(
+            error.to_string(),
+            "web is not ready after 2s: waiting for the first status\nRun `orchestra explain web` for the cause."
+        );
         assert_eq!(lists.load(Ordering::Relaxed), 10);
     }
 }

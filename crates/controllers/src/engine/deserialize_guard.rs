@@ -18,7 +18,8 @@ use serde_json::value::RawValue;
 pub struct DeserializeGuard<K>(pub Result<K, InvalidObject>);
 
 /// Object that cannot be deserialized.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
 pub struct InvalidObject {
     /// Error of the deserialization.
     pub error: String,
@@ -32,12 +33,12 @@ pub struct InvalidObject {
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(borrow, default)]
-    metadata: Noted<'a>,
+    metadata: OutlineMetadata<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Noted<'a> {
+struct OutlineMetadata<'a> {
     #[serde(borrow)]
     managed_fields: Option<&'a RawValue>,
     annotations: Option<IgnoredAny>,

@@ -36,12 +36,6 @@ pub struct Options {
     pub renew: Duration,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self { lease: Duration::from_secs(15), renew: Duration::from_secs(5) }
-    }
-}
-
 /// Candidate for a lease.
 #[derive(Debug)]
 pub struct Leadership {

@@ -7,9 +7,9 @@ use kube::ResourceExt;
 use orchestra_api::{WorkloadPlan, annotation, exposure::WorkloadExposureStatus, finalizer};
 use orchestra_core::{
     decision::Deferral,
-    run::{self, AddFinalizer, Capabilities, Decision, Inputs, Report, Work},
+    run::{self, AddFinalizer, Decision, Inputs, Report, Work},
 };
-use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Target};
+use orchestra_drivers::{DriverError, Observation, Removed, Runtime, Target, runtime::capabilities};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -57,10 +57,7 @@ impl PlanController {
         Inputs {
             exposure: self.context.exposures.get(&key.namespace, &key.name),
             runtimes: self.runtimes.keys().cloned().collect(),
-            capabilities: runtime.map(|runtime| Capabilities {
-                lacks: runtime.lacks(&plan.spec),
-                inventory: runtime.inventory(&Target::of(&plan)),
-            }),
+            capabilities: runtime.map(|runtime| capabilities(runtime.as_ref(), &plan)),
             deferred_for: self.debounce.elapsed(key),
             plan,
         }

@@ -1,10 +1,10 @@
 //! Workload controller: executes [`orchestra_core::plan()`]. It alone writes the status of Workloads.
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::{Resource, ResourceExt};
+use kube::{Resource, ResourceExt, core::NamespaceResourceScope};
 use orchestra_api::{Workload, finalizer, workload::WorkloadStatus};
 use orchestra_core::{
-    Applied, Decision, Inputs,
+    Applied, Decision, Denied, Inputs,
     decision::{Deferral, Deletion, DeletionKind, Write},
     plan,
     status::Event,
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::{
     context::Context,
     engine::{
+        cache::{Cache, Kind},
         debounce::Debounce,
         key::Key,
         worker::{Action, Reconcile, requeue},
@@ -60,12 +61,12 @@ impl WorkloadController {
                     self.writer.remove_finalizer(workloads, &inputs.workload, finalizer::WORKLOAD).await?;
                 }
                 Write::Claim(claim) => {
-                    let answer = self.writer.apply(claims, claim).await?;
+                    let answer = self.apply(claims, claim).await?;
                     applied.claims.insert(claim.name_any(), answer);
                 }
-                Write::Plan(plan) => applied.plan = Some(self.writer.apply(plans, plan).await?),
+                Write::Plan(plan) => applied.plan = Some(self.apply(plans, plan).await?),
                 Write::Exposure(exposure) => {
-                    applied.exposure = Some(self.writer.apply(exposures, exposure).await?);
+                    applied.exposure = Some(self.apply(exposures, exposure).await?);
                 }
                 Write::Delete(Deletion { kind, name, uid }) => match kind {
                     DeletionKind::ResourceClaim => self.writer.delete(claims, namespace, name, uid).await?,
@@ -77,6 +78,23 @@ impl WorkloadController {
             }
         }
         Ok(())
+    }
+
+    /// Applies an object. The cause of a denial goes to operators, as a log line and as an event about the object.
+    async fn apply<K>(&self, cache: &Cache<K>, object: &K) -> Result<Result<K, Denied>, Error>
+    where
+        K: Kind + Resource<Scope = NamespaceResourceScope>,
+    {
+        let answer = self.writer.apply(cache, object).await?;
+        if let Err(Denied { reason, cause, .. }) = &answer {
+            let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+            tracing::warn!(kind = %K::kind(&()), namespace, name, %reason, cause, "the API denied a write");
+            let stored = cache.get(&namespace, &name);
+            let (severity, action) = (Severity::Warning, "Apply".to_owned());
+            let event = NewEvent { severity, reason: reason.to_string(), action, note: cause.clone() };
+            self.recorder.record(&reference(stored.as_ref().unwrap_or(object)), event);
+        }
+        Ok(answer)
     }
 
     async fn report(
@@ -141,8 +159,8 @@ fn failure_or(failure: Option<Error>, reported: Result<(), Error>) -> Result<(),
     Err(failure)
 }
 
-fn reference(workload: &Workload) -> ObjectReference {
-    ObjectReference { namespace: workload.namespace(), ..workload.object_ref(&()) }
+fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
+    ObjectReference { namespace: object.namespace(), ..object.object_ref(&()) }
 }
 
 #[cfg(test)]

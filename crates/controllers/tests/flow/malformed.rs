@@ -18,7 +18,13 @@ async fn relax_schemas(platform: &Platform) {
     for definition in crd::all() {
         let mut definition: Json = serde_json::to_value(definition).unwrap();
         let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let schema = json!({"type": "object", "properties": {"spec": any, "status": any}});
+        let mut spec = any.clone();
+        // The CRD of claims declares this field as selectable.
+        spec["properties"] = json!({"workloadRef": {
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"name": {"type": "string"}},
+        }});
+        let schema = json!({"type": "object", "properties": {"spec": spec, "status": any}});
         definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema;
         let definition: CustomResourceDefinition = serde_json::from_value(definition).unwrap();
         platform.env.install(definition).await;
@@ -49,7 +55,14 @@ async fn apply_raw(platform: &Platform, plural: &str, kind: &str, name: &str, sp
 async fn malformed_objects_do_not_block_other_workloads() {
     let mut platform = Platform::start().await;
     relax_schemas(&platform).await;
-    apply_raw(&platform, "resourceclaims", "ResourceClaim", "strange", json!({"workloadRef": 7})).await;
+    apply_raw(
+        &platform,
+        "resourceclaims",
+        "ResourceClaim",
+        "strange",
+        json!({"workloadRef": {"name": "shop"}}),
+    )
+    .await;
     apply_raw(&platform, "workloadplans", "WorkloadPlan", "strange", json!({"containers": []})).await;
     apply_raw(&platform, "workloadexposures", "WorkloadExposure", "strange", json!({"runtimeClass": {}}))
         .await;
@@ -122,7 +135,14 @@ async fn a_malformed_claim_does_not_block_the_deletion_of_its_workload() {
     relax_schemas(&platform).await;
     platform.apply("shop", web_workload()).await;
     platform.until_ready("shop").await;
-    apply_raw(&platform, "resourceclaims", "ResourceClaim", "shop-strange", json!({"workloadRef": 7})).await;
+    apply_raw(
+        &platform,
+        "resourceclaims",
+        "ResourceClaim",
+        "shop-strange",
+        json!({"workloadRef": {"name": "shop"}}),
+    )
+    .await;
     platform.delete("shop").await;
     platform.until_gone("shop").await;
 }
@@ -133,7 +153,14 @@ async fn a_malformed_claim_with_a_finalizer_is_named_in_the_status_of_its_deleti
     relax_schemas(&platform).await;
     platform.apply("shop", web_workload()).await;
     platform.until_ready("shop").await;
-    apply_raw(&platform, "resourceclaims", "ResourceClaim", "shop-strange", json!({"workloadRef": 7})).await;
+    apply_raw(
+        &platform,
+        "resourceclaims",
+        "ResourceClaim",
+        "shop-strange",
+        json!({"workloadRef": {"name": "shop"}}),
+    )
+    .await;
     let uid = platform.workloads().get("shop").await.unwrap().metadata.uid;
     let with_finalizer = json!({"metadata": {
         "finalizers": ["example.org/keeper"],

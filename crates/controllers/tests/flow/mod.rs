@@ -4,6 +4,7 @@ mod budget;
 mod change;
 mod config;
 mod counting;
+mod denied;
 mod endpoint;
 mod external;
 mod foreign;

@@ -25,6 +25,12 @@ const NEUTRAL_NOUNS: &[(&str, &str)] = &[
     ("persistentvolumeclaims", "volumes"),
     ("kubelet", "machine"),
     ("podsecurity", "security level"),
+    ("resourceclaim.score.dev", "dependency"),
+    ("resourceclaims.score.dev", "dependencies"),
+    ("workloadplan.score.dev", "plan"),
+    ("workloadplans.score.dev", "plans"),
+    ("workloadexposure.score.dev", "address"),
+    ("workloadexposures.score.dev", "addresses"),
 ];
 /// Maximum length of a quoted message.
 const MAX_CHARS: usize = 400;
@@ -81,7 +87,7 @@ pub(super) fn quota(message: &str) -> String {
         return format!("Quota exceeded in this namespace: {}.", neutral(own).trim_end_matches('.'));
     };
     format!(
-        "Quota exceeded in this namespace: quota `{name}`, requested: {requested}; used: {used}; limit: {limit}. Free something, request less, or ask the platform's administrators for more."
+        "Quota exceeded in this namespace: quota `{name}`, requested: {requested}; used: {used}; limit: {limit}. Delete what is no longer used, request less, or ask the platform's administrators for more."
     )
 }
 
@@ -193,7 +199,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "Quota exceeded in this namespace: quota `small`, requested: 1 running copies, 2 requested CPU; used: 0 running copies, 0 requested CPU; limit: 0 running copies, 1 requested CPU. Free something, request less, or ask the platform's administrators for more."
+            "Quota exceeded in this namespace: quota `small`, requested: 1 running copies, 2 requested CPU; used: 0 running copies, 0 requested CPU; limit: 0 running copies, 1 requested CPU. Delete what is no longer used, request less, or ask the platform's administrators for more."
         );
     }
 

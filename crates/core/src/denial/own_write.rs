@@ -6,21 +6,14 @@ use super::Denial;
 use crate::decision::Denied;
 
 impl Denial {
-    /// Reason and sentence about a denied write of a claim, plan or exposure. The message of the API names the object.
-    pub fn of_own_write(self, message: &str) -> Denied {
-        let (reason, message) = match self {
-            Self::Terminating => return self.describe(message),
-            Self::Quota => (self.reason(), format!("The quota of this namespace is exceeded: {message}")),
-            Self::Permission => {
-                (self.reason(), format!("The orchestrator lacks a permission that it needs here: {message}"))
-            }
+    /// Reason and sentence for users about a denied write of a claim, plan or exposure.
+    pub fn of_own_write(self, cause: &str) -> Denied {
+        let denied = self.describe(cause);
+        match self {
             // The orchestrator writes valid objects, so a rule that somebody added rejects it.
-            Self::Invalid => (Reason::PolicyViolation, format!("The API rejected it as invalid: {message}")),
-            Self::Policy => {
-                (self.reason(), format!("Denied by an admission policy or a rule of the cluster: {message}"))
-            }
-        };
-        Denied { reason, message }
+            Self::Invalid => Denied { reason: Reason::PolicyViolation, ..denied },
+            Self::Terminating | Self::Quota | Self::Policy | Self::Permission => denied,
+        }
     }
 }
 
@@ -29,21 +22,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_denied_write_names_its_cause_and_an_invalid_one_is_due_to_a_policy() {
-        for (denial, reason, start) in [
-            (Denial::Terminating, Reason::RuntimeProvisioning, "The namespace is being deleted"),
-            (Denial::Quota, Reason::QuotaExceeded, "The quota of this namespace is exceeded: x"),
-            (Denial::Permission, Reason::PermissionDenied, "The orchestrator lacks a permission"),
-            (Denial::Invalid, Reason::PolicyViolation, "The API rejected it as invalid: x"),
+    fn users_read_a_neutral_sentence_and_operators_the_answer_of_the_api() {
+        for (denial, cause, reason, message) in [
+            (
+                Denial::Terminating,
+                "workloadplans.score.dev \"web\" is forbidden: because it is being terminated",
+                Reason::RuntimeProvisioning,
+                "The namespace is being deleted: nothing can be created in it.",
+            ),
+            (
+                Denial::Quota,
+                "resourceclaims.score.dev \"web-db\" is forbidden: exceeded quota: small, requested: count/resourceclaims.score.dev=1, used: count/resourceclaims.score.dev=2, limited: count/resourceclaims.score.dev=2",
+                Reason::QuotaExceeded,
+                "Quota exceeded in this namespace: quota `small`, requested: 1 objects; used: 2 objects; limit: 2 objects. Delete what is no longer used, request less, or ask the platform's administrators for more.",
+            ),
+            (
+                Denial::Permission,
+                "workloadplans.score.dev \"web\" is forbidden: User \"system:serviceaccount:a:b\" cannot patch resource \"workloadplans\" in API group \"score.dev\" in the namespace \"shop\"",
+                Reason::PermissionDenied,
+                "Permission denied: the orchestrator may not create its objects in this namespace; the platform's administrators must grant its role.",
+            ),
+            (
+                Denial::Invalid,
+                "WorkloadPlan.score.dev \"web\" is invalid: spec: Invalid value: no plans today",
+                Reason::PolicyViolation,
+                "Rejected as invalid by the cluster: plan `web` is invalid: spec: Invalid value: no plans today",
+            ),
             (
                 Denial::Policy,
+                "admission webhook \"w.example.org\" denied the request: no databases on Fridays",
                 Reason::PolicyViolation,
-                "Denied by an admission policy or a rule of the cluster: x",
+                "Denied by a policy: no databases on Fridays",
             ),
         ] {
-            let denied = denial.of_own_write("x");
-            assert_eq!(denied.reason, reason, "{denial:?}");
-            assert!(denied.message.starts_with(start), "{denied:?}");
+            let denied = denial.of_own_write(cause);
+            let expected = Denied { reason, message: message.to_owned(), cause: cause.to_owned() };
+            assert_eq!(denied, expected, "{denial:?}");
         }
     }
 }

@@ -31,7 +31,7 @@ impl SecretRequest<'_> {
         };
         let message = match denial {
             Denial::Permission => format!(
-                "Permission denied: the orchestrator may not {verb} {secret}; the platform's administrators have to grant its role in this namespace."
+                "Permission denied: the orchestrator may not {verb} {secret}; the platform's administrators must grant its role in this namespace."
             ),
             // The answer may quote the content.
             Denial::Invalid => format!("Failed to {verb} {secret}: rejected as invalid by the cluster."),

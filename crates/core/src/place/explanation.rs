@@ -82,7 +82,7 @@ pub enum Conclusion {
     Kept {
         /// Placement.
         placement: Placement,
-        /// Why the backend would no longer accept it.
+        /// Reason why the backend would no longer accept it.
         because: String,
     },
     /// No backend accepts it.

@@ -107,7 +107,7 @@ pub enum Terms {
     },
     /// The current plan: the backend would no longer accept the Workload, which stays there.
     AsPlanned {
-        /// Why the backend would no longer accept it.
+        /// Reason why the backend would no longer accept it.
         because: String,
     },
 }

@@ -7,7 +7,7 @@ use orchestra_api::{annotation, reference::Placement};
 use super::explanation::{Considered, ProfileReason};
 use crate::config::{Config, name_rules};
 
-/// Why a Workload cannot be placed.
+/// Reason why a Workload cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The profile does not exist. Requested by annotation, it is a fault of the Workload.

@@ -123,7 +123,7 @@ impl SmallestLimit<'_> {
             let sum =
                 sum.map_or_else(|_| "more than any machine has".to_owned(), |sum| code(&measure.format(sum)));
             let what = format!(
-                "limits the {name} of all containers together to {}; `{}` comes to {sum}: lower it",
+                "limits the {name} of all containers together to {}; the sum of `{}` is {sum}: lower it",
                 code(&most.text),
                 pointer.readable()
             );

@@ -87,7 +87,7 @@ pub struct Setting {
     /// Other values of policies, in order of precedence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overridden: Vec<Overridden>,
-    /// Why the value differs from that of its source.
+    /// Reason why the value differs from that of its source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -13,7 +13,7 @@ use orchestra_api::{
     label,
 };
 
-use super::{as_applied, as_existing, known_after_apply};
+use super::{as_applied, as_existing, known_after_apply, run_forecast::CapabilitiesOf};
 use crate::{
     Decision, Inputs,
     claim_state::{is_bound, is_deleting},
@@ -31,6 +31,8 @@ pub struct PreviewContext {
     pub claims: Vec<ResourceClaim>,
     /// Available engines. Without them, claims have no forecast.
     pub engines: Option<BTreeMap<String, Engine>>,
+    /// Answers of the built-in runtimes about a plan.
+    pub capabilities: CapabilitiesOf,
 }
 
 /// Forecast of a claim, before an engine is called.
@@ -204,7 +206,7 @@ fn instance_of(claim: &ResourceClaim) -> Option<&str> {
 pub fn shared_instances(inputs: &Inputs) -> BTreeSet<String> {
     let inputs = as_existing(inputs);
     let decision = plan(&inputs);
-    let later = known_after_apply::foresee(&inputs, &decision, &BTreeMap::new());
+    let later = known_after_apply::derive(&inputs, &decision, &BTreeMap::new());
     let claims = inputs.claims.iter().chain(&decision.claims).chain(&later.claims);
     let shared = claims.filter(|claim| claim.spec.id.is_some());
     shared.filter_map(|claim| instance_of(claim)).map(ToOwned::to_owned).collect()

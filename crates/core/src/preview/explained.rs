@@ -125,7 +125,7 @@ pub enum Provider {
     /// An external controller.
     Others,
     /// None, with the reason.
-    Nobody(String),
+    None(String),
 }
 
 /// Explains a Workload.
@@ -180,7 +180,7 @@ fn dependency(inputs: &Inputs, context: &PreviewContext, claim: &ResourceClaim) 
             let runtime_class = &claim.spec.placement.runtime_class;
             Provider::Engine(builtin::resolved(entry, runtime_class, is_available).engine)
         }
-        (None, Err(no_match)) => Provider::Nobody(no_match.to_string()),
+        (None, Err(no_match)) => Provider::None(no_match.to_string()),
     };
     let outputs = claim.status.as_ref().map(|status| status.outputs.keys().cloned().collect());
     Dependency {

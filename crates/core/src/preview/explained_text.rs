@@ -121,7 +121,7 @@ impl fmt::Display for Dependency {
             Provider::Engine(engine) => format!("provided by the engine `{engine}`"),
             Provider::Others => "provided by an external controller".to_owned(),
             // Its message has the reason.
-            Provider::Nobody(_) => "no provisioner".to_owned(),
+            Provider::None(_) => "no provisioner".to_owned(),
         };
         write!(f, "{}, {provider}: {:?}: {}", self.title(), self.phase, self.message)
     }

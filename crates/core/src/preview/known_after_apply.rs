@@ -28,12 +28,12 @@ pub(super) struct KnownAfterApply {
 }
 
 /// Objects that follow a decision once its awaited values are available. Forecasts are by name of the claim.
-pub(super) fn foresee(
+pub(super) fn derive(
     inputs: &Inputs,
     decision: &Decision,
     forecasts: &BTreeMap<String, Forecast>,
 ) -> KnownAfterApply {
-    let mut foreseen = KnownAfterApply::default();
+    let mut later = KnownAfterApply::default();
     let (mut inputs, mut decision) = (inputs.clone(), decision.clone());
     // Each round binds at least one more claim, or is the last.
     for _ in 0..=decision.status_inputs.claims.len() {
@@ -49,15 +49,15 @@ pub(super) fn foresee(
         if next.explanation.gaps == decision.explanation.gaps {
             break;
         }
-        let known: BTreeSet<_> = foreseen.claims.iter().map(|claim| claim.metadata.name.clone()).collect();
+        let known: BTreeSet<_> = later.claims.iter().map(|claim| claim.metadata.name.clone()).collect();
         let more = next.claims.iter().filter(|claim| !known.contains(&claim.metadata.name));
-        foreseen.claims.extend(more.cloned());
-        foreseen.plan.clone_from(&next.plan);
-        foreseen.exposure.clone_from(&next.exposure);
-        foreseen.gaps = next.explanation.gaps.iter().filter(|gap| !gap.awaited).cloned().collect();
+        later.claims.extend(more.cloned());
+        later.plan.clone_from(&next.plan);
+        later.exposure.clone_from(&next.exposure);
+        later.gaps = next.explanation.gaps.iter().filter(|gap| !gap.awaited).cloned().collect();
         decision = next;
     }
-    foreseen
+    later
 }
 
 /// Adds the claims of a decision to the inputs.

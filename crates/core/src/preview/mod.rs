@@ -11,6 +11,7 @@ mod explained_text;
 mod known_after_apply;
 mod next_step;
 mod proposed;
+mod run_forecast;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -37,6 +38,7 @@ pub use self::{
     explained::{Cause, Dependency, Explained, Provider, Running, explain},
     known_after_apply::KNOWN_AFTER_BINDING,
     proposed::{propose, resumes},
+    run_forecast::CapabilitiesOf,
 };
 
 use self::{
@@ -84,14 +86,21 @@ pub fn preview(inputs: &Inputs, context: &PreviewContext) -> Preview {
     let is_new = inputs.workload_ref().uid.is_empty();
     let inputs = as_existing(inputs);
     let settled = settle(&inputs, context);
-    let later = known_after_apply::foresee(&settled.inputs, &settled.decision, &settled.forecasts);
-    let applied = as_applied(&settled.decision, &settled.inputs.owned());
+    let later = known_after_apply::derive(&settled.inputs, &settled.decision, &settled.forecasts);
+    let mut applied = as_applied(&settled.decision, &settled.inputs.owned());
+    let refusal = |plan: &WorkloadPlan| run_forecast::refusal(&inputs, &context.capabilities, plan);
+    if let Some(Ok(plan)) = &mut applied.plan
+        && let Some(refused) = refusal(plan)
+    {
+        plan.status = Some(refused);
+    }
+    let refused_later = later.plan.as_ref().and_then(refusal).and_then(|refused| refused.message);
     let status = settled.decision.status_inputs.report(&applied);
     let mut deferred = settled.decision.deferred.clone();
     deferred.extend(settled.decision.report(&applied).deferred);
     let mut pending = settled.decision.explanation.gaps.clone();
     let more = later.gaps.iter().filter(|gap| !pending.contains(gap)).cloned().collect::<Vec<_>>();
-    let mut changes = Changes { live: inputs.owned(), settled: &settled, later }.listed();
+    let mut changes = Changes { live: inputs.owned(), settled: &settled, later, refused_later }.listed();
     if is_new {
         // The revision of a plan depends on the uid.
         for change in &mut changes {
@@ -130,6 +139,8 @@ struct Changes<'a> {
     live: Owned<'a>,
     settled: &'a Settled,
     later: KnownAfterApply,
+    /// Sentence about the future plan, if its runtime will refuse it.
+    refused_later: Option<String>,
 }
 
 impl Changes<'_> {
@@ -178,7 +189,9 @@ impl Changes<'_> {
         if let Some(desired) = &self.later.plan {
             let mut change = Change::of_plan(live, desired).with_note("once its dependencies are ready");
             change.forget(&["/revision"]);
-            return Some(change);
+            return Some(self.refused_later.iter().fold(change, |change, refused| {
+                change.with_note(&format!("it will be refused: {refused}"))
+            }));
         }
         live.map(|live| Change::of_plan(Some(live), live))
     }

@@ -58,7 +58,7 @@ pub(super) fn next(explained: &Explained, is_suspended: bool) -> String {
         Reason::BindingPending | Reason::BindingFailed => about_a_dependency(explained, first),
         Reason::ProjectionError => "Wait: it continues when the values are available.".to_owned(),
         Reason::RuntimeSelecting => {
-            "Wait until a backend is available, or add one to the orchestrator config.".to_owned()
+            "Change what the message names, or add a suitable backend to the orchestrator config.".to_owned()
         }
         Reason::RuntimeProvisioning => {
             "Wait until it is started; if that takes long, look at its logs and events.".to_owned()

@@ -7,7 +7,7 @@ use orchestra_score::pointer::readable;
 use serde_json::Value as Json;
 
 use super::{Action, Change, FieldChange, ObjectKind, Preview};
-use crate::{claims::SEGMENTS, decision::Deferral, sentence::sentence};
+use crate::{claims::SEGMENTS, sentence::sentence};
 
 /// Fields of a new object that mean something to its author.
 const RELEVANT: &[&str] = &["/containers/", "/params/", "/ports/"];
@@ -36,9 +36,8 @@ impl fmt::Display for Preview {
         for violation in &self.explanation.audited {
             writeln!(f, "! {} (not enforced yet)", violation.message)?;
         }
-        // Deferred statuses follow within a moment.
-        if self.deferred.contains(&Deferral::Move) {
-            writeln!(f, "Note: {}", sentence(&Deferral::Move.to_string(), 0))?;
+        for deferral in self.deferred.iter().filter(|deferral| deferral.is_noticeable()) {
+            writeln!(f, "Note: {}", sentence(&deferral.to_string(), 0))?;
         }
         // The condition shows what a deletion waits for.
         if !self.changes.iter().any(is_workload_deletion) {

@@ -26,7 +26,7 @@ pub struct Entry {
     pub templates: Templates,
     /// Value of `x-orchestra`, not parsed.
     pub extension: Map<String, Json>,
-    /// Why it is not supported: its scheme is not `template`.
+    /// Reason why it is not supported: its scheme is not `template`.
     pub refused: Option<String>,
 }
 

@@ -11,14 +11,14 @@ use proptest::{
 use serde_json::json;
 
 use crate::decisions::{
+    fixture::{Answer, Fixture, Running},
     random::{self, History},
     table,
-    world::{Answer, Running, World},
 };
 
 const DOCUMENT: &str = "docs/conditions.md";
-/// Number of random worlds.
-const WORLD_COUNT: usize = 500;
+/// Number of random histories.
+const HISTORY_COUNT: usize = 500;
 
 /// Conditions of a status in one line.
 fn line(status: &WorkloadStatus) -> String {
@@ -27,11 +27,11 @@ fn line(status: &WorkloadStatus) -> String {
 }
 
 macro_rules! cases {
-    ($($name:ident: $conditions:literal = $world:expr;)*) => {
+    ($($name:ident: $conditions:literal = $fixture:expr;)*) => {
         $(
             #[test]
             fn $name() {
-                let status: WorkloadStatus = $world;
+                let status: WorkloadStatus = $fixture;
                 check_messages(&status);
                 assert_eq!(line(&status), $conditions, "{status:#?}");
             }
@@ -44,29 +44,29 @@ macro_rules! cases {
 
 cases! {
     ready_without_dependencies: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=True/Succeeded Ready=True/Succeeded" =
-        World::with(json!({"containers": {"app": {"image": "nginx"}}})).settle();
+        Fixture::with(json!({"containers": {"app": {"image": "nginx"}}})).settle();
     inputs_spec_invalid: "InputsValid=False/SpecInvalid ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeSelecting Ready=False/SpecInvalid" =
-        World::with(json!({"containers": {"app": {"imagee": "nginx"}}})).settle();
+        Fixture::with(json!({"containers": {"app": {"imagee": "nginx"}}})).settle();
     inputs_policy_violation: "InputsValid=False/PolicyViolation ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeSelecting Ready=False/PolicyViolation" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.policy("images", json!({"allow": {"registries": ["registry.example.org"]}}));
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.policy("images", json!({"allow": {"registries": ["registry.example.org"]}}));
+        fixture.settle()
     };
     inputs_policy_violation_by_an_unreadable_policy: "InputsValid=False/PolicyViolation ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeSelecting Ready=False/PolicyViolation" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.unreadable_policies = vec![json!({"metadata": {"name": "images"}, "spec": {"priority": "high"}})];
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.unreadable_policies = vec![json!({"metadata": {"name": "images"}, "spec": {"priority": "high"}})];
+        fixture.settle()
     };
     inputs_spec_invalid_after_a_good_version: "InputsValid=False/SpecInvalid ClaimsReady=True/Succeeded RuntimeReady=True/Succeeded Ready=False/SpecInvalid" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.settle();
-        world.write(json!({}), json!({}), json!({"containers": {}}));
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.settle();
+        fixture.write(json!({}), json!({}), json!({"containers": {}}));
+        fixture.settle()
     };
     claims_binding_pending: "InputsValid=True/Succeeded ClaimsReady=False/BindingPending RuntimeReady=False/ProjectionError Ready=False/BindingPending" =
         with_database(Answer::Make).settle();
     claims_binding_failed_without_provisioner: "InputsValid=True/Succeeded ClaimsReady=False/BindingFailed RuntimeReady=False/ProjectionError Ready=False/BindingFailed" =
-        World::with(using("oracle")).settle();
+        Fixture::with(using("oracle")).settle();
     runtime_projection_error_for_missing_output: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/ProjectionError Ready=False/ProjectionError" =
         with_database(Answer::BindInPart).settle();
     claims_quota_exceeded: "InputsValid=True/Succeeded ClaimsReady=False/QuotaExceeded RuntimeReady=False/ProjectionError Ready=False/QuotaExceeded" =
@@ -80,23 +80,23 @@ cases! {
     claims_binding_pending_while_retrying: "InputsValid=True/Succeeded ClaimsReady=False/BindingPending RuntimeReady=False/ProjectionError Ready=False/BindingPending" =
         with_database(Answer::Hinder(Reason::RuntimeProvisioning)).settle();
     claims_permission_denied_beside_pending_claim: "InputsValid=True/Succeeded ClaimsReady=False/PermissionDenied RuntimeReady=False/ProjectionError Ready=False/PermissionDenied" = {
-        let mut world = World::with(json!({
+        let mut fixture = Fixture::with(json!({
             "containers": {"app": {"image": "nginx", "variables": {"HOST": "${resources.db.host}", "CACHE": "${resources.store.host}"}}},
             "resources": {"db": {"type": "postgres"}, "store": {"type": "redis"}},
         }));
-        world.answer("postgres", Answer::Make);
-        world.answer("redis", Answer::Hinder(Reason::PermissionDenied));
-        world.settle()
+        fixture.answer("postgres", Answer::Make);
+        fixture.answer("redis", Answer::Hinder(Reason::PermissionDenied));
+        fixture.settle()
     };
     claims_policy_violation_by_admission: "InputsValid=True/Succeeded ClaimsReady=False/PolicyViolation RuntimeReady=False/ProjectionError Ready=False/PolicyViolation" = {
-        let mut world = with_database(Answer::Bind);
-        world.denials.claims = Some(Reason::PolicyViolation);
-        world.settle()
+        let mut fixture = with_database(Answer::Bind);
+        fixture.denials.claims = Some(Reason::PolicyViolation);
+        fixture.settle()
     };
     runtime_selecting_without_suitable_backend: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeSelecting Ready=False/RuntimeSelecting" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.write(json!({}), json!({"score.dev/requirements": "quantum"}), json!({"containers": {"app": {"image": "nginx"}}}));
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.write(json!({}), json!({"score.dev/requirements": "quantum"}), json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.settle()
     };
     runtime_provisioning_without_runtime_controller: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeProvisioning Ready=False/RuntimeProvisioning" =
         running(Running::Absent);
@@ -115,30 +115,30 @@ cases! {
     runtime_network_unavailable: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/NetworkUnavailable Ready=False/NetworkUnavailable" =
         running(Running::Says(Phase::Provisioning, Some(Reason::NetworkUnavailable)));
     runtime_policy_violation_by_admission: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/PolicyViolation Ready=False/PolicyViolation" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.denials.plans = Some(Reason::PolicyViolation);
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.denials.plans = Some(Reason::PolicyViolation);
+        fixture.settle()
     };
     runtime_degraded_for_reason_of_another_condition: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeDegraded Ready=False/RuntimeDegraded" =
         running(Running::Says(Phase::Failed, Some(Reason::SpecInvalid)));
     inputs_spec_invalid_for_unknown_profile: "InputsValid=False/SpecInvalid ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeSelecting Ready=False/SpecInvalid" =
         annotated(json!({"score.dev/profile": "web-servcie"}));
     inputs_policy_violation_for_profile: "InputsValid=False/PolicyViolation ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeSelecting Ready=False/PolicyViolation" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.policy("jobs", json!({"allow": {"profiles": ["batch-job"]}}));
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.policy("jobs", json!({"allow": {"profiles": ["batch-job"]}}));
+        fixture.settle()
     };
     runtime_provisioning_in_terminating_namespace: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeProvisioning Ready=False/RuntimeProvisioning" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.namespace.terminating = true;
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.namespace.terminating = true;
+        fixture.settle()
     };
     runtime_provisioning_during_deletion: "InputsValid=True/Succeeded ClaimsReady=True/Succeeded RuntimeReady=False/RuntimeProvisioning Ready=False/RuntimeProvisioning" = {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.settle();
-        world.running = Running::Absent;
-        world.delete();
-        world.settle()
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.settle();
+        fixture.running = Running::Absent;
+        fixture.delete();
+        fixture.settle()
     };
 }
 
@@ -149,22 +149,22 @@ fn using(type_: &str) -> serde_json::Value {
     })
 }
 
-fn with_database(answer: Answer) -> World {
-    let mut world = World::with(using("postgres"));
-    world.answer("postgres", answer);
-    world
+fn with_database(answer: Answer) -> Fixture {
+    let mut fixture = Fixture::with(using("postgres"));
+    fixture.answer("postgres", answer);
+    fixture
 }
 
 fn running(running: Running) -> WorkloadStatus {
-    let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-    world.running = running;
-    world.settle()
+    let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+    fixture.running = running;
+    fixture.settle()
 }
 
 fn annotated(annotations: serde_json::Value) -> WorkloadStatus {
-    let mut world = World::new(crate::decisions::world::CONFIG);
-    world.write(json!({}), annotations, json!({"containers": {"app": {"image": "nginx"}}}));
-    world.settle()
+    let mut fixture = Fixture::new(crate::decisions::fixture::CONFIG);
+    fixture.write(json!({}), annotations, json!({"containers": {"app": {"image": "nginx"}}}));
+    fixture.settle()
 }
 
 /// Nouns that messages for users must not contain.
@@ -201,10 +201,10 @@ fn the_document_lists_every_condition_with_every_reason_and_a_test_for_each() {
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let histories = random::history();
-    for _ in 0..WORLD_COUNT {
+    for _ in 0..HISTORY_COUNT {
         let history: History = histories.new_tree(&mut runner).unwrap().current();
-        history.play(|world| {
-            let status = world.status();
+        history.play(|fixture| {
+            let status = fixture.status();
             check_messages(&status);
             seen.extend(line(&status).split(' ').filter(|pair| !pair.is_empty()).map(ToOwned::to_owned));
         });

@@ -13,8 +13,8 @@ use orchestra_core::decision::DeletionKind;
 use serde_json::{Value as Json, json};
 
 use crate::decisions::{
+    fixture::{Answer, Fixture, Running},
     table,
-    world::{Answer, Running, World},
 };
 
 const DOCUMENT: &str = "docs/predecessor-defects.md";
@@ -42,39 +42,39 @@ fn with_database() -> Json {
     })
 }
 
-fn revision(world: &World) -> String {
-    world.plan.as_ref().unwrap().spec.revision.clone()
+fn revision(fixture: &Fixture) -> String {
+    fixture.plan.as_ref().unwrap().spec.revision.clone()
 }
 
 #[test]
 fn another_output_and_a_rotated_secret_are_new_revisions() {
-    let mut world = World::with(with_database());
-    world.settle();
-    let first = revision(&world);
-    let status = |world: &mut World, change: fn(&mut orchestra_api::claim::ResourceClaimStatus)| {
-        change(world.claims.values_mut().next().unwrap().status.as_mut().unwrap());
-        world.reconcile();
-        revision(world)
+    let mut fixture = Fixture::with(with_database());
+    fixture.settle();
+    let first = revision(&fixture);
+    let status = |fixture: &mut Fixture, change: fn(&mut orchestra_api::claim::ResourceClaimStatus)| {
+        change(fixture.claims.values_mut().next().unwrap().status.as_mut().unwrap());
+        fixture.reconcile();
+        revision(fixture)
     };
-    let moved = status(&mut world, |status| {
+    let moved = status(&mut fixture, |status| {
         status.outputs.insert("host".to_owned(), Output::Value(json!("elsewhere")));
     });
     assert_ne!(moved, first);
-    let rotated = status(&mut world, |status| status.outputs_revision = Some("another".to_owned()));
+    let rotated = status(&mut fixture, |status| status.outputs_revision = Some("another".to_owned()));
     assert_ne!(rotated, moved);
 }
 
 #[test]
 fn a_change_of_parameters_changes_only_the_parameters_of_the_claim() {
-    let mut world = World::with(with_database());
-    world.policy("keep", json!({"defaults": {"deprovision": "Retain"}}));
-    world.settle();
-    let before = world.claims.values().next().unwrap().clone();
+    let mut fixture = Fixture::with(with_database());
+    fixture.policy("keep", json!({"defaults": {"deprovision": "Retain"}}));
+    fixture.settle();
+    let before = fixture.claims.values().next().unwrap().clone();
     let mut spec = with_database();
     spec["resources"]["db"]["params"]["size"] = json!(2);
-    world.write(json!({}), json!({}), spec);
-    world.settle();
-    let after = world.claims.values().next().unwrap();
+    fixture.write(json!({}), json!({}), spec);
+    fixture.settle();
+    let after = fixture.claims.values().next().unwrap();
     assert_eq!(after.spec.params.as_ref().unwrap()["size"], json!(2));
     assert_eq!(after.metadata.name, before.metadata.name);
     assert_eq!(after.spec.deprovision_policy, DeprovisionPolicy::Retain);
@@ -83,12 +83,12 @@ fn a_change_of_parameters_changes_only_the_parameters_of_the_claim() {
 
 #[test]
 fn a_removed_dependency_is_deleted_and_no_longer_counts() {
-    let mut world = World::with(with_database());
-    world.answer("postgres", Answer::Refuse(Reason::QuotaExceeded));
-    world.settle();
-    world.write(json!({}), json!({}), json!({"containers": {"app": {"image": "nginx"}}}));
-    let status = world.settle();
-    assert!(world.claims.is_empty(), "{:#?}", world.claims);
+    let mut fixture = Fixture::with(with_database());
+    fixture.answer("postgres", Answer::Refuse(Reason::QuotaExceeded));
+    fixture.settle();
+    fixture.write(json!({}), json!({}), json!({"containers": {"app": {"image": "nginx"}}}));
+    let status = fixture.settle();
+    assert!(fixture.claims.is_empty(), "{:#?}", fixture.claims);
     assert_eq!(status.claims, []);
     assert!(status.conditions.iter().all(|condition| condition.reason == Reason::Succeeded), "{status:#?}");
 }
@@ -104,12 +104,12 @@ fn an_older_dependency_is_deleted_even_if_another_one_refers_to_its_successor() 
             },
         })
     };
-    let mut world = World::with(spec("small"));
-    world.settle();
-    world.write(json!({}), json!({}), spec("large"));
-    world.settle();
+    let mut fixture = Fixture::with(spec("small"));
+    fixture.settle();
+    fixture.write(json!({}), json!({}), spec("large"));
+    fixture.settle();
     let left: BTreeSet<(&str, &str)> =
-        world.claims.values().map(|claim| (claim.spec.key.as_str(), claim.spec.class.as_str())).collect();
+        fixture.claims.values().map(|claim| (claim.spec.key.as_str(), claim.spec.class.as_str())).collect();
     assert_eq!(left, BTreeSet::from([("cache", "default"), ("db", "large")]));
 }
 
@@ -121,21 +121,21 @@ fn a_change_of_a_dependency_is_rolled_out_once_it_is_provisioned() {
         spec["containers"]["app"]["variables"]["WORD"] = json!(word);
         spec
     };
-    let mut world = World::with(spec(1, "one"));
-    world.settle();
-    let before = revision(&world);
-    world.answer("postgres", Answer::Make);
-    world.write(json!({}), json!({}), spec(2, "two"));
-    world.settle();
-    assert_eq!(revision(&world), before, "the running version waits for its dependency");
-    world.answer("postgres", Answer::Bind);
-    world.settle();
-    assert_ne!(revision(&world), before);
+    let mut fixture = Fixture::with(spec(1, "one"));
+    fixture.settle();
+    let before = revision(&fixture);
+    fixture.answer("postgres", Answer::Make);
+    fixture.write(json!({}), json!({}), spec(2, "two"));
+    fixture.settle();
+    assert_eq!(revision(&fixture), before, "the running version waits for its dependency");
+    fixture.answer("postgres", Answer::Bind);
+    fixture.settle();
+    assert_ne!(revision(&fixture), before);
 }
 
 #[test]
 fn every_field_of_a_document_is_in_the_plan() {
-    let mut world = World::new(crate::decisions::world::CONFIG);
+    let mut fixture = Fixture::new(crate::decisions::fixture::CONFIG);
     let spec = json!({
         "containers": {
             "first": {
@@ -158,9 +158,9 @@ fn every_field_of_a_document_is_in_the_plan() {
         "service": {"ports": {"web": {"port": 7002, "targetPort": 7003}, "dns": {"port": 7004, "protocol": "UDP"}}},
         "resources": {"disk": {"type": "volume", "class": "fast-class"}},
     });
-    world.write(json!({"label": "label-value"}), json!({"annotation": "annotation-value"}), spec);
-    world.settle();
-    let plan = serde_json::to_string(&world.plan.unwrap().spec).unwrap();
+    fixture.write(json!({"label": "label-value"}), json!({"annotation": "annotation-value"}), spec);
+    fixture.settle();
+    let plan = serde_json::to_string(&fixture.plan.unwrap().spec).unwrap();
     for part in [
         "registry.example.org/first:1",
         "first-command",
@@ -207,58 +207,58 @@ fn every_field_of_a_document_is_in_the_plan() {
 
 #[test]
 fn the_status_of_an_older_revision_does_not_count() {
-    let mut world = World::with(with_database());
-    world.settle();
-    world.running = Running::Absent;
+    let mut fixture = Fixture::with(with_database());
+    fixture.settle();
+    fixture.running = Running::Absent;
     let mut spec = with_database();
     spec["containers"]["app"]["image"] = json!("nginx:2");
-    world.write(json!({}), json!({}), spec);
-    let status = world.settle();
+    fixture.write(json!({}), json!({}), spec);
+    let status = fixture.settle();
     let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready).unwrap();
     assert_eq!(ready.reason, Reason::RuntimeProvisioning, "{status:#?}");
 }
 
 #[test]
 fn a_claim_that_is_bound_without_outputs_is_not_ready() {
-    let mut world = World::with(with_database());
-    world.settle();
-    let status = world.claims.values_mut().next().unwrap().status.as_mut().unwrap();
+    let mut fixture = Fixture::with(with_database());
+    fixture.settle();
+    let status = fixture.claims.values_mut().next().unwrap().status.as_mut().unwrap();
     status.outputs.clear();
     status.outputs_available = false;
     assert_eq!(status.phase, ClaimPhase::Bound);
-    world.reconcile();
-    let status = world.status();
+    fixture.reconcile();
+    let status = fixture.status();
     let claims = status.conditions.iter().find(|c| c.type_ == ConditionType::ClaimsReady).unwrap();
     assert_eq!(claims.reason, Reason::BindingPending);
 }
 
 #[test]
 fn a_missing_output_is_never_invented() {
-    let mut world = World::with(with_database());
-    world.answer("postgres", Answer::BindInPart);
-    let status = world.settle();
-    assert!(world.plan.is_none());
+    let mut fixture = Fixture::with(with_database());
+    fixture.answer("postgres", Answer::BindInPart);
+    let status = fixture.settle();
+    assert!(fixture.plan.is_none());
     let runtime = status.conditions.iter().find(|c| c.type_ == ConditionType::RuntimeReady).unwrap();
     assert!(runtime.message.contains("`db`") && runtime.message.contains("`host`"), "{}", runtime.message);
-    assert_eq!(world.decide().explanation.gaps.len(), 1);
+    assert_eq!(fixture.decide().explanation.gaps.len(), 1);
 }
 
 #[test]
 fn a_workload_is_deleted_before_its_dependencies_in_reverse_order() {
-    let mut world = World::with(json!({
+    let mut fixture = Fixture::with(json!({
         "containers": {"app": {"image": "nginx"}},
         "resources": {"db": {"type": "postgres"}, "cache": {"type": "redis", "params": {"at": "${resources.db.host}"}}},
     }));
-    world.settle();
-    world.delete();
+    fixture.settle();
+    fixture.delete();
     let mut order = Vec::new();
-    while world.workload.is_some() {
+    while fixture.workload.is_some() {
         assert!(order.len() < 10, "{order:?}");
-        let delete = world.decide().delete;
+        let delete = fixture.decide().delete;
         order.extend(delete.iter().map(|deletion| (deletion.kind, deletion.name.clone())));
-        world.reconcile();
-        world.run();
-        world.provide();
+        fixture.reconcile();
+        fixture.run();
+        fixture.provide();
     }
     let kinds: Vec<_> = order.iter().map(|(kind, _)| *kind).collect();
     let claim = DeletionKind::ResourceClaim;
@@ -277,33 +277,33 @@ fn the_deprovision_policy_of_the_author_reaches_the_provisioner() {
         if let Some(written) = written {
             spec["resources"]["db"]["metadata"] = json!({"annotations": {"score.dev/deprovision": written}});
         }
-        let mut world = World::with(spec);
-        world.settle();
-        world.delete();
-        world.settle();
-        assert_eq!(world.released, [("postgres".to_owned(), policy)]);
+        let mut fixture = Fixture::with(spec);
+        fixture.settle();
+        fixture.delete();
+        fixture.settle();
+        assert_eq!(fixture.released, [("postgres".to_owned(), policy)]);
     }
 }
 
 #[test]
 fn objects_of_another_owner_block_a_workload_and_are_left_alone() {
-    let mut other = World::with(with_database());
+    let mut other = Fixture::with(with_database());
     other.settle();
-    let mut world = World::new(crate::decisions::world::CONFIG);
+    let mut fixture = Fixture::new(crate::decisions::fixture::CONFIG);
     // Another uid: an earlier Workload of the same name.
-    world.new_metadata("something else");
-    world.new_metadata("something else");
-    world.write(json!({}), json!({}), with_database());
-    world.claims.clone_from(&other.claims);
-    world.plan.clone_from(&other.plan);
-    world.exposure.clone_from(&other.exposure);
-    let decision = world.decide();
+    fixture.new_metadata("something else");
+    fixture.new_metadata("something else");
+    fixture.write(json!({}), json!({}), with_database());
+    fixture.claims.clone_from(&other.claims);
+    fixture.plan.clone_from(&other.plan);
+    fixture.exposure.clone_from(&other.exposure);
+    let decision = fixture.decide();
     assert!(
         decision.claims.is_empty() && decision.plan.is_none() && decision.delete.is_empty(),
         "{decision:#?}"
     );
-    world.reconcile();
-    let status = world.status();
+    fixture.reconcile();
+    let status = fixture.status();
     assert_eq!(status.endpoint, None);
     assert!(
         status.conditions.iter().any(|condition| condition.reason == Reason::BindingPending),
@@ -316,17 +316,18 @@ fn secrets_stay_references_in_plans_and_parameters() {
     let mut spec = with_database();
     spec["resources"]["cache"] =
         json!({"type": "redis", "params": {"secret": "x ${resources.db.password} y"}});
-    let mut world = World::with(spec);
-    world.settle();
-    let secret = world.claims.values().find_map(|claim| match &claim.status.as_ref()?.outputs["password"] {
-        Output::SecretKeyRef(SecretKeyRef { name, .. }) if claim.spec.key == "db" => Some(name.clone()),
-        _ => None,
-    });
+    let mut fixture = Fixture::with(spec);
+    fixture.settle();
+    let secret =
+        fixture.claims.values().find_map(|claim| match &claim.status.as_ref()?.outputs["password"] {
+            Output::SecretKeyRef(SecretKeyRef { name, .. }) if claim.spec.key == "db" => Some(name.clone()),
+            _ => None,
+        });
     let secret = secret.unwrap();
-    let cache = world.claims.values().find(|claim| claim.spec.key == "cache").unwrap();
+    let cache = fixture.claims.values().find(|claim| claim.spec.key == "cache").unwrap();
     let segments = &cache.spec.params.as_ref().unwrap()["secret"]["$segments"];
     assert_eq!(segments[1]["claimOutput"]["secretKeyRef"], json!({"name": secret, "key": "password"}));
-    let plan = json!(world.plan.unwrap().spec);
+    let plan = json!(fixture.plan.unwrap().spec);
     let url = &plan["containers"]["app"]["variables"]["URL"];
     assert_eq!(url[1]["claimOutput"]["secretKeyRef"]["name"], json!(secret));
 }
@@ -334,9 +335,9 @@ fn secrets_stay_references_in_plans_and_parameters() {
 #[test]
 fn a_failure_of_the_runtime_is_reported() {
     for phase in [Phase::Degraded, Phase::Failed] {
-        let mut world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-        world.running = Running::Says(phase, None);
-        let status = world.settle();
+        let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+        fixture.running = Running::Says(phase, None);
+        let status = fixture.settle();
         assert!(status.conditions.iter().any(|condition| condition.reason == Reason::RuntimeDegraded));
     }
 }

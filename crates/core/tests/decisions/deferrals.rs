@@ -11,15 +11,15 @@ use orchestra_core::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::decisions::world::{Running, World};
+use crate::decisions::fixture::{Fixture, Running};
 
 #[test]
 fn the_first_status_is_deferred_only_while_a_built_in_runtime_starts() {
     let first_report = |spec: Json, running: Running, runtimes: &[&str], deferred_for: Duration| {
-        let mut world = World::with(spec);
-        world.running = running;
-        world.settle();
-        let mut inputs = world.inputs().unwrap();
+        let mut fixture = Fixture::with(spec);
+        fixture.running = running;
+        fixture.settle();
+        let mut inputs = fixture.inputs().unwrap();
         inputs.workload.status = None;
         inputs.runtimes = runtimes.iter().map(|class| (*class).to_owned()).collect();
         inputs.deferred_for = deferred_for;
@@ -45,16 +45,16 @@ fn the_first_status_is_deferred_only_while_a_built_in_runtime_starts() {
 
 #[test]
 fn the_address_of_a_plan_that_keeps_starting_is_deferred_for_a_limited_time() {
-    let mut world = World::with(json!({
+    let mut fixture = Fixture::with(json!({
         "containers": {"app": {"image": "nginx"}}, "service": {"ports": {"web": {"port": 80}}},
     }));
-    world.running = Running::Says(Phase::Provisioning, None);
-    world.settle();
-    let exposure = world.exposure.as_mut().unwrap();
+    fixture.running = Running::Says(Phase::Provisioning, None);
+    fixture.settle();
+    let exposure = fixture.exposure.as_mut().unwrap();
     let published = json!({"exposures": [{"url": "http://web", "priority": 1}]});
     exposure.status = Some(serde_json::from_value(published).unwrap());
     let report = |deferred_for: Duration| {
-        let mut inputs = world.inputs().unwrap();
+        let mut inputs = fixture.inputs().unwrap();
         inputs.runtimes.insert("scripted".to_owned());
         inputs.deferred_for = deferred_for;
         plan(&inputs).report(&Applied::default())
@@ -70,32 +70,32 @@ fn the_address_of_a_plan_that_keeps_starting_is_deferred_for_a_limited_time() {
 #[test]
 fn a_plan_moves_only_after_the_first_report_of_its_runtime() {
     let plain = json!({"containers": {"app": {"image": "nginx"}}});
-    let mut world = World::with(plain.clone());
-    world.running = Running::Absent;
-    world.settle();
-    assert_eq!(world.plan.as_ref().unwrap().spec.backend_id, "here");
-    world.write(json!({}), json!({"score.dev/requirements": "big"}), plain);
+    let mut fixture = Fixture::with(plain.clone());
+    fixture.running = Running::Absent;
+    fixture.settle();
+    assert_eq!(fixture.plan.as_ref().unwrap().spec.backend_id, "here");
+    fixture.write(json!({}), json!({"score.dev/requirements": "big"}), plain);
     // An external runtime records in the status before it starts anything.
-    assert_eq!(world.decide().plan.unwrap().spec.backend_id, "there");
+    assert_eq!(fixture.decide().plan.unwrap().spec.backend_id, "there");
     // A built-in one may have started it, although its finalizer is not visible yet.
-    let mut inputs = world.inputs().unwrap();
+    let mut inputs = fixture.inputs().unwrap();
     inputs.runtimes.insert("scripted".to_owned());
     let decision = plan(&inputs);
     assert_eq!(decision.deferred, [Deferral::Move]);
     assert_eq!(decision.writes().count(), 0, "the exposure names the planned generation, and waits too");
     let held = vec![finalizer::RUNTIME.to_owned()];
-    world.plan.as_mut().unwrap().metadata.finalizers = Some(held);
-    let decision = world.decide();
+    fixture.plan.as_mut().unwrap().metadata.finalizers = Some(held);
+    let decision = fixture.decide();
     assert_eq!((decision.plan.is_none(), decision.deferred), (true, vec![Deferral::Move]));
-    world.running = Running::Says(Phase::Provisioning, None);
-    world.run();
-    assert_eq!(world.decide().plan.unwrap().spec.backend_id, "there");
+    fixture.running = Running::Says(Phase::Provisioning, None);
+    fixture.run();
+    assert_eq!(fixture.decide().plan.unwrap().spec.backend_id, "there");
 }
 
 #[test]
 fn nothing_is_decided_before_the_namespace_was_observed() {
-    let world = World::with(json!({"containers": {"app": {"image": "nginx"}}}));
-    let mut inputs = world.inputs().unwrap();
+    let fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+    let mut inputs = fixture.inputs().unwrap();
     inputs.namespace = None;
     let decision = plan(&inputs);
     assert!(decision.is_settled());

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use crate::decisions::{
     conditions::check_messages,
+    fixture::{CONFIG, Denials, Fixture},
     random::{self, History},
-    world::{CONFIG, Denials, World},
 };
 
 /// Inputs in another order.
@@ -25,8 +25,8 @@ fn debug_text(decision: &Decision) -> String {
     format!("{decision:#?}")
 }
 
-/// Checks one decision against the world after its execution.
-fn check_executed(before: &World, decision: &Decision, after: &World) {
+/// Checks one decision against the state after its execution.
+fn check_executed(before: &Fixture, decision: &Decision, after: &Fixture) {
     let Decision { claims, plan, exposure, delete, .. } = decision;
     if before.denials == Denials::default() && after.workload.is_some() {
         for claim in claims {
@@ -58,46 +58,46 @@ fn check_executed(before: &World, decision: &Decision, after: &World) {
 }
 
 fn check_history(history: &History) {
-    let mut world = World::new(CONFIG);
+    let mut fixture = Fixture::new(CONFIG);
     for happening in history.steps() {
-        happening.take(&mut world);
+        happening.take(&mut fixture);
         for pass in 0.. {
-            assert!(pass < 40, "no end: {world:#?}");
-            let changed = check_pass(&mut world);
-            if !(changed | world.provide() | world.run()) {
+            assert!(pass < 40, "no end: {fixture:#?}");
+            let changed = check_pass(&mut fixture);
+            if !(changed | fixture.provide() | fixture.run()) {
                 break;
             }
         }
-        let Some(inputs) = world.inputs() else { continue };
+        let Some(inputs) = fixture.inputs() else { continue };
         let decision = plan(&inputs);
-        let denied = world.denials != Denials::default();
+        let denied = fixture.denials != Denials::default();
         assert!(denied || decision.is_settled(), "at rest, and yet: {decision:#?}");
-        if let Some(plan) = &world.plan {
+        if let Some(plan) = &fixture.plan {
             assert_eq!(lint(&plan.spec), Vec::<String>::new());
         }
     }
 }
 
 /// One checked pass of the workload controller. Returns whether it changed anything.
-fn check_pass(world: &mut World) -> bool {
-    let Some(inputs) = world.inputs() else { return false };
+fn check_pass(fixture: &mut Fixture) -> bool {
+    let Some(inputs) = fixture.inputs() else { return false };
     let decision = plan(&inputs);
     assert_eq!(debug_text(&decision), debug_text(&plan(&reordered(&inputs))), "the order of inputs matters");
-    let before = world.clone();
-    let changed = world.reconcile();
-    check_executed(&before, &decision, world);
-    check_messages(&world.status());
+    let before = fixture.clone();
+    let changed = fixture.reconcile();
+    check_executed(&before, &decision, fixture);
+    check_messages(&fixture.status());
     // Repeated, it decides the same and writes nothing.
-    let once = world.clone();
-    if let Some(inputs) = world.inputs() {
+    let once = fixture.clone();
+    if let Some(inputs) = fixture.inputs() {
         let again = plan(&inputs);
-        if world.denials == Denials::default() {
+        if fixture.denials == Denials::default() {
             let writes = (again.claims.len(), again.plan.is_some(), again.exposure.is_some());
             assert_eq!(writes, (0, false, false), "it writes again: {again:#?}");
         }
-        world.reconcile();
+        fixture.reconcile();
         if again.is_settled() && decision.delete.is_empty() {
-            assert_eq!(once.status(), world.status(), "the status changes without a cause");
+            assert_eq!(once.status(), fixture.status(), "the status changes without a cause");
         }
     }
     changed
@@ -118,18 +118,18 @@ proptest! {
 
     #[test]
     fn everything_of_a_deleted_workload_is_deleted(history in random::history()) {
-        let mut world = World::new(CONFIG);
+        let mut fixture = Fixture::new(CONFIG);
         for happening in history.steps() {
-            happening.take(&mut world);
-            world.reconcile();
-            world.provide();
-            world.run();
+            happening.take(&mut fixture);
+            fixture.reconcile();
+            fixture.provide();
+            fixture.run();
         }
         // In any state, with any config.
-        world.running = crate::decisions::world::Running::Says(orchestra_api::plan::Phase::Degraded, None);
-        world.delete();
-        world.settle();
-        prop_assert!(world.workload.is_none(), "{:#?}", world.status());
-        prop_assert!(world.claims.is_empty() && world.plan.is_none() && world.exposure.is_none());
+        fixture.running = crate::decisions::fixture::Running::Says(orchestra_api::plan::Phase::Degraded, None);
+        fixture.delete();
+        fixture.settle();
+        prop_assert!(fixture.workload.is_none(), "{:#?}", fixture.status());
+        prop_assert!(fixture.claims.is_empty() && fixture.plan.is_none() && fixture.exposure.is_none());
     }
 }

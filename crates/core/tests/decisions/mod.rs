@@ -1,4 +1,4 @@
-//! Tests of decisions about Workloads. A simulated world replaces the API, provisioners and runtimes, so thousands of cases
+//! Tests of decisions about Workloads. A simulated platform replaces the API, provisioners and runtimes, so thousands of cases
 //! take a second.
 
 mod conditions;
@@ -6,6 +6,7 @@ mod defects;
 mod deferrals;
 mod evaluation;
 mod fixpoint;
+mod fixture;
 mod random;
 mod revisions;
 mod security;
@@ -13,4 +14,3 @@ mod sharing;
 mod suspension;
 mod table;
 mod unreadable_policies;
-mod world;

@@ -12,7 +12,7 @@ use proptest::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::decisions::world::{Answer, CONFIG, Denials, Running, World};
+use crate::decisions::fixture::{Answer, CONFIG, Denials, Fixture, Running};
 
 /// Orchestrator configs, and the same with their entries in another order.
 static CONFIGS: LazyLock<Vec<(Arc<Config>, Arc<Config>)>> = LazyLock::new(|| {
@@ -82,13 +82,13 @@ pub(crate) enum Step {
 pub(crate) struct History(Vec<Step>);
 
 impl History {
-    /// Takes all steps, and checks the world whenever it has settled.
-    pub(crate) fn play(&self, mut check: impl FnMut(&World)) {
-        let mut world = World::new(CONFIG);
+    /// Takes all steps, and checks the state whenever it has settled.
+    pub(crate) fn play(&self, mut check: impl FnMut(&Fixture)) {
+        let mut fixture = Fixture::new(CONFIG);
         for happening in &self.0 {
-            happening.take(&mut world);
-            world.settle();
-            check(&world);
+            happening.take(&mut fixture);
+            fixture.settle();
+            check(&fixture);
         }
     }
 
@@ -98,26 +98,26 @@ impl History {
 }
 
 impl Step {
-    pub(crate) fn take(&self, world: &mut World) {
+    pub(crate) fn take(&self, fixture: &mut Fixture) {
         match self.clone() {
             Self::Write(Manifest { labels, annotations, spec }) => {
                 // A Workload that is being deleted can still be changed, but is deleted anyway.
-                if world.workload.as_ref().is_none_or(|w| w.metadata.deletion_timestamp.is_none()) {
-                    world.write(labels, annotations, spec);
+                if fixture.workload.as_ref().is_none_or(|w| w.metadata.deletion_timestamp.is_none()) {
+                    fixture.write(labels, annotations, spec);
                 }
             }
-            Self::Config(which) => world.config = Arc::clone(&CONFIGS[which].0),
+            Self::Config(which) => fixture.config = Arc::clone(&CONFIGS[which].0),
             Self::Policies(policies) => {
-                world.policies.clear();
+                fixture.policies.clear();
                 for (index, spec) in policies.into_iter().enumerate() {
-                    world.policy(&format!("policy-{index}"), spec);
+                    fixture.policy(&format!("policy-{index}"), spec);
                 }
             }
-            Self::Answer(type_, answer) => world.answer(type_, answer),
-            Self::Run(running) => world.running = running,
-            Self::Deny(denials) => world.denials = denials,
-            Self::Terminate => world.namespace.terminating = true,
-            Self::Delete => world.delete(),
+            Self::Answer(type_, answer) => fixture.answer(type_, answer),
+            Self::Run(running) => fixture.running = running,
+            Self::Deny(denials) => fixture.denials = denials,
+            Self::Terminate => fixture.namespace.terminating = true,
+            Self::Delete => fixture.delete(),
         }
     }
 }

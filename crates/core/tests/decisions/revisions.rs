@@ -9,8 +9,8 @@ use orchestra_score::{Source, SourceId, yaml};
 use serde_json::{Value as Json, json};
 
 use crate::decisions::{
+    fixture::{CONFIG, Fixture},
     table,
-    world::{CONFIG, World},
 };
 
 const FOLDER: &str = "crates/core/tests/revisions";
@@ -39,11 +39,11 @@ fn a_workload_has_the_plan_of_earlier_versions() {
     let kept = recorded();
     assert!(kept.len() >= 5, "only {} plans are kept", kept.len());
     for (name, kept) in kept {
-        let mut world = World::new(CONFIG);
+        let mut fixture = Fixture::new(CONFIG);
         let or_empty = |part: &str| kept.get(part).cloned().unwrap_or_else(|| json!({}));
-        world.write(or_empty("labels"), or_empty("annotations"), kept["spec"].clone());
-        world.settle();
-        let plan = world.plan.unwrap_or_else(|| panic!("{name}: {:#?}", world.workload)).spec;
+        fixture.write(or_empty("labels"), or_empty("annotations"), kept["spec"].clone());
+        fixture.settle();
+        let plan = fixture.plan.unwrap_or_else(|| panic!("{name}: {:#?}", fixture.workload)).spec;
         let text = yaml::to_yaml(&json!({"plan": plan})).unwrap();
         assert_eq!(json!(plan), kept["plan"], "{name} now has this plan, and everything is rolled:\n{text}");
     }
@@ -52,13 +52,13 @@ fn a_workload_has_the_plan_of_earlier_versions() {
 #[test]
 fn a_plan_without_instances_of_an_earlier_version_is_unchanged() {
     let (_, kept) = recorded().into_iter().find(|(name, _)| name == "route.yaml").unwrap();
-    let mut world = World::new(CONFIG);
-    world.write(json!({}), json!({}), kept["spec"].clone());
-    world.settle();
-    for claim in world.plan.iter_mut().flat_map(|plan| &mut plan.spec.claims) {
+    let mut fixture = Fixture::new(CONFIG);
+    fixture.write(json!({}), json!({}), kept["spec"].clone());
+    fixture.settle();
+    for claim in fixture.plan.iter_mut().flat_map(|plan| &mut plan.spec.claims) {
         claim.instance = None;
     }
-    let decision = plan(&world.inputs().unwrap());
+    let decision = plan(&fixture.inputs().unwrap());
     assert_eq!(decision.plan, None);
 }
 

@@ -2,19 +2,19 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::decisions::world::World;
+use crate::decisions::fixture::Fixture;
 
 /// Values of a plan in a namespace with this security level.
 fn planned(level: Option<&str>, runtime_class: &str, values: &str) -> Json {
-    let mut world = World::new(&format!(
+    let mut fixture = Fixture::new(&format!(
         "{{apiVersion: score.dev/v1b1, kind: OrchestratorConfig, spec: {{profiles: [{{name: web-service, backends: \
          [{{backendId: here, runtimeClass: {runtime_class}, values: {values}}}]}}]}}}}"
     ));
     let label = level.map(|level| ("pod-security.kubernetes.io/enforce".to_owned(), level.to_owned()));
-    world.namespace.labels.extend(label);
-    world.write(json!({}), json!({}), json!({"containers": {"app": {"image": "nginx"}}}));
-    world.settle();
-    Json::Object(world.plan.unwrap().spec.values)
+    fixture.namespace.labels.extend(label);
+    fixture.write(json!({}), json!({}), json!({"containers": {"app": {"image": "nginx"}}}));
+    fixture.settle();
+    Json::Object(fixture.plan.unwrap().spec.values)
 }
 
 #[test]

@@ -12,17 +12,17 @@ use orchestra_core::{
 };
 use serde_json::json;
 
-use crate::decisions::world::{CONFIG, World};
+use crate::decisions::fixture::{CONFIG, Fixture};
 
 /// Bound claims of Workloads with these names and policies, all for one instance.
 fn claims(sharers: &[(&str, &str)]) -> Vec<ResourceClaim> {
     let claim = |(name, policy): &(&str, &str)| {
-        let mut world = World::with(json!({
+        let mut fixture = Fixture::with(json!({
             "containers": {"app": {"image": "nginx"}},
             "resources": {"db": {"type": "postgres", "id": "orders", "metadata": {"annotations": {"score.dev/deprovision": policy}}}},
         }));
-        world.settle();
-        let mut claim = world.claims.into_values().next().unwrap();
+        fixture.settle();
+        let mut claim = fixture.claims.into_values().next().unwrap();
         claim.metadata.name = Some((*name).to_owned());
         (*name).clone_into(&mut claim.spec.workload_ref.name);
         claim
@@ -153,20 +153,20 @@ fn a_deleted_claim_in_use_is_still_provided_and_later_claims_must_agree_with_it(
 
 #[test]
 fn a_kept_claim_keeps_its_default_class() {
-    let mut world = World::with(json!({
+    let mut fixture = Fixture::with(json!({
         "containers": {"app": {"image": "nginx", "variables": {"HOST": "${resources.db.host}"}}},
         "resources": {"db": {"type": "postgres"}},
     }));
-    world.policy("sizes", json!({"defaults": {"classes": {"postgres": "small"}}}));
-    world.settle();
-    for claim in world.claims.values_mut() {
+    fixture.policy("sizes", json!({"defaults": {"classes": {"postgres": "small"}}}));
+    fixture.settle();
+    for claim in fixture.claims.values_mut() {
         let metadata = &mut claim.metadata;
         metadata.deletion_timestamp.clone_from(&metadata.creation_timestamp);
     }
-    world.policies.clear();
-    world.policy("sizes", json!({"defaults": {"classes": {"postgres": "large"}}}));
-    let status = world.settle();
-    let classes: Vec<_> = world.claims.values().map(|claim| claim.spec.class.as_str()).collect();
+    fixture.policies.clear();
+    fixture.policy("sizes", json!({"defaults": {"classes": {"postgres": "large"}}}));
+    let status = fixture.settle();
+    let classes: Vec<_> = fixture.claims.values().map(|claim| claim.spec.class.as_str()).collect();
     assert_eq!(classes, ["small"], "{status:#?}");
     assert!(status.claims[0].message.contains("kept while the running version uses it"), "{status:#?}");
 }

@@ -3,7 +3,7 @@
 use orchestra_api::{ConditionType, Reason, workload::WorkloadStatus};
 use serde_json::{Value as Json, json};
 
-use crate::decisions::world::World;
+use crate::decisions::fixture::Fixture;
 
 fn document(image: &str) -> Json {
     json!({"containers": {"app": {"image": image}}})
@@ -21,34 +21,34 @@ fn inputs(status: &WorkloadStatus) -> (Reason, &str) {
 
 #[test]
 fn a_workload_that_an_unreadable_policy_may_select_is_not_admitted() {
-    let mut world = World::with(document("nginx"));
-    world.unreadable_policies = unreadable(&json!({}), &Json::Null);
-    let status = world.settle();
+    let mut fixture = Fixture::with(document("nginx"));
+    fixture.unreadable_policies = unreadable(&json!({}), &Json::Null);
+    let status = fixture.settle();
     let message = "The policy `images` cannot be deserialized, so the workload cannot be checked: have the policy corrected or deleted.";
     assert_eq!(inputs(&status), (Reason::PolicyViolation, message));
-    assert_eq!(world.plan, None);
-    world.unreadable_policies = Vec::new();
-    assert_eq!(inputs(&world.settle()).0, Reason::Succeeded);
+    assert_eq!(fixture.plan, None);
+    fixture.unreadable_policies = Vec::new();
+    assert_eq!(inputs(&fixture.settle()).0, Reason::Succeeded);
 }
 
 #[test]
 fn the_running_version_stays_while_a_policy_is_unreadable() {
-    let mut world = World::with(document("nginx"));
-    world.settle();
-    let plan = world.plan.clone();
-    world.unreadable_policies = unreadable(&json!({}), &Json::Null);
-    world.settle();
-    assert_eq!(world.plan, plan);
-    world.write(json!({}), json!({}), document("httpd"));
-    world.settle();
-    assert_eq!(world.plan, plan);
+    let mut fixture = Fixture::with(document("nginx"));
+    fixture.settle();
+    let plan = fixture.plan.clone();
+    fixture.unreadable_policies = unreadable(&json!({}), &Json::Null);
+    fixture.settle();
+    assert_eq!(fixture.plan, plan);
+    fixture.write(json!({}), json!({}), document("httpd"));
+    fixture.settle();
+    assert_eq!(fixture.plan, plan);
 }
 
 #[test]
 fn a_workload_that_an_unreadable_policy_cannot_select_is_admitted() {
-    let mut world = World::with(document("nginx"));
-    world.unreadable_policies = unreadable(&json!({"matchLabels": {"tier": "gold"}}), &Json::Null);
-    assert_eq!(inputs(&world.settle()).0, Reason::Succeeded);
+    let mut fixture = Fixture::with(document("nginx"));
+    fixture.unreadable_policies = unreadable(&json!({"matchLabels": {"tier": "gold"}}), &Json::Null);
+    assert_eq!(inputs(&fixture.settle()).0, Reason::Succeeded);
 }
 
 #[test]
@@ -57,9 +57,9 @@ fn the_last_accepted_version_of_an_unreadable_policy_is_enforced() {
     for (image, expected) in
         [("registry.example.org/shop", Reason::Succeeded), ("nginx", Reason::PolicyViolation)]
     {
-        let mut world = World::with(document(image));
-        world.unreadable_policies = unreadable(&json!({}), &accepted);
-        let status = world.settle();
+        let mut fixture = Fixture::with(document(image));
+        fixture.unreadable_policies = unreadable(&json!({}), &accepted);
+        let status = fixture.settle();
         assert_eq!(inputs(&status).0, expected);
         assert!(!inputs(&status).1.contains("deserialized"), "{status:?}");
     }

@@ -19,7 +19,7 @@ pub(super) fn driver_error(kind: Kind, error: &Error) -> DriverError {
     if kind == Kind::HttpRoute && NotFound::of(status) == Some(NotFound::Kind) {
         return DriverError::Refused {
             reason: Reason::RuntimeSelecting,
-            message: "The Gateway API is not installed on the cluster: the platform's administrators have to install it, or to publish routes in another way.".to_owned(),
+            message: "The Gateway API is not installed on the cluster: the platform's administrators must install it, or publish routes in another way.".to_owned(),
         };
     }
     api_error::driver_error(status, Reason::RuntimeProvisioning, |denial, denied| {

@@ -250,7 +250,7 @@ impl Kubernetes {
         }
     }
 
-    /// Deletes pods of older revisions that are not ready: a `StatefulSet` would wait for them for ever.
+    /// Deletes pods of older revisions that are not ready: a `StatefulSet` would wait for them indefinitely.
     async fn replace_stuck_pods(&self, id: &NamespacedName, target: &Target) -> Result<(), DriverError> {
         let view = self.cache.view(id);
         let sets = view.objects.iter().filter_map(|live| match &live.facts {

@@ -14,7 +14,7 @@ use orchestra_core::{
     observe::kubernetes::{Cause, ProbeFailure, Rollout, Snapshot, events, observe},
     render::kubernetes::{
         self as render,
-        exposure::{Facts as Ways, addresses},
+        exposure::{Facts as ExposureFacts, addresses},
     },
 };
 
@@ -99,11 +99,11 @@ impl Kubernetes {
         view: &View,
         is_reachable: bool,
     ) -> Vec<Exposure> {
-        let mut ways = Ways::default();
+        let mut exposed = ExposureFacts::default();
         for live in &view.objects {
             match &live.facts {
-                Facts::Route(route) => ways.routes.push((**route).clone()),
-                Facts::Service(service) => ways.services.push((**service).clone()),
+                Facts::Route(route) => exposed.routes.push((**route).clone()),
+                Facts::Service(service) => exposed.services.push((**service).clone()),
                 Facts::None | Facts::Rollout(_) => {}
             }
         }
@@ -111,14 +111,14 @@ impl Kubernetes {
             let ExposureTarget::ClaimKey(key) = &exposure.target else { continue };
             let claim = target.plan.claims.iter().find(|claim| claim.key == *key);
             if let Some(instance) = claim.and_then(|claim| claim.instance.as_deref()) {
-                ways.routes.extend(self.cache.routes(id, instance));
+                exposed.routes.extend(self.cache.routes(id, instance));
             }
         }
-        let has_node_ports = ways.services.iter().any(|service| !service.node_ports.is_empty());
+        let has_node_ports = exposed.services.iter().any(|service| !service.node_ports.is_empty());
         if has_node_ports {
-            ways.node_address = self.node_address().await;
+            exposed.node_address = self.node_address().await;
         }
-        let mut exposures = addresses(&subject(target), &ways);
+        let mut exposures = addresses(&subject(target), &exposed);
         for exposure in &mut exposures {
             exposure.reachable = Some(is_reachable);
         }

@@ -10,7 +10,6 @@ use futures_util::StreamExt as _;
 use jiff::Timestamp;
 use kube::{
     Api, Client,
-    api::ListParams,
     core::{DynamicObject, PartialObjectMeta},
     runtime::{
         WatchStreamExt as _,
@@ -26,7 +25,7 @@ use super::{
     object_state::WatchedObject,
     selector,
 };
-use crate::{events::events_of, notify::Notifier};
+use crate::{crd::until_served, events::events_of, notify::Notifier};
 
 /// Page size of lists: bounds the memory of one page, whose objects are dropped after they were summarised.
 const PAGE_SIZE: u32 = 50;
@@ -34,14 +33,14 @@ const PAGE_SIZE: u32 = 50;
 const EXPLAIN_INTERVAL: Duration = Duration::from_secs(1);
 /// Event queries in one interval: bounds the load on the API server when a node fails.
 const MAX_EVENT_QUERIES: usize = 30;
+/// Event queries at the same time.
+const MAX_CONCURRENT_QUERIES: usize = 8;
 /// Checks of a failure in every interval: two minutes. Later events are rare:
 const FREQUENT_CHECKS: u32 = 120;
 /// then only once in this number of intervals.
 const SLOW_CHECK_FACTOR: u32 = 5;
 /// Intervals between notifications of Workloads that wait for the deletion of a foreign object.
 const REFUSED_RETRY_CHECKS: u32 = 30;
-/// Interval of checks whether a missing CRD was installed.
-const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// State of the watches.
 #[derive(Clone, Debug)]
@@ -92,9 +91,7 @@ impl Watching {
     pub(super) async fn gateway(self, client: Client) {
         let resource = Kind::HttpRoute.resource();
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-        while api.list_metadata(&ListParams::default().limit(1)).await.is_err() {
-            tokio::time::sleep(CRD_POLL_INTERVAL).await;
-        }
+        until_served(&api).await;
         self.kind(client, Kind::HttpRoute).await;
     }
 
@@ -192,7 +189,7 @@ impl Watching {
                     }
                 }
             });
-            futures_util::stream::iter(asking).buffer_unordered(8).collect::<()>().await;
+            futures_util::stream::iter(asking).buffer_unordered(MAX_CONCURRENT_QUERIES).collect::<()>().await;
         }
     }
 }

@@ -119,7 +119,7 @@ mod base64_bytes {
 mod tests {
     use super::*;
 
-    fn order() -> LaunchSpec {
+    fn launch_spec() -> LaunchSpec {
         LaunchSpec {
             run: "r1".to_owned(),
             program: "server".to_owned(),
@@ -140,14 +140,14 @@ mod tests {
 
     #[test]
     fn debug_output_has_names_and_no_values() {
-        let shown = format!("{:?}", order());
+        let shown = format!("{:?}", launch_spec());
         assert!(!shown.contains("hunter2"), "{shown}");
         assert!(shown.contains("PASSWORD") && shown.contains("/etc/p") && shown.contains("0400"), "{shown}");
     }
 
     #[test]
     fn a_launch_spec_round_trips_with_bytes_that_are_not_utf8() {
-        let text = serde_json::to_vec(&order()).unwrap();
-        assert_eq!(serde_json::from_slice::<LaunchSpec>(&text).unwrap(), order());
+        let text = serde_json::to_vec(&launch_spec()).unwrap();
+        assert_eq!(serde_json::from_slice::<LaunchSpec>(&text).unwrap(), launch_spec());
     }
 }

@@ -273,7 +273,7 @@ fn lost(instance: &Instance, volumes: &[Item]) -> Provision {
     Provision::Failed(
         Reason::BindingFailed,
         format!(
-            "The data of this `{}` exists, but the secret `{}` with its password was deleted: the platform's administrators have to restore that secret, or to delete the volume {} with its data.",
+            "The data of this `{}` exists, but the secret `{}` with its password was deleted: the platform's administrators must restore that secret, or to delete the volume {} with its data.",
             instance.type_,
             name::secret(&instance.type_, &instance.id),
             provision::params::listed(names)

@@ -257,7 +257,7 @@ fn driver_error(item: &Item, error: &Error) -> DriverError {
     };
     if is_unknown_kind(error) {
         return refused(format!(
-            "The kind `{}` is not installed on the cluster: the platform's administrators have to install it.",
+            "The kind `{}` is not installed on the cluster: the platform's administrators must install it.",
             item.kind
         ));
     }
@@ -266,13 +266,13 @@ fn driver_error(item: &Item, error: &Error) -> DriverError {
         Denial::Invalid => Denied {
             reason: Reason::BindingFailed,
             message: if item.kind == api_error::SECRET {
-                "The cluster refuses a secret of this resource as invalid: the platform's administrators have to correct its template.".to_owned()
+                "The cluster refuses a secret of this resource as invalid: the platform's administrators must correct its template.".to_owned()
             } else {
                 denied.message
             },
         },
         Denial::Permission => Denied {
-            message: "The orchestrator lacks the permission to create it: the platform's administrators have to grant its role in this namespace.".to_owned(),
+            message: "The orchestrator lacks the permission to create it: the platform's administrators must grant its role in this namespace.".to_owned(),
             ..denied
         },
         Denial::Terminating | Denial::Quota | Denial::Policy => denied,

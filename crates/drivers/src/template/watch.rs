@@ -1,7 +1,5 @@
 //! Watch of the objects of instances. Only metadata is read.
 
-use std::time::Duration;
-
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
@@ -11,7 +9,6 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client, Resource,
-    api::ListParams,
     core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta},
     runtime::{
         WatchStreamExt as _,
@@ -21,12 +18,10 @@ use kube::{
 use orchestra_api::label;
 use serde::de::DeserializeOwned;
 
-use crate::NamespacedName;
+use crate::{NamespacedName, crd::until_served};
 
 /// Page size of lists; only metadata is read.
 const PAGE_SIZE: u32 = 50;
-/// Check whether the definition of a kind was installed since.
-const CRD_POLL_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Instances whose objects are created, changed or deleted.
 pub(super) fn objects(client: &Client) -> BoxStream<'static, NamespacedName> {
@@ -80,10 +75,7 @@ fn id<K>(object: &PartialObjectMeta<K>) -> Option<NamespacedName> {
     Some((object.metadata.namespace.clone()?, labels.get(label::INSTANCE)?.clone()))
 }
 
-/// Waits until the definition of a kind is installed.
 async fn served(api: Api<PartialObjectMeta<DynamicObject>>) -> Api<PartialObjectMeta<DynamicObject>> {
-    while api.list(&ListParams::default().limit(1)).await.is_err() {
-        tokio::time::sleep(CRD_POLL_INTERVAL).await;
-    }
+    until_served(&api).await;
     api
 }

@@ -189,21 +189,21 @@ async fn a_stopped_container_runs_its_stop_command_and_gets_its_grace_period() {
     create_volume(&fixture).await;
     // Prints what the previous revisions wrote; takes three seconds to stop.
     let script = "cat /data/log 2>/dev/null; echo \"$0 runs\"
-        trap 'echo \"$0 is told to stop\" >> /data/log; sleep 3; echo \"$0 has saved\" >> /data/log; exit' TERM
+        trap 'echo \"$0 receives SIGTERM\" >> /data/log; sleep 3; echo \"$0 has saved\" >> /data/log; exit' TERM
         while true; do sleep 0.1; done";
     for (revision, grace, before) in [
         ("r1", 20, vec![]),
-        ("r2", 1, vec!["r1 says goodbye", "r1 is told to stop", "r1 has saved"]),
+        ("r2", 1, vec!["r1 says goodbye", "r1 receives SIGTERM", "r1 has saved"]),
         // The previous revision had a grace period of one second.
         (
             "r3",
             1,
             vec![
                 "r1 says goodbye",
-                "r1 is told to stop",
+                "r1 receives SIGTERM",
                 "r1 has saved",
                 "r2 says goodbye",
-                "r2 is told to stop",
+                "r2 receives SIGTERM",
             ],
         ),
     ] {

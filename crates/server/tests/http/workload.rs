@@ -3,10 +3,12 @@
 use http::StatusCode;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api,
-    api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams},
+    Api, ResourceExt as _,
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
 };
-use orchestra_api::{ConditionStatus, ConditionType, ResourceClaim, WorkloadExposure, WorkloadPlan, crd};
+use orchestra_api::{
+    ConditionStatus, ConditionType, ResourceClaim, WorkloadExposure, WorkloadPlan, crd, label,
+};
 use orchestra_testkit::scripted::{ProvisionScript, RunScript};
 use serde_json::{Value as Json, json};
 
@@ -103,6 +105,38 @@ async fn the_explanation_of_a_waiting_workload_has_the_cause_and_the_next_step()
     assert_eq!(shown["pending"][0]["resource"], "db");
     let plan = shown["changes"].as_array().unwrap().iter().find(|change| change["kind"] == "WorkloadPlan");
     assert_eq!(plan.unwrap()["note"], "once its dependencies are ready");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_without_its_label_is_in_the_preview() {
+    let mut platform = Platform::start().await;
+    platform.apply("web", &with_database("hello")).await;
+    platform.until_ready("web").await;
+    platform.stop_controllers().await;
+    let claims: Api<ResourceClaim> = Api::default_namespaced(platform.env.client());
+    let [claim] = claims.list(&ListParams::default()).await.unwrap().items.try_into().unwrap();
+    let unlabelled = Patch::Merge(json!({"metadata": {"labels": {label::WORKLOAD: null}}}));
+    claims.patch(&claim.name_any(), &PatchParams::default(), &unlabelled).await.unwrap();
+    let preview = platform.plan("web", &json!({"containers": {"app": {"image": "nginx"}}})).await;
+    assert!(actions(&preview).contains(&("Delete", "ResourceClaim")), "{preview:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_workload_that_its_runtime_cannot_run_is_previewed_and_explained_as_refused() {
+    let mut platform = Platform::start().await;
+    platform.stop_controllers().await;
+    platform.runtime.script(
+        "default",
+        "web",
+        RunScript::Lack("`containers.app.image` must be `.`.".to_owned()),
+    );
+    let refused = "The backend `here` cannot run this: `containers.app.image` must be `.`.";
+    let spec = json!({"containers": {"app": {"image": "nginx"}}});
+    let preview = platform.plan("web", &spec).await.to_string();
+    assert!(preview.contains(refused), "{preview}");
+    platform.apply("web", &spec).await;
+    let reply = platform.get(&format!("{WEB}/explain"), "text/plain").await;
+    assert!(reply.text.contains(refused), "{}", reply.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -271,12 +305,18 @@ async fn malformed_claims_plans_and_exposures_do_not_block_plan_and_explain() {
     for definition in crd::all() {
         let mut definition = json!(definition);
         let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let schema = json!({"type": "object", "properties": {"spec": any, "status": any}});
+        let mut spec = any.clone();
+        // The CRD of claims declares this field as selectable.
+        spec["properties"] = json!({"workloadRef": {
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"name": {"type": "string"}},
+        }});
+        let schema = json!({"type": "object", "properties": {"spec": spec, "status": any}});
         definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema;
         platform.env.install(definition).await;
     }
     for (resource, spec) in [
-        (ApiResource::erase::<ResourceClaim>(&()), json!({"workloadRef": 7})),
+        (ApiResource::erase::<ResourceClaim>(&()), json!({"workloadRef": {"name": "web"}})),
         (ApiResource::erase::<WorkloadPlan>(&()), json!({"containers": []})),
         (ApiResource::erase::<WorkloadExposure>(&()), json!({"runtimeClass": {}})),
     ] {

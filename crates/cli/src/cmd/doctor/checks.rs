@@ -8,18 +8,20 @@ use k8s_openapi::{
         apps::v1::Deployment, coordination::v1::Lease, networking::v1::IngressClass,
         storage::v1::StorageClass,
     },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        CustomResourceDefinition, CustomResourceDefinitionVersion,
+    },
     jiff::Timestamp,
 };
 use kube::{Api, Client, ResourceExt, api::ListParams, client::Body};
 use orchestra_api::{SYSTEM_NAMESPACE, config::CONFIG_MAP, crd};
 use orchestra_core::config::{Config, InForce, PlatformKind};
+use orchestra_server::config_in_force;
 use tokio::time::timeout;
 
 use super::{
     super::{
         cluster::LEASE,
-        config::in_force,
         install::{
             ORCHESTRA, is_established,
             ready::{missing, rollout},
@@ -30,8 +32,8 @@ use super::{
 };
 use crate::error::root_cause;
 
-/// Age in seconds after which a lease counts as abandoned: leaders renew it every second, and clocks may differ.
-const LEASE_MAX_AGE_SECONDS: i64 = 15;
+/// Difference to the clock of the leader that a check of its lease tolerates, in seconds.
+const MAX_CLOCK_SKEW_SECONDS: i64 = 10;
 /// Timeout of a request to the server.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(5);
 const INSTALL: &str = "run `orchestra install`";
@@ -79,21 +81,20 @@ async fn crds(client: &Client) -> Check {
 
 /// True if a CRD has the schemas of this program.
 fn is_current(live: &CustomResourceDefinition, wanted: &CustomResourceDefinition) -> bool {
-    let schemas = |definition: &CustomResourceDefinition| -> Vec<_> {
-        definition
-            .spec
-            .versions
-            .iter()
-            .map(|version| (version.name.clone(), version.schema.clone()))
-            .collect()
+    let versions = |definition: &CustomResourceDefinition| -> Vec<_> {
+        let versions = definition.spec.versions.iter();
+        let of_version = |version: &CustomResourceDefinitionVersion| {
+            (version.name.clone(), version.schema.clone(), version.selectable_fields.clone())
+        };
+        versions.map(of_version).collect()
     };
-    schemas(live) == schemas(wanted)
+    versions(live) == versions(wanted)
 }
 
 async fn config(client: &Client) -> Check {
     let name = "config";
     let platform = PlatformKind::CLUSTER;
-    match in_force(client, platform).await {
+    match config_in_force(client, platform).await {
         Ok(InForce { config, problem: None }) => {
             let origin = if *config == Config::builtin_for(platform) { "built-in" } else { "valid" };
             let profiles: Vec<&str> = config.profiles().keys().map(String::as_str).collect();
@@ -138,11 +139,10 @@ async fn leader(client: &Client) -> Check {
         Ok(lease) => {
             let spec = lease.and_then(|lease| lease.spec).unwrap_or_default();
             let holder = spec.holder_identity.filter(|holder| !holder.is_empty());
+            let max_age = i64::from(spec.lease_duration_seconds.unwrap_or_default()) + MAX_CLOCK_SKEW_SECONDS;
             let age = spec.renew_time.map(|renewed| Timestamp::now().as_second() - renewed.0.as_second());
             match (holder, age) {
-                (Some(holder), Some(age)) if age <= LEASE_MAX_AGE_SECONDS => {
-                    Check::ok(name, format!("{holder} leads"))
-                }
+                (Some(holder), Some(age)) if age <= max_age => Check::ok(name, format!("{holder} leads")),
                 (Some(holder), Some(age)) => {
                     no_leader(format!("no leader: {holder} renewed the lease {age}s ago"))
                 }

@@ -13,9 +13,10 @@ use orchestra_core::{
     template::Entry,
 };
 use orchestra_drivers::template::files::{self, FileError};
+use orchestra_server::config_in_force;
 use serde_json::{Value as Json, json};
 
-use super::super::{self as cmd, config::in_force, show};
+use super::super::{self as cmd, show};
 use crate::{args::Format, error::CliError, exit::Exit, ui};
 
 /// Custom provisioner files, by `map/key`.
@@ -72,7 +73,7 @@ pub(super) fn has_entry(entries: &[Entry], name: &str) -> bool {
 /// Orchestrator config in force.
 pub(super) async fn config(client: &Client) -> Result<Arc<Config>, CliError> {
     // Provisioner entries are the same on every kind of platform.
-    let found = in_force(client, PlatformKind::default()).await;
+    let found = config_in_force(client, PlatformKind::default()).await;
     found.map(|found| found.config).map_err(|error| read_error("orchestrator config", error))
 }
 

@@ -84,11 +84,9 @@ async fn up(args: &Up) -> Result<Exit, CliError> {
         session.apply(loaded).await?;
         let names = session.workloads.keys().cloned().collect();
         let options = WaitOptions { names, goal: Goal::Ready, timeout: args.timeout, quiet: false };
-        let exit = wait::wait(&session.platform, options).await?;
-        if exit == Exit::Success {
-            session.open_first().await?;
-        }
-        return Ok(exit);
+        wait::wait(&session.platform, options).await?;
+        session.open_first().await?;
+        return Ok(Exit::Success);
     }
     // From here on, a signal stops the workloads. A task of its own takes it, whatever this one waits for.
     let mut stop_signal = tokio::spawn(shutdown_signal());

@@ -43,11 +43,9 @@ pub(in crate::cmd) async fn stop(
     }
     if remove {
         let options = WaitOptions { names, goal: Goal::Deleted, timeout: STOP_TIMEOUT, quiet: true };
-        let exit = wait::wait(platform, options).await?;
-        if exit == Exit::Success {
-            ui::print_status("Stopped and removed.");
-        }
-        return Ok(exit);
+        wait::wait(platform, options).await?;
+        ui::print_status("Stopped and removed.");
+        return Ok(Exit::Success);
     }
     if tokio::time::timeout(STOP_TIMEOUT, until_stopped(platform, &names)).await.is_err() {
         return Err(CliError::StopTimeout(STOP_TIMEOUT.as_secs()));

@@ -62,6 +62,10 @@ pub(crate) fn requeue(requeue: Requeue) -> Result<Action, Error> {
     }
 }
 
+/// Default time that reconciles have to complete after the shutdown request: enough for a request, and below the 30 seconds after
+/// which a cluster kills a process.
+const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(10);
+
 /// Options of a worker.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -82,7 +86,7 @@ impl Default for Options {
         Self {
             concurrency: NonZeroUsize::MIN.saturating_add(7),
             starting: None,
-            grace: Duration::from_secs(10),
+            grace: SHUTDOWN_GRACE_PERIOD,
             metrics: Metrics::default(),
             random: fastrand::f64,
         }

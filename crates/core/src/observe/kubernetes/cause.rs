@@ -16,7 +16,7 @@ pub enum Cause {
     Image {
         /// The container.
         container: Box<str>,
-        /// Why not.
+        /// Fault of the image.
         why: ImageFault,
     },
     /// A container exits unexpectedly, and is restarted.
@@ -54,7 +54,7 @@ pub enum Cause {
     },
 }
 
-/// Why an image cannot be pulled.
+/// Reason why an image cannot be pulled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageFault {
     /// The name is invalid.
@@ -177,15 +177,18 @@ impl Cause {
     pub fn describe_dependency(&self) -> String {
         match self {
             Self::Image { .. } => {
-                "Its image cannot be pulled: the platform's administrators have to correct the template."
+                "Its image cannot be pulled: the platform's administrators must correct the template."
                     .to_owned()
             }
             Self::Crash(crash) if crash.out_of_memory => "Out of memory: ask for a larger class.".to_owned(),
             Self::Crash(crash) if crash.is_loop => format!(
-                "It is in a crash loop ({}): the platform's administrators have to look at its log.",
+                "`{}` is in a crash loop ({}): the platform's administrators must check its log.",
+                crash.container,
                 crash.how()
             ),
-            Self::Crash(crash) => format!("It is not running ({}); restarting.", crash.how()),
+            Self::Crash(crash) => {
+                format!("`{}` is not running ({}); restarting.", crash.container, crash.how())
+            }
             other => other.describe().1,
         }
     }

@@ -28,7 +28,7 @@ pub struct Rollout {
     pub progress: Progress,
     /// Revision of the `StatefulSet` that its pods should have.
     pub update_revision: Option<Box<str>>,
-    /// Why it cannot create pods.
+    /// Cause of its failure to create pods.
     pub cause: Option<Box<Cause>>,
 }
 

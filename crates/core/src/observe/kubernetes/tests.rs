@@ -161,6 +161,6 @@ fn a_dependency_that_crashed_once_is_not_in_a_crash_loop() {
             killed_by: None,
         })
     };
-    assert_eq!(crash(false).describe_dependency(), "It is not running (exit code 1); restarting.");
-    assert!(crash(true).describe_dependency().starts_with("It is in a crash loop (exit code 1):"));
+    assert_eq!(crash(false).describe_dependency(), "`postgres` is not running (exit code 1); restarting.");
+    assert!(crash(true).describe_dependency().starts_with("`postgres` is in a crash loop (exit code 1):"));
 }

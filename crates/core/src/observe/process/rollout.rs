@@ -81,7 +81,7 @@ pub struct Observed {
 pub struct Step {
     /// State to record.
     pub state: WorkloadState,
-    /// What follows.
+    /// Next step of the rollout.
     pub next: Next,
 }
 

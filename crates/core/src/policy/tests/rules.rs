@@ -32,7 +32,7 @@ fn the_smallest_limit_counts_and_its_policy_is_named() {
         messages,
         [
             "Policy `tight` allows at most 1 container; `/containers` has 2: use fewer or have the policy changed.",
-            "Policy `tight` limits the memory of all containers together to `1024Mi`; `/containers` comes to `1536Mi`: lower it or have the policy changed.",
+            "Policy `tight` limits the memory of all containers together to `1024Mi`; the sum of `/containers` is `1536Mi`: lower it or have the policy changed.",
         ]
     );
     assert_eq!(pointers(&outcome.audited), ["/containers"]);

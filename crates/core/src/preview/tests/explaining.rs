@@ -3,7 +3,7 @@
 use orchestra_api::{claim::Phase, condition::Reason};
 use serde_json::json;
 
-use super::world::{World, assert_text, ready, with_database};
+use super::fixture::{Fixture, assert_text, ready, with_database};
 use crate::preview::explain;
 
 #[test]
@@ -27,15 +27,15 @@ What it depends on:
 
 #[test]
 fn a_ready_workload_shows_policies_and_rejected_backends() {
-    let mut world = World::empty()
+    let mut fixture = Fixture::empty()
         .with_policy("sizes", json!({"defaults": {"requests": {"memory": "2Gi"}}, "priority": 1}))
         .with_policy("small", json!({"defaults": {"requests": {"memory": "32Mi"}}}))
         .with_policy("trial", json!({"mode": "Audit", "allow": {"registries": ["registry.example.org"]}}))
         .with_unreadable_policy("broken", &json!({}));
-    world.apply(json!({"containers": {"app": {"image": "nginx"}}}));
-    world.run();
+    fixture.apply(json!({"containers": {"app": {"image": "nginx"}}}));
+    fixture.run();
     assert_text(
-        &world.explain(),
+        &fixture.explain(),
         r"
 Workload shop/web is ready. It runs on there (kubernetes) with the profile web-service. It is reached at http://web.example.test. No dependencies.
 
@@ -57,25 +57,25 @@ Not enforced yet: Policy `trial` allows images from `registry.example.org` only;
 
 #[test]
 fn the_engine_that_manages_a_claim_is_shown_as_its_provider() {
-    let mut world = World::empty().with_provisioners("    - {type: queue, engine: external}\n");
-    world.apply(json!({
+    let mut fixture = Fixture::empty().with_provisioners("    - {type: queue, engine: external}\n");
+    fixture.apply(json!({
         "containers": {"app": {"image": "nginx"}}, "resources": {"db": {"type": "postgres"}, "jobs": {"type": "queue"}},
     }));
-    let db = world.inputs.claims.iter_mut().find(|claim| claim.spec.key == "db").unwrap();
+    let db = fixture.inputs.claims.iter_mut().find(|claim| claim.spec.key == "db").unwrap();
     db.metadata.finalizers = Some(vec!["score.dev/provisioner".to_owned()]);
     db.metadata.annotations = Some([("score.dev/engine".to_owned(), "earlier".to_owned())].into());
-    let text = world.explain().to_string();
+    let text = fixture.explain().to_string();
     assert!(text.contains("  db (postgres, default), provided by the engine `earlier`: "), "{text}");
     assert!(text.contains("  jobs (queue, default), provided by an external controller: "), "{text}");
 }
 
 #[test]
 fn a_pending_dependency_names_its_provisioner() {
-    let mut world = World::empty();
-    world.apply(with_database("hello"));
-    world.report_claim("db", Phase::Binding, None, "It is being made.");
+    let mut fixture = Fixture::empty();
+    fixture.apply(with_database("hello"));
+    fixture.report_claim("db", Phase::Binding, None, "It is being made.");
     assert_text(
-        &world.explain(),
+        &fixture.explain(),
         r"
 Workload shop/web is not ready.
 
@@ -99,10 +99,10 @@ Next: Wait for the resource `db`; if it takes long, check the provisioner of `po
 
 #[test]
 fn the_message_of_a_failed_dependency_is_shown() {
-    let mut world = World::empty();
-    world.apply(with_database("hello"));
-    world.report_claim("db", Phase::Failed, Some(Reason::BindingFailed), "There is no version 3.");
-    let text = world.explain().to_string();
+    let mut fixture = Fixture::empty();
+    fixture.apply(with_database("hello"));
+    fixture.report_claim("db", Phase::Failed, Some(Reason::BindingFailed), "There is no version 3.");
+    let text = fixture.explain().to_string();
     let next = "Next: Correct the resource `db` as its message says, or the provisioner of `postgres`.";
     assert!(text.contains("Failed: There is no version 3.") && text.ends_with(next), "{text}");
 }
@@ -112,10 +112,10 @@ fn every_mistake_of_a_document_is_listed() {
     let mut spec = with_database("hello");
     spec["containers"]["app"]["env"] = json!({});
     spec["containers"]["app"]["variables"]["MORE"] = json!(7);
-    let mut world = ready();
-    world.apply(spec);
+    let mut fixture = ready();
+    fixture.apply(spec);
     assert_text(
-        &world.explain(),
+        &fixture.explain(),
         r#"
 Workload shop/web is not ready.
 
@@ -130,13 +130,13 @@ Next: Correct /containers/app/env and apply the workload again: use `variables` 
 
 #[test]
 fn a_violation_names_the_policy_and_the_field() {
-    let mut world = World::empty().with_policy(
+    let mut fixture = Fixture::empty().with_policy(
         "ours-only",
         json!({"allow": {"registries": ["registry.example.org"]}, "defaults": {"limits": {"memory": "64Mi"}}}),
     );
-    world.apply(with_database("hello"));
+    fixture.apply(with_database("hello"));
     assert_text(
-        &world.explain(),
+        &fixture.explain(),
         r"
 Workload shop/web is not ready.
 
@@ -155,12 +155,12 @@ Next: Change /containers/app/image and apply the workload again, or have the pol
 
 #[test]
 fn without_a_placement_every_backend_is_shown_with_its_objections() {
-    let mut world = World::empty();
+    let mut fixture = Fixture::empty();
     let mut spec = with_database("hello");
     spec["containers"]["app"]["resources"] = json!({"requests": {"memory": "2Gi"}});
-    world.apply_annotated(json!({"score.dev/region": "eu"}), spec);
+    fixture.apply_annotated(json!({"score.dev/region": "eu"}), spec);
     assert_text(
-        &world.explain(),
+        &fixture.explain(),
         r#"
 Workload shop/web is not ready.
 
@@ -178,11 +178,11 @@ Next: Change the requirements of the workload, or the orchestrator config, as na
 
 #[test]
 fn a_deletion_shows_what_it_waits_for() {
-    let mut world = ready();
-    world.delete();
-    world.step();
+    let mut fixture = ready();
+    fixture.delete();
+    fixture.step();
     assert_text(
-        &world.explain(),
+        &fixture.explain(),
         r"
 Workload shop/web is being deleted.
 
@@ -195,10 +195,10 @@ Next: Wait for the deletion to finish; if nothing changes for some minutes, chec
 
 #[test]
 fn a_move_away_from_data_is_refused_with_the_annotation_that_allows_it() {
-    let mut world = ready();
-    world.apply_annotated(json!({"score.dev/move": "there"}), with_database("hello"));
+    let mut fixture = ready();
+    fixture.apply_annotated(json!({"score.dev/move": "there"}), with_database("hello"));
     assert_text(
-        &world.explain(),
+        &fixture.explain(),
         r#"
 Workload shop/web is not ready.
 
@@ -214,9 +214,9 @@ Next: Change the requirements of the workload, or the orchestrator config, as na
 
 #[test]
 fn a_generation_that_is_not_reconciled_is_explained_in_advance() {
-    let world = ready();
-    let inputs = world.proposing(json!({}), with_database("bye"));
-    let explained = explain(&inputs, &world.context);
+    let fixture = ready();
+    let inputs = fixture.proposing(json!({}), with_database("bye"));
+    let explained = explain(&inputs, &fixture.context);
     assert!(!explained.observed && !explained.ready);
     let text = explained.to_string();
     assert!(text.contains("Generation 2 has not been reconciled yet"), "{text}");

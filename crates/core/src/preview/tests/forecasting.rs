@@ -3,7 +3,7 @@
 use orchestra_api::{ResourceClaim, finalizer};
 use serde_json::{Value as Json, json};
 
-use super::world::{World, assert_text};
+use super::fixture::{Fixture, assert_text};
 use crate::preview::{PreviewContext, shared_instances};
 
 const FLAGS: &str = "    - {type: service, engine: static, outputs: {host: {value: flags.example.test}}}\n";
@@ -16,8 +16,8 @@ fn depending_on(resource: &Json) -> Json {
 }
 
 /// First line about a claim, and the condition `ClaimsReady`.
-fn claim_forecast(world: &World, resource: &Json) -> (String, String) {
-    let text = world.preview(depending_on(resource)).to_string();
+fn claim_forecast(fixture: &Fixture, resource: &Json) -> (String, String) {
+    let text = fixture.preview(depending_on(resource)).to_string();
     let find =
         |start: &str| text.lines().find(|line| line.contains(start)).unwrap_or_default().trim().to_owned();
     (find(" dependency it "), find("ClaimsReady is "))
@@ -25,8 +25,8 @@ fn claim_forecast(world: &World, resource: &Json) -> (String, String) {
 
 #[test]
 fn a_dependency_without_a_provisioner_is_shown() {
-    let world = World::empty().with_provisioners("    - {type: redis, class: small, engine: builtin}\n");
-    let (line, condition) = claim_forecast(&world, &json!({"type": "redis"}));
+    let fixture = Fixture::empty().with_provisioners("    - {type: redis, class: small, engine: builtin}\n");
+    let (line, condition) = claim_forecast(&fixture, &json!({"type": "redis"}));
     assert_eq!(
         line,
         "+ dependency it (redis, default): cannot be provisioned: No provisioner found for redis of class \"default\"; available for this type: class \"small\"; use one of these, or add a provisioner to the orchestrator config."
@@ -40,7 +40,7 @@ fn a_dependency_without_a_provisioner_is_shown() {
 #[test]
 fn an_unavailable_engine_is_named() {
     let (line, condition) =
-        claim_forecast(&World::empty().with_provisioners(SEARCH), &json!({"type": "elasticsearch"}));
+        claim_forecast(&Fixture::empty().with_provisioners(SEARCH), &json!({"type": "elasticsearch"}));
     let why = "The orchestrator config provides `elasticsearch` with the engine `helm`, which is not available here; choose another engine.";
     assert_eq!(line, format!("+ dependency it (elasticsearch, default): cannot be provisioned: {why}"));
     assert_eq!(condition, format!("ClaimsReady is False (BindingFailed): Resource `it`: {why}"));
@@ -48,9 +48,9 @@ fn an_unavailable_engine_is_named() {
 
 #[test]
 fn without_known_engines_there_is_no_forecast() {
-    let mut world = World::empty().with_provisioners(SEARCH);
-    world.context.engines = None;
-    let (line, condition) = claim_forecast(&world, &json!({"type": "elasticsearch"}));
+    let mut fixture = Fixture::empty().with_provisioners(SEARCH);
+    fixture.context.engines = None;
+    let (line, condition) = claim_forecast(&fixture, &json!({"type": "elasticsearch"}));
     assert_eq!(line, "+ dependency it (elasticsearch, default)");
     assert!(condition.starts_with("ClaimsReady is False (BindingPending): "), "{condition}");
 }
@@ -58,7 +58,7 @@ fn without_known_engines_there_is_no_forecast() {
 #[test]
 fn an_external_dependency_is_shown_as_such() {
     let (line, condition) =
-        claim_forecast(&World::empty().with_provisioners(QUEUE), &json!({"type": "queue"}));
+        claim_forecast(&Fixture::empty().with_provisioners(QUEUE), &json!({"type": "queue"}));
     assert_eq!(
         line,
         "+ dependency it (queue, default): provided by an external controller (engine `external`)"
@@ -68,23 +68,24 @@ fn an_external_dependency_is_shown_as_such() {
 
 #[test]
 fn unused_parameters_are_shown_and_refused_if_the_entry_says_so() {
-    let world = World::empty().with_provisioners(&format!("{FLAGS}{VAULT}"));
-    let (line, _) = claim_forecast(&world, &json!({"type": "service", "params": {"size": 3}}));
+    let fixture = Fixture::empty().with_provisioners(&format!("{FLAGS}{VAULT}"));
+    let (line, _) = claim_forecast(&fixture, &json!({"type": "service", "params": {"size": 3}}));
     assert_eq!(
         line,
         "+ dependency it (service, default): provided by the engine `static`; Ignored params: `size`."
     );
-    let (line, condition) = claim_forecast(&world, &json!({"type": "vault", "params": {"size": 3}}));
+    let (line, condition) = claim_forecast(&fixture, &json!({"type": "vault", "params": {"size": 3}}));
     let why = "Unknown params: `size`; remove them.";
     assert_eq!(line, format!("+ dependency it (vault, default): cannot be provisioned: {why}"));
     assert_eq!(condition, format!("ClaimsReady is False (BindingFailed): Resource `it`: {why}"));
 }
 
 /// Claim of another Workload for the same instance.
-fn of_another(world: &World, resource: &Json) -> ResourceClaim {
-    let mut world = World { inputs: world.inputs.clone(), context: PreviewContext::default(), live: false };
-    world.apply(depending_on(resource));
-    let mut claim = world.inputs.claims.remove(0);
+fn of_another(fixture: &Fixture, resource: &Json) -> ResourceClaim {
+    let mut fixture =
+        Fixture { inputs: fixture.inputs.clone(), context: PreviewContext::default(), live: false };
+    fixture.apply(depending_on(resource));
+    let mut claim = fixture.inputs.claims.remove(0);
     claim.metadata.name = Some("other-it".to_owned());
     claim.metadata.finalizers = Some(vec![finalizer::PROVISIONER.to_owned()]);
     "other".clone_into(&mut claim.spec.workload_ref.name);
@@ -94,22 +95,22 @@ fn of_another(world: &World, resource: &Json) -> ResourceClaim {
 
 #[test]
 fn a_conflict_over_a_shared_resource_names_the_other_workload() {
-    let mut world = World::empty().with_provisioners("");
+    let mut fixture = Fixture::empty().with_provisioners("");
     let shared = |size: u8| json!({"type": "postgres", "id": "orders", "params": {"size": size}});
-    let other = of_another(&world, &shared(1));
-    let inputs = world.proposing(json!({}), depending_on(&shared(2)));
+    let other = of_another(&fixture, &shared(1));
+    let inputs = fixture.proposing(json!({}), depending_on(&shared(2)));
     let instance = other.metadata.labels.as_ref().unwrap()["score.dev/instance"].clone();
     assert_eq!(shared_instances(&inputs), [instance].into());
-    world.context.claims = vec![other];
-    world.inputs.now = "2026-01-01T00:00:00Z".parse().unwrap();
-    let (line, condition) = claim_forecast(&world, &shared(2));
+    fixture.context.claims = vec![other];
+    fixture.inputs.now = "2026-01-01T00:00:00Z".parse().unwrap();
+    let (line, condition) = claim_forecast(&fixture, &shared(2));
     let why = "The shared resource `orders` is already used by workload `other` with a different `size` in its params: use the same value, or another id.";
     assert_eq!(
         line,
         format!("+ dependency it (postgres, default, shared as orders): cannot be provisioned: {why}")
     );
     assert_eq!(condition, format!("ClaimsReady is False (BindingFailed): Resource `it`: {why}"));
-    let (line, _) = claim_forecast(&world, &shared(1));
+    let (line, _) = claim_forecast(&fixture, &shared(1));
     assert_eq!(
         line,
         "+ dependency it (postgres, default, shared as orders): provided by the engine `builtin`"
@@ -118,8 +119,8 @@ fn a_conflict_over_a_shared_resource_names_the_other_workload() {
 
 #[test]
 fn outputs_of_static_entries_are_in_the_plan() {
-    let world = World::empty().with_provisioners(FLAGS);
-    let preview = world.preview(json!({
+    let fixture = Fixture::empty().with_provisioners(FLAGS);
+    let preview = fixture.preview(json!({
         "containers": {"app": {"image": "nginx", "variables": {"FLAGS": "https://${resources.flags.host}"}}},
         "resources": {
             "flags": {"type": "service"},
@@ -148,7 +149,7 @@ Expected conditions:
 
 #[test]
 fn secrets_of_static_entries_stay_references_and_are_awaited() {
-    let world = World::empty().with_provisioners(VAULT);
+    let fixture = Fixture::empty().with_provisioners(VAULT);
     let with = |text: &str| {
         json!({
             "containers": {"app": {"image": "nginx", "variables": {"VAULT": text}}},
@@ -156,7 +157,7 @@ fn secrets_of_static_entries_stay_references_and_are_awaited() {
         })
     };
     assert_text(
-        &world.preview(with("${resources.vault.token}@${resources.vault.host}")),
+        &fixture.preview(with("${resources.vault.token}@${resources.vault.host}")),
         r#"
 + workload web
 + dependency vault (vault, default): provided by the engine `static`
@@ -171,7 +172,7 @@ Expected conditions:
   RuntimeReady is False (ProjectionError): Waiting for the output `host` of resource `vault` (and 1 more).
 "#,
     );
-    let text = world.preview(with("${resources.vault.nonsense}")).to_string();
+    let text = fixture.preview(with("${resources.vault.nonsense}")).to_string();
     assert!(
         text.contains("? Resource `vault` has no output `nonsense`; its outputs are: `host`, `token`."),
         "{text}"
@@ -180,10 +181,10 @@ Expected conditions:
 
 #[test]
 fn an_unreadable_or_invalid_policy_is_noted() {
-    let world = World::empty()
+    let fixture = Fixture::empty()
         .with_policy("faulty", json!({"limits": {"cpu": "x"}}))
         .with_unreadable_policy("broken", &json!({}));
-    let text = world.preview(depending_on(&json!({"type": "postgres"}))).to_string();
+    let text = fixture.preview(depending_on(&json!({"type": "postgres"}))).to_string();
     let note = "\nNote: The policy `faulty` is invalid and is ignored; its status says why.\nNote: The policy `broken` cannot be deserialized; its last accepted version is in force.\n";
     assert!(text.contains(note), "{text}");
 }

@@ -3,7 +3,7 @@
 use orchestra_api::{Reason, annotation, claim::Phase};
 use serde_json::json;
 
-use super::world::{World, assert_text, ready, with_database};
+use super::fixture::{Fixture, assert_text, ready, with_database};
 use crate::preview::{Action, Change, ObjectKind, of_deletion, preview, propose, resumes};
 
 fn actions(changes: &[Change]) -> Vec<(Action, ObjectKind)> {
@@ -12,7 +12,7 @@ fn actions(changes: &[Change]) -> Vec<(Action, ObjectKind)> {
 
 #[test]
 fn a_new_workload_is_shown_with_placeholders_of_values_known_after_binding() {
-    let preview = World::empty().preview(with_database("hello"));
+    let preview = Fixture::empty().preview(with_database("hello"));
     assert_text(
         &preview,
         r#"
@@ -85,8 +85,8 @@ The workload would be ready.
 
 #[test]
 fn annotations_and_labels_of_the_author_are_fields_of_the_document() {
-    let mut world = ready();
-    let metadata = &mut world.inputs.workload.metadata;
+    let mut fixture = ready();
+    let metadata = &mut fixture.inputs.workload.metadata;
     metadata.labels = Some([("team".to_owned(), "a".to_owned())].into());
     let annotations =
         [("note", "old"), ("tool", "x"), ("kubectl.kubernetes.io/last-applied-configuration", "{}")];
@@ -97,7 +97,7 @@ fn annotations_and_labels_of_the_author_are_fields_of_the_document() {
         {"manager": "tool", "fieldsV1": {"f:metadata": {"f:annotations": {"f:tool": {}}}}},
     ]))
     .unwrap();
-    let preview = world.preview_annotated(json!({"note": "new"}), with_database("hello"));
+    let preview = fixture.preview_annotated(json!({"note": "new"}), with_database("hello"));
     let fields: Vec<_> = preview.changes[0].fields.iter().map(ToString::to_string).collect();
     assert_eq!(
         fields,
@@ -149,7 +149,7 @@ fn another_class_is_a_new_claim_beside_the_old_one() {
 
 #[test]
 fn a_dependency_of_a_dependency_is_previewed_too() {
-    let preview = World::empty().preview(json!({
+    let preview = Fixture::empty().preview(json!({
         "containers": {"app": {"image": "nginx", "variables": {"NAME": "${resources.name.host}"}}},
         "resources": {
             "db": {"type": "postgres"},
@@ -215,17 +215,17 @@ Expected conditions:
 
 #[test]
 fn a_deletion_is_shown_in_reverse_order_of_dependencies() {
-    let mut world = World::empty();
-    world.apply(json!({
+    let mut fixture = Fixture::empty();
+    fixture.apply(json!({
         "containers": {"app": {"image": "nginx"}},
         "resources": {
             "db": {"type": "postgres", "metadata": {"annotations": {"score.dev/deprovision": "Retain"}}},
             "name": {"type": "dns", "id": "apex", "params": {"for": "${resources.db.host}"}},
         },
     }));
-    world.bind("db");
+    fixture.bind("db");
     assert_text(
-        &of_deletion(&world.inputs),
+        &of_deletion(&fixture.inputs),
         r"
 - address: withdrawn
 - plan (web-service on here): the workload is stopped
@@ -242,41 +242,41 @@ Expected conditions:
 
 #[test]
 fn deleted_data_is_shown_only_if_something_was_provisioned() {
-    let released = |prepare: &dyn Fn(&mut World)| {
-        let mut world = World::empty();
-        world.apply(with_database("hello"));
-        prepare(&mut world);
-        let preview = of_deletion(&world.inputs);
+    let released = |prepare: &dyn Fn(&mut Fixture)| {
+        let mut fixture = Fixture::empty();
+        fixture.apply(with_database("hello"));
+        prepare(&mut fixture);
+        let preview = of_deletion(&fixture.inputs);
         let claim = preview.changes.iter().find(|change| change.kind == ObjectKind::ResourceClaim);
         claim.and_then(|claim| claim.note.clone()).unwrap()
     };
-    let acquired = |world: &mut World, engine: &str| {
+    let acquired = |fixture: &mut Fixture, engine: &str| {
         let engine = [(annotation::ENGINE.to_owned(), engine.to_owned())];
-        world.inputs.claims[0].metadata.annotations = Some(engine.into());
+        fixture.inputs.claims[0].metadata.annotations = Some(engine.into());
     };
-    let fail = |world: &mut World| world.report_claim("db", Phase::Failed, None, "Not available.");
+    let fail = |fixture: &mut Fixture| fixture.report_claim("db", Phase::Failed, None, "Not available.");
     assert_eq!(released(&|_| {}), "nothing was provisioned");
     assert_eq!(released(&fail), "nothing was provisioned");
     assert_eq!(
-        released(&|world| {
-            acquired(world, "builtin");
-            fail(world);
+        released(&|fixture| {
+            acquired(fixture, "builtin");
+            fail(fixture);
         }),
         "it was never ready; its provisioning is cancelled"
     );
-    assert_eq!(released(&|world| world.bind("db")), "deleted with its data");
+    assert_eq!(released(&|fixture| fixture.bind("db")), "deleted with its data");
     assert_eq!(
-        released(&|world| {
-            world.bind("db");
+        released(&|fixture| {
+            fixture.bind("db");
             // A claim that was bound once has data, even if it fails later.
-            world.inputs.claims[0].status.as_mut().unwrap().phase = Phase::Failed;
+            fixture.inputs.claims[0].status.as_mut().unwrap().phase = Phase::Failed;
         }),
         "deleted with its data"
     );
     assert_eq!(
-        released(&|world| {
-            acquired(world, "static");
-            world.bind("db");
+        released(&|fixture| {
+            acquired(fixture, "static");
+            fixture.bind("db");
         }),
         "released; the existing resource is kept"
     );
@@ -284,19 +284,19 @@ fn deleted_data_is_shown_only_if_something_was_provisioned() {
 
 #[test]
 fn a_preview_equals_the_apply() {
-    let mut world = ready();
+    let mut fixture = ready();
     for spec in [
         with_database("bye"),
         json!({"containers": {"app": {"image": "nginx"}}, "resources": {"name": {"type": "dns"}}}),
         json!({"containers": {"app": {"image": "caddy", "nonsense": 1}}}),
     ] {
-        let inputs = world.proposing(json!({}), spec.clone());
-        let shown = preview(&inputs, &world.context);
-        world.apply(spec);
-        assert_eq!(world.inputs.workload.status.as_ref(), Some(&shown.status));
+        let inputs = fixture.proposing(json!({}), spec.clone());
+        let shown = preview(&inputs, &fixture.context);
+        fixture.apply(spec);
+        assert_eq!(fixture.inputs.workload.status.as_ref(), Some(&shown.status));
         for change in &shown.changes {
             if change.kind == ObjectKind::WorkloadPlan && change.note.is_none() {
-                let stored = serde_json::to_value(&world.inputs.plan.as_ref().unwrap().spec).unwrap();
+                let stored = serde_json::to_value(&fixture.inputs.plan.as_ref().unwrap().spec).unwrap();
                 for field in &change.fields {
                     assert_eq!(stored.pointer(&field.pointer), field.after.as_ref(), "{}", field.pointer);
                 }

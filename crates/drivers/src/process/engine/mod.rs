@@ -10,7 +10,7 @@
 //! | `postgres`, `redis` | a database or a cache of a local server |
 //!
 //! Calls are idempotent, and no state is kept in memory only: it is on disk, in the Secret of the instance, in the servers and
-//! in the proxy. So a platform that was killed goes on where it was.
+//! in the proxy. A platform that was killed resumes from there.
 
 mod database;
 mod deps;

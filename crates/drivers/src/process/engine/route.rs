@@ -62,7 +62,7 @@ pub(super) fn route(
         )));
     }
     if !path.starts_with('/') {
-        return Err(refused(format!("The parameter `path` is {path:?}: it has to begin with `/`.")));
+        return Err(refused(format!("The parameter `path` is {path:?}: it must begin with `/`.")));
     }
     let workload = instance.dependents.first().map_or("", |dependent| dependent.workload.as_str());
     let ports = ctx.workload_ports(workload).unwrap_or_default();

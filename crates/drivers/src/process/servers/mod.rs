@@ -32,6 +32,11 @@ use crate::{NamespacedName, SecretText, notify::Notifier};
 /// Longest wait for a server that is starting: one whose data exists is ready sooner, and the claim is bound at once.
 const ENSURE_TIMEOUT: Duration = Duration::from_millis(300);
 
+/// Interval of checks whether a missing server or version was installed; nothing announces it.
+const INSTALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Longest time of one readiness check.
+const READY_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// Databases and caches for claims.
 #[derive(Debug)]
 pub struct Servers {

@@ -31,7 +31,7 @@ pub(super) enum NotInstalled {
     },
     /// All installed versions are too old.
     #[error(
-        "{server} has to be version {oldest} or newer, and this machine has {installed}: install a newer one."
+        "{server} must be version {oldest} or newer, and this machine has {installed}: install a newer one."
     )]
     TooOld {
         /// The server, as users call it.

@@ -18,7 +18,6 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
@@ -30,7 +29,7 @@ use tokio::{
 };
 
 use super::{
-    ServerStatus,
+    READY_CHECK_TIMEOUT, ServerStatus,
     not_installed::NotInstalled,
     server_supervisor::{ServerProgram, ServerStage, ServerSupervisor, StartError, starting},
 };
@@ -39,8 +38,6 @@ use crate::{NamespacedName, SecretText, notify::Notifier, process::Launcher};
 const NAME: &str = "redis";
 /// Programs, the best first.
 const PROGRAMS: [&str; 3] = ["redis-server", "valkey-server", "keydb-server"];
-/// Longest time of a readiness check.
-const READY_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All caches.
 #[derive(Debug)]
@@ -197,7 +194,7 @@ impl ServerProgram for Cache {
         fs::read_to_string(self.settings_file()).is_ok_and(|settings| settings == self.settings(port))
     }
 
-    fn hasten_stop(&self, _run: &Path) -> io::Result<()> {
+    fn stop_fast(&self, _run: &Path) -> io::Result<()> {
         Ok(())
     }
 }

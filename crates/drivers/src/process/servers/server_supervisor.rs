@@ -19,7 +19,7 @@ use orchestra_api::plan::Amounts;
 use orchestra_core::observe::process::restart::restart_backoff;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 
-use super::{not_installed::NotInstalled, port};
+use super::{INSTALL_CHECK_INTERVAL, not_installed::NotInstalled, port};
 use crate::process::{
     self, Launcher,
     limits::Limits,
@@ -33,8 +33,8 @@ const FIRST_READY_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_READY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Delay before the first restart; shorter than that of Workloads, since those wait for it.
 const FIRST_RESTART_BACKOFF: Duration = Duration::from_millis(100);
-/// Check whether a missing server was installed, and retry of a stop that failed.
-const INSTALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// Delay before the retry of a stop that failed.
+const STOP_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// Grace period of a stop: a server may have to write its last pages.
 const GRACE_PERIOD: Duration = Duration::from_secs(20);
 
@@ -53,7 +53,7 @@ pub(super) trait ServerProgram: Send + Sync + 'static {
     fn is_current(&self, port: u16) -> bool;
 
     /// Speeds up a server that was asked to stop.
-    fn hasten_stop(&self, run: &Path) -> io::Result<()>;
+    fn stop_fast(&self, run: &Path) -> io::Result<()>;
 }
 
 /// Reason why a server is not up.
@@ -124,13 +124,13 @@ impl ServerSupervisor {
         wanted: bool,
         notify: impl Fn() + Send + Sync + 'static,
     ) -> Self {
-        let (wanted, wishes) = watch::channel(wanted);
+        let (wanted, wanted_changes) = watch::channel(wanted);
         let name = server.name();
         let stage = Arc::new(watch::Sender::new(ServerStage::Starting(starting(name))));
         let program = program(&folder, launcher);
         let task = Task { server, folder, program, stage: Arc::clone(&stage), notify: Box::new(notify) };
         let mut tasks = JoinSet::new();
-        tasks.spawn(task.run(wishes));
+        tasks.spawn(task.run(wanted_changes));
         Self { name, wanted, stage, _task: tasks }
     }
 
@@ -188,7 +188,7 @@ impl Task {
                     self.back_off(error).await;
                 } else if let Err(error) = self.stop().await {
                     tracing::warn!(server = self.server.name(), %error, "a server could not be stopped");
-                    sleep(INSTALL_CHECK_INTERVAL).await;
+                    sleep(STOP_RETRY_INTERVAL).await;
                 } else {
                     self.program.set_failures(0);
                     self.publish(ServerStage::Stopped);
@@ -287,7 +287,7 @@ impl Task {
         self.program.adopt().await?;
         while let Some(run) = self.program.begin_stop() {
             process::stop(&run)?;
-            self.server.hasten_stop(&run)?;
+            self.server.stop_fast(&run)?;
             Program::wait_exit(run).await?;
             self.program.adopt().await?;
         }

@@ -15,7 +15,6 @@ use std::{
     path::{Path, PathBuf},
     process::{Output, Stdio},
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
 };
 
 use futures_util::future::BoxFuture;
@@ -28,7 +27,10 @@ use super::{
 };
 use crate::process::{
     Launcher, Run, identity,
-    servers::server_supervisor::{ServerProgram, StartError},
+    servers::{
+        READY_CHECK_TIMEOUT,
+        server_supervisor::{ServerProgram, StartError},
+    },
     unprivileged,
 };
 
@@ -47,9 +49,6 @@ const SETTINGS: [&str; 9] = [
     "fsync=on",
     "ssl=off",
 ];
-
-/// Longest time of a readiness check.
-const READY_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Server of one version.
 #[derive(Clone, Debug)]
@@ -200,7 +199,7 @@ impl ServerProgram for Cluster {
     }
 
     /// After SIGTERM the server waits until all clients have disconnected. SIGINT disconnects them (fast shutdown).
-    fn hasten_stop(&self, run: &Path) -> io::Result<()> {
+    fn stop_fast(&self, run: &Path) -> io::Result<()> {
         interrupt(run)
     }
 }

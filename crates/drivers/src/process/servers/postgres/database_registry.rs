@@ -44,7 +44,7 @@ pub(super) enum Retention {
     /// Not in use, and kept.
     Kept,
     /// It is dropped as soon as the server is up.
-    #[serde(rename = "doomed")]
+    #[serde(rename = "deleting", alias = "doomed")]
     Drop,
 }
 
@@ -156,6 +156,13 @@ mod tests {
         assert!(registry.needs_server());
         registry.left(&id("a"), Retention::Drop);
         assert!(!registry.needs_server() && registry.is_all_dropped());
+    }
+
+    #[test]
+    fn the_retention_is_read_as_earlier_versions_wrote_it() {
+        for text in ["\"deleting\"", "\"doomed\""] {
+            assert_eq!(serde_json::from_str::<Retention>(text).unwrap(), Retention::Drop);
+        }
     }
 
     #[test]

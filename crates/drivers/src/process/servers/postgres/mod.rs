@@ -12,17 +12,13 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use tokio::{task::JoinSet, time::sleep};
 
 use self::{cluster::Cluster, database_registry::Names, databases::Databases};
-use super::{ServerStatus, not_installed::NotInstalled};
+use super::{INSTALL_CHECK_INTERVAL, ServerStatus, not_installed::NotInstalled};
 use crate::{NamespacedName, SecretText, notify::Notifier, process::Launcher};
-
-/// Check whether a missing version was installed; nothing announces it.
-const INSTALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Name of the server, as users call it.
 const NAME: &str = "postgres";

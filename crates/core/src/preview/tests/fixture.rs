@@ -39,13 +39,13 @@ spec:
 ";
 
 /// Platform with at most one Workload.
-pub(super) struct World {
+pub(super) struct Fixture {
     pub(super) inputs: Inputs,
     pub(super) context: PreviewContext,
     pub(super) live: bool,
 }
 
-impl World {
+impl Fixture {
     /// Platform without Workloads.
     pub(super) fn empty() -> Self {
         let inputs = Inputs {
@@ -221,12 +221,12 @@ pub(super) fn with_database(greeting: &str) -> Json {
 }
 
 /// Platform with a ready Workload with a database.
-pub(super) fn ready() -> World {
-    let mut world = World::empty();
-    world.apply(with_database("hello"));
-    world.bind("db");
-    world.run();
-    world
+pub(super) fn ready() -> Fixture {
+    let mut fixture = Fixture::empty();
+    fixture.apply(with_database("hello"));
+    fixture.bind("db");
+    fixture.run();
+    fixture
 }
 
 /// Compares texts, apart from blank lines at both ends.

@@ -1,4 +1,4 @@
-//! Simulated world: the objects of the API, and scripted provisioners and runtimes.
+//! Simulated platform: the objects of the API, and scripted provisioners and runtimes.
 //!
 //! It executes decisions as the controllers do, and stores objects as the API does: a change of a spec increments the
 //! generation, an object with finalizers stays until they are removed, and each status has its own writer.
@@ -90,7 +90,7 @@ pub(crate) struct Denials {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) workload: Option<Workload>,
     pub(crate) namespace: NamespaceFacts,
     pub(crate) policies: Vec<PlatformPolicy>,
@@ -110,7 +110,7 @@ pub(crate) struct World {
 pub(crate) const NAME: &str = "shop";
 const NOW: i64 = 1_700_000_000;
 
-impl World {
+impl Fixture {
     pub(crate) fn new(document: &str) -> Self {
         Self {
             workload: None,
@@ -129,11 +129,11 @@ impl World {
         }
     }
 
-    /// World with one Workload.
+    /// Fixture with one Workload.
     pub(crate) fn with(spec: Json) -> Self {
-        let mut world = Self::new(CONFIG);
-        world.write(json!({}), json!({}), spec);
-        world
+        let mut fixture = Self::new(CONFIG);
+        fixture.write(json!({}), json!({}), spec);
+        fixture
     }
 
     /// Applies the Workload.
@@ -484,7 +484,7 @@ impl World {
     }
 }
 
-/// Maximum number of passes until a world with a few dependencies settles.
+/// Maximum number of passes until a fixture with a few dependencies settles.
 const MAX_PASSES: usize = 40;
 
 fn bound(outputs: BTreeMap<String, Output>) -> Provision {
@@ -492,7 +492,7 @@ fn bound(outputs: BTreeMap<String, Output>) -> Provision {
 }
 
 fn denied(reason: Reason) -> Denied {
-    Denied { reason, message: "The platform does not take it.".to_owned() }
+    Denied { reason, message: "The platform does not take it.".to_owned(), cause: String::new() }
 }
 
 fn name_of(claim: &ResourceClaim) -> String {
