@@ -6,7 +6,7 @@
 pub mod shell;
 mod steps;
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, Client, api::DeleteParams, config::Kubeconfig};
@@ -101,7 +101,7 @@ struct Lead {
 
 async fn lead(client: Client) -> Result<Lead, Error> {
     let (stopper, stop) = shutdown::channel();
-    let options = lease::Options::default();
+    let options = lease::Options { lease: Duration::from_secs(4), renew: Duration::from_secs(1) };
     let (mut leading, task) =
         lease::Leadership::contend(client, "score-system", LEASE, "tutorial", options, stop);
     leading.wait_for(|leading| *leading).await?;

@@ -270,6 +270,7 @@ fn driver_error(item: &Item, error: &Error) -> DriverError {
             } else {
                 denied.message
             },
+            cause: denied.cause,
         },
         Denial::Permission => Denied {
             message: "The orchestrator lacks the permission to create it: the platform's administrators must grant its role in this namespace.".to_owned(),
