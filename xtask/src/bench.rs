@@ -11,28 +11,39 @@ use std::{
 
 use orchestra_score::{Document, Source};
 
-use crate::root;
+use crate::{
+    budgets::{self, Verdict},
+    root,
+};
 
-/// Prints a table of the measurements.
+/// Prints a table of the measurements, and compares it with the budgets.
 pub(crate) fn run(files: &[PathBuf]) -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("run it with `cargo run --profile dist -p xtask -- bench FILES…`".to_owned());
     }
     let defaults = [root().join("examples/hello/score.yaml")];
     let files = if files.is_empty() { &defaults[..] } else { files };
+    let mut verdict = Verdict::default();
     println!("| what | median | 95 % are faster than | runs |\n|---|---|---|---|");
     for path in files {
         let text = fs::read_to_string(path)
             .map_err(|error| format!("failed to read {}: {error}", path.display()))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        validate(&format!("validate {name} ({} bytes)", text.len()), &text, 2000)?;
+        let most = validate(&format!("validate {name} ({} bytes)", text.len()), &text, 2000)?;
+        verdict.check(&budgets::VALIDATE, millis(most));
     }
     let large = large();
-    validate(&format!("validate a generated file ({} bytes)", large.len()), &large, 100)?;
-    cold(&files[0])
+    let most = validate(&format!("validate a generated file ({} bytes)", large.len()), &large, 100)?;
+    verdict.check(&budgets::VALIDATE_LARGE, millis(most));
+    verdict.check(&budgets::VALIDATE_PROCESS, millis(cold(&files[0])?));
+    verdict.finish().map_err(|error| error.to_string())
 }
 
-fn validate(what: &str, text: &str, runs: usize) -> Result<(), String> {
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn validate(what: &str, text: &str, runs: usize) -> Result<Duration, String> {
     let report = Document::parse(Source::new("x", text)).check();
     if !report.is_valid() {
         return Err(format!("{what}: not valid: {:?}", report.diagnostics.first()));
@@ -57,7 +68,7 @@ pub(crate) fn program() -> Result<PathBuf, String> {
 }
 
 /// Cold run of the program, from process start to exit.
-fn cold(file: &Path) -> Result<(), String> {
+fn cold(file: &Path) -> Result<Duration, String> {
     let program = program()?;
     measure("`orchestra validate` as a process", 200, || {
         let status = Command::new(&program).arg("validate").arg(file).stdout(Stdio::null()).status();
@@ -69,7 +80,8 @@ fn cold(file: &Path) -> Result<(), String> {
     })
 }
 
-fn measure(what: &str, runs: usize, mut run: impl FnMut() -> Result<(), String>) -> Result<(), String> {
+/// Prints a row, and returns the time that 95 % of the runs stay below.
+fn measure(what: &str, runs: usize, mut run: impl FnMut() -> Result<(), String>) -> Result<Duration, String> {
     let mut times = Vec::with_capacity(runs);
     for _ in 0..runs {
         let started = Instant::now();
@@ -79,7 +91,7 @@ fn measure(what: &str, runs: usize, mut run: impl FnMut() -> Result<(), String>)
     times.sort_unstable();
     let at = |share: usize| times.get(times.len() * share / 21).copied().unwrap_or(Duration::ZERO);
     println!("| {what} | {:?} | {:?} | {runs} |", at(10), at(20));
-    Ok(())
+    Ok(at(20))
 }
 
 /// Valid YAML document of about 1 MiB, with many containers, variables and files.

@@ -34,6 +34,8 @@ use orchestra_testkit::scripted::{ScriptedProvisioner, ScriptedRuntime};
 use serde_json::{Value as Json, json};
 use tower::ServiceBuilder;
 
+use crate::budgets::{self, Verdict};
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Workloads applied sequentially.
@@ -53,7 +55,7 @@ spec:
   provisioners: [{type: postgres, engine: builtin}]
 ";
 
-/// Prints the measurements.
+/// Prints the measurements, and compares them with the budgets.
 pub(crate) fn run(server: Option<&Path>, held: usize) -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("run it with `cargo run --profile dist -p xtask -- bench-controllers`".to_owned());
@@ -122,6 +124,8 @@ async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
     };
     prepare(&client).await?;
     let memory = || server.map_or_else(resident, held_alone);
+    let is_embedded = server.is_none();
+    let mut verdict = Verdict::default();
     let empty = memory()?;
     let controllers = Controllers::start(counted.clone(), options(&client)).await?;
     let workloads: Api<Workload> = Api::namespaced(client.clone(), NAMESPACE);
@@ -132,22 +136,27 @@ async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
     for index in 0..SEQUENTIAL_WORKLOADS {
         times.push(one(&workloads, &format!("single-{index}")).await?);
     }
-    let per_workload = writes.load(Ordering::Relaxed) / SEQUENTIAL_WORKLOADS;
+    let per_workload = writes.load(Ordering::Relaxed) as f64 / SEQUENTIAL_WORKLOADS as f64;
     times.sort_unstable();
+    let p99 = millis(times[SEQUENTIAL_WORKLOADS * 99 / 100]);
     println!(
-        "apply to Ready, one at a time, of {SEQUENTIAL_WORKLOADS}: median {:.1} ms, p99 {:.1} ms, worst {:.1} ms; {per_workload} writes each",
+        "apply to Ready, one at a time, of {SEQUENTIAL_WORKLOADS}: median {:.1} ms, p99 {p99:.1} ms, worst {:.1} ms; {per_workload:.2} writes each",
         millis(times[SEQUENTIAL_WORKLOADS / 2]),
-        millis(times[SEQUENTIAL_WORKLOADS * 99 / 100]),
         millis(times[SEQUENTIAL_WORKLOADS - 1])
     );
+    if is_embedded {
+        verdict.check(&budgets::READY, p99);
+        verdict.check(&budgets::WRITES, per_workload);
+    }
 
     let started = Instant::now();
     apply_many(&workloads, "many", CONCURRENT_WORKLOADS, with_claim()).await?;
     until_ready(&workloads, SEQUENTIAL_WORKLOADS + CONCURRENT_WORKLOADS).await?;
-    println!(
-        "{CONCURRENT_WORKLOADS} with one claim each, applied at once, all Ready: {:.2} s",
-        started.elapsed().as_secs_f64()
-    );
+    let ready = started.elapsed().as_secs_f64();
+    println!("{CONCURRENT_WORKLOADS} with one claim each, applied at once, all Ready: {ready:.2} s");
+    if is_embedded {
+        verdict.check(&budgets::READY_WITH_CLAIMS, ready);
+    }
 
     if held > SEQUENTIAL_WORKLOADS + CONCURRENT_WORKLOADS {
         let started = Instant::now();
@@ -161,27 +170,30 @@ async fn measure(server: Option<&Path>, held: usize) -> Result<(), Failure> {
         );
         controllers.idle().await;
         let now = memory()?;
+        let each = (now as f64 - empty as f64) / held as f64 / 1024.0;
         println!(
-            "resident with {held}: {:.1} MiB; ({now} − {empty}) / {held} = {:.1} KiB each",
-            mebibytes(now),
-            (now - empty) as f64 / held as f64 / 1024.0,
+            "resident with {held}: {:.1} MiB; ({now} − {empty}) / {held} = {each:.1} KiB each",
+            mebibytes(now)
         );
+        if !is_embedded {
+            verdict.check(&budgets::WORKLOAD_MEMORY, each);
+        }
         controllers.stop().await;
         writes.store(0, Ordering::Relaxed);
         let started = Instant::now();
         let controllers = Controllers::start(counted, options(&client)).await?;
         controllers.idle().await;
-        println!(
-            "a second pass over {held}: {} writes, {:.2} s",
-            writes.load(Ordering::Relaxed),
-            started.elapsed().as_secs_f64()
-        );
+        let written = writes.load(Ordering::Relaxed);
+        println!("a second pass over {held}: {written} writes, {:.2} s", started.elapsed().as_secs_f64());
+        if is_embedded {
+            verdict.check(&budgets::SECOND_PASS, written as f64);
+        }
         controllers.stop().await;
     }
     if server.is_some() {
         workloads.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
     }
-    Ok(())
+    Ok(verdict.finish()?)
 }
 
 async fn prepare(client: &Client) -> Result<(), Failure> {

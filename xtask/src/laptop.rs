@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::root;
+use crate::{
+    budgets::{self, Verdict},
+    root,
+};
 
 /// Repetitions of each measurement.
 const ROUNDS: usize = 10;
@@ -20,6 +23,13 @@ const ROUNDS: usize = 10;
 const IDLE_MEASUREMENT_TIME: Duration = Duration::from_secs(20);
 /// Timeout of each step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Workload that cannot become ready without an edit: its profile does not exist.
+const FAULT: &str = "
+apiVersion: score.dev/v1b1
+metadata: {name: fault, annotations: {score.dev/profile: no-such-profile}}
+containers: {main: {image: ., command: [sleep, '900']}}
+";
 
 /// Data folder and program.
 struct Laptop {
@@ -51,6 +61,26 @@ impl Laptop {
             Err(format!("{args:?}: {}", String::from_utf8_lossy(&output.stderr)))
         }
     }
+
+    /// Durations of `up --detach` on a running platform with a fault that only the platform knows: an upper bound of the time
+    /// from the fault being known. The last instance of hello keeps the platform running.
+    fn faults(&self) -> Result<Vec<Duration>, String> {
+        let file = self.home.join("fault.yaml");
+        fs::write(&file, FAULT).map_err(|error| error.to_string())?;
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            let started = Instant::now();
+            let output = self.command(&["up", "--detach"]).arg(&file).output();
+            let output = output.map_err(|error| error.to_string())?;
+            times.push(started.elapsed());
+            let error = String::from_utf8_lossy(&output.stderr);
+            if output.status.success() || !error.contains("fault cannot become ready") {
+                return Err(format!("expected a permanent fault, got {}: {error}", output.status));
+            }
+            self.run(&["delete", "fault"])?;
+        }
+        Ok(times)
+    }
 }
 
 impl Drop for Laptop {
@@ -61,7 +91,7 @@ impl Drop for Laptop {
     }
 }
 
-/// Measures, and prints the results.
+/// Measures, prints the results, and compares them with the budgets.
 pub(crate) fn bench(program: &Path) -> Result<(), String> {
     let laptop = Laptop::new(program)?;
     let hello =
@@ -98,21 +128,41 @@ pub(crate) fn bench(program: &Path) -> Result<(), String> {
     let before = usage(&laptop.home)?;
     thread::sleep(IDLE_MEASUREMENT_TIME);
     let after = usage(&laptop.home)?;
-    println!("exec to Ready, hello, including the start of the platform: {}", spread(&mut cold));
-    println!("exec to Ready, hello, on a running platform: {}", spread(&mut warm));
-    println!("edit to new page: {}", spread(&mut edits));
-    for (before, after) in before.iter().zip(&after) {
-        let share = (after.cpu - before.cpu) / IDLE_MEASUREMENT_TIME.as_secs_f64() * 100.0;
-        let Usage { name, rss, pss, .. } = after;
-        println!("idle, {name}: RSS {rss:.1} MiB, PSS {pss:.1} MiB, {share:.2} % of a core");
-    }
+    let mut verdict = Verdict::default();
+    let worst = spread("exec to Ready, hello, including the start of the platform", &mut cold);
+    verdict.check(&budgets::UP, worst);
+    spread("exec to Ready, hello, on a running platform", &mut warm);
+    verdict.check(&budgets::EDIT, spread("edit to new page", &mut edits));
+    idle(&before, &after, &mut verdict)?;
+    let mut faults = laptop.faults()?;
+    verdict.check(&budgets::FAULT, spread("exec to the end of `up --detach`, permanent fault", &mut faults));
     laptop.run(&["down", "--rm"])?;
     let mut visits = Vec::new();
     for _ in 0..3 {
         visits.push(laptop.run(&["up", "--detach", "examples/visits"])?);
         laptop.run(&["down", "--rm"])?;
     }
-    println!("exec to Ready, web application with a new postgres: {}", spread(&mut visits));
+    let worst = spread("exec to Ready, web application with a new postgres", &mut visits);
+    verdict.check(&budgets::UP_DATABASE, worst);
+    verdict.finish().map_err(|error| error.to_string())
+}
+
+/// Prints the usage of the idle platform and shim.
+fn idle(before: &[Usage], after: &[Usage], verdict: &mut Verdict) -> Result<(), String> {
+    let names: Vec<&str> = after.iter().map(|usage| usage.name).collect();
+    if names != ["platform", "shim"] || before.len() != after.len() {
+        return Err(format!("expected a platform and a shim, found {names:?}"));
+    }
+    let (mut memory, mut cpu) = (0.0, 0.0);
+    for (before, after) in before.iter().zip(after) {
+        let share = (after.cpu - before.cpu) / IDLE_MEASUREMENT_TIME.as_secs_f64() * 100.0;
+        let Usage { name, rss, pss, .. } = after;
+        println!("idle, {name}: RSS {rss:.1} MiB, PSS {pss:.1} MiB, {share:.2} % of a core");
+        memory += rss;
+        cpu += share;
+    }
+    verdict.check(&budgets::IDLE_MEMORY, memory);
+    verdict.check(&budgets::IDLE_CPU, cpu);
     Ok(())
 }
 
@@ -137,7 +187,8 @@ fn usage(home: &Path) -> Result<Vec<Usage>, String> {
         let memory = read("smaps_rollup");
         let mib = |title: &str| {
             let kib = memory.lines().find_map(|line| line.strip_prefix(title)?.trim().strip_suffix(" kB"));
-            kib.and_then(|kib| kib.trim().parse::<f64>().ok()).unwrap_or_default() / 1024.0
+            // Not a number without the line, which no budget accepts.
+            kib.and_then(|kib| kib.trim().parse::<f64>().ok()).unwrap_or(f64::NAN) / 1024.0
         };
         let stat = read("stat");
         let fields: Vec<f64> = stat
@@ -236,11 +287,13 @@ fn until(mut holds: impl FnMut() -> bool) -> Result<(), String> {
     Err("timed out".to_owned())
 }
 
-/// Median and maximum.
-fn spread(times: &mut [Duration]) -> String {
+/// Prints median and maximum, and returns the maximum in milliseconds.
+fn spread(what: &str, times: &mut [Duration]) -> f64 {
     times.sort();
-    let at = |index: usize| times.get(index).map_or(0, Duration::as_millis);
-    format!("median {} ms, worst {} ms of {}", at(times.len() / 2), at(times.len() - 1), times.len())
+    let at = |index: usize| times.get(index).map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0);
+    let (median, worst) = (at(times.len() / 2), at(times.len() - 1));
+    println!("{what}: median {median:.0} ms, worst {worst:.0} ms of {}", times.len());
+    worst
 }
 
 fn free_port() -> Result<u16, String> {

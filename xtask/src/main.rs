@@ -6,6 +6,7 @@ mod bench;
 mod bench_api;
 mod bench_cluster;
 mod bench_controllers;
+mod budgets;
 mod chart;
 mod dependencies;
 mod dist;

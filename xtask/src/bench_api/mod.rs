@@ -4,10 +4,11 @@ mod client;
 mod load;
 mod process;
 
+use crate::budgets::{self, Verdict};
 use load::Target;
 use orchestra_apiserver::store::{Folder, Redb};
 use orchestra_apiserver::{Api, Options};
-use process::Embedded;
+use process::{Controllers, Embedded};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,10 +21,14 @@ const WATCHERS: usize = 200;
 const WRITES: usize = 50;
 /// Rounds in which the servers alternate, so that noise of the machine affects both.
 const ROUNDS: u32 = 4;
+/// Starts of the server with all controllers.
+const STARTS: usize = 5;
+/// Time until the server with all controllers is idle.
+const SETTLE_TIME: Duration = Duration::from_secs(20);
 /// Processes of a real server.
 const REAL: [&str; 2] = ["kube-apiserver", "etcd"];
 
-/// Prints a table. `time` is the duration of writes to each server at each number of connections.
+/// Prints a table, and compares it with the budgets. `time` is the duration of writes to each server at each number of connections.
 pub(crate) fn run(program: Option<PathBuf>, real: Option<&Path>, time: Duration) -> Result<(), String> {
     if cfg!(debug_assertions) {
         return Err("run it with `cargo run --profile dist -p xtask -- bench-api`".to_owned());
@@ -43,12 +48,13 @@ async fn measure(program: &Path, real: Option<&Path>, time: Duration) -> Result<
         }
         None => None,
     };
-    let mut bench = Bench { program: program.to_owned(), data, real };
+    let mut bench = Bench { program: program.to_owned(), data, real, verdict: Verdict::default() };
     let result = bench.measure(time).await;
     if let Some(real) = bench.real {
         real.target.remove().await?;
     }
-    result
+    result?;
+    Ok(bench.verdict.finish()?)
 }
 
 /// Server, its processes, and the process that we own.
@@ -62,16 +68,20 @@ struct Bench {
     program: PathBuf,
     data: PathBuf,
     real: Option<Server>,
+    verdict: Verdict,
 }
 
 impl Bench {
     async fn measure(&mut self, time: Duration) -> Result<(), Failure> {
         println!("| what | embedded | real | embedded is better by |\n|---|---|---|---|");
-        let (process, took) = Embedded::start(&self.program, &self.data).await?;
+        self.with_controllers().await?;
+        let (process, took) = Embedded::start(&self.program, &self.data, Controllers::None).await?;
         row("start to first answer, fresh", ms(took), None, Better::Less);
+        self.verdict.check(&budgets::API_START, ms(took).0);
         let target = Target::prepare(&self.data.join("kubeconfig")).await?;
         let mut embedded = Server { target, ids: vec![process.id()], process: Some(process) };
-        self.memory("memory (RSS) after the start", &embedded)?;
+        let memory = self.memory("memory (RSS) after the start", &embedded)?;
+        self.verdict.check(&budgets::API_MEMORY, memory);
 
         let ours = embedded.target.fan_out(WATCHERS, WRITES).await?;
         let theirs = match &self.real {
@@ -83,16 +93,43 @@ impl Bench {
         self.lists(&embedded).await?;
         self.memory(&format!("memory (RSS) with {OBJECTS} objects, listed {LISTS} times"), &embedded)?;
         embedded = self.restarts(embedded).await?;
-        for connections in [1, 16, 64] {
-            self.creates(&embedded, connections, time).await?;
+        for (connections, budget) in &budgets::API_CREATES {
+            let ratio = self.creates(&embedded, *connections, time).await?;
+            if let Some(ratio) = ratio {
+                self.verdict.check(budget, ratio);
+            }
         }
         Ok(())
     }
 
-    fn memory(&self, what: &str, embedded: &Server) -> Result<(), Failure> {
-        let real = self.real.as_ref().map(|real| process::memory(&real.ids)).transpose()?;
-        row(what, (process::memory(&embedded.ids)?, "MiB"), real, Better::Less);
+    /// Starts the server with all controllers several times, and measures its memory when it is idle.
+    async fn with_controllers(&mut self) -> Result<(), Failure> {
+        let mut times = Vec::new();
+        for start in 1..=STARTS {
+            let folder = tempfile::tempdir()?;
+            let (process, took) = Embedded::start(&self.program, folder.path(), Controllers::All).await?;
+            times.push(took);
+            if start == STARTS {
+                tokio::time::sleep(SETTLE_TIME).await;
+                let memory = process::memory(&[process.id()])?;
+                row("`orchestra serve`: memory (RSS) when idle", (memory, "MiB"), None, Better::Less);
+                self.verdict.check(&budgets::SERVE_IDLE_MEMORY, memory);
+            }
+            process.stop()?;
+        }
+        let worst = percentile(&mut times, 100);
+        let what = format!("`orchestra serve`: start to first answer, worst of {STARTS}");
+        row(&what, (worst, "ms"), None, Better::Less);
+        self.verdict.check(&budgets::SERVE_START, worst);
         Ok(())
+    }
+
+    /// Prints the memory, and returns that of the embedded server in MiB.
+    fn memory(&self, what: &str, embedded: &Server) -> Result<f64, Failure> {
+        let real = self.real.as_ref().map(|real| process::memory(&real.ids)).transpose()?;
+        let ours = process::memory(&embedded.ids)?;
+        row(what, (ours, "MiB"), real, Better::Less);
+        Ok(ours)
     }
 
     async fn lists(&self, embedded: &Server) -> Result<(), Failure> {
@@ -116,18 +153,20 @@ impl Bench {
     }
 
     /// Stops and kills the embedded server, and restarts it with all objects.
-    async fn restarts(&self, mut embedded: Server) -> Result<Server, Failure> {
+    async fn restarts(&mut self, mut embedded: Server) -> Result<Server, Failure> {
         drop(embedded.process.take());
-        let (process, took) = Embedded::start(&self.program, &self.data).await?;
+        let (process, took) = Embedded::start(&self.program, &self.data, Controllers::None).await?;
         row(&format!("start with {OBJECTS} objects, after `kill -9`"), ms(took), None, Better::Less);
         process.stop()?;
         let copy = tempfile::tempdir()?;
         std::fs::copy(self.data.join("objects.redb"), copy.path().join("objects.redb"))?;
         let started = Instant::now();
         let api = Api::open(Redb::open(Folder::hold(copy.path())?)?, Options::default()).await?;
-        row(&format!("opening {OBJECTS} objects, in the process"), ms(started.elapsed()), None, Better::Less);
+        let took = ms(started.elapsed());
+        row(&format!("opening {OBJECTS} objects, in the process"), took, None, Better::Less);
+        self.verdict.check(&budgets::API_OPEN, took.0);
         api.stop();
-        let (process, took) = Embedded::start(&self.program, &self.data).await?;
+        let (process, took) = Embedded::start(&self.program, &self.data, Controllers::None).await?;
         row(&format!("start with {OBJECTS} objects"), ms(took), None, Better::Less);
         embedded = Server {
             target: Target::new(&self.data.join("kubeconfig"))?,
@@ -138,7 +177,13 @@ impl Bench {
         Ok(embedded)
     }
 
-    async fn creates(&self, embedded: &Server, connections: usize, time: Duration) -> Result<(), Failure> {
+    /// Creates objects, and returns the ratio of the rates, if there is a real server.
+    async fn creates(
+        &self,
+        embedded: &Server,
+        connections: usize,
+        time: Duration,
+    ) -> Result<Option<f64>, Failure> {
         let mut figures = [Creates::default(), Creates::default()];
         for round in 0..ROUNDS {
             for (at, server) in [Some(embedded), self.real.as_ref()].into_iter().enumerate() {
@@ -157,8 +202,9 @@ impl Bench {
         row(&what, (ours.rate(), "/s"), theirs.as_ref().map(Creates::rate), Better::More);
         let each = |creates: &Creates| ms(creates.computed).0 / creates.count();
         row(&format!("{what}: CPU time each"), (each(&ours), "ms"), theirs.as_ref().map(each), Better::Less);
+        let ratio = theirs.as_ref().map(|theirs| ours.rate() / theirs.rate());
         durations(&what, ours.took, theirs.map(|theirs| theirs.took));
-        Ok(())
+        Ok(ratio)
     }
 }
 

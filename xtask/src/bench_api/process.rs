@@ -12,15 +12,34 @@ use std::time::{Duration, Instant};
 /// Unit of times in `/proc/PID/stat` on Linux.
 const CLOCK_TICK: Duration = Duration::from_millis(10);
 
+/// Controllers of a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Controllers {
+    /// Those of the product.
+    All,
+    /// The API alone.
+    None,
+}
+
 /// Running `orchestra serve`, killed on drop.
 pub(crate) struct Embedded(Child);
 
 impl Embedded {
     /// Starts it with a data folder, and returns the time from process start to the first response over TLS.
-    pub(crate) async fn start(program: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
+    pub(crate) async fn start(
+        program: &Path,
+        data: &Path,
+        controllers: Controllers,
+    ) -> Result<(Self, Duration), Failure> {
+        let api_only: &[&str] = match controllers {
+            Controllers::All => &[],
+            Controllers::None => &["--api-only"],
+        };
         let started = Instant::now();
         let child = Command::new(program)
-            .args(["serve", "--api-only", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg("serve")
+            .args(api_only)
+            .args(["--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data)
             .stdout(Stdio::piped())
             .spawn()?;

@@ -185,6 +185,19 @@ impl Cluster {
         self.put(NAMESPACE, name).await
     }
 
+    /// Waits until a Workload is ready. The request costs the server little, however many Workloads there are.
+    pub(super) async fn until_one_ready(&self, name: &str) -> Result<(), Failure> {
+        let workloads = self.workloads(NAMESPACE);
+        let deadline = Instant::now() + STEP_TIMEOUT;
+        while Instant::now() < deadline {
+            if is_ready(&workloads.get(name).await?) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Err(format!("{name} is not ready after {STEP_TIMEOUT:?}").into())
+    }
+
     /// Waits until a number of Workloads are ready.
     pub(super) async fn until_ready(&self, count: usize) -> Result<(), Failure> {
         until_ready(&self.workloads(NAMESPACE), count).await

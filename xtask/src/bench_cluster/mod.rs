@@ -33,10 +33,21 @@ use self::{
     process::{Program, Usage},
 };
 
+use crate::budgets::{self, Budget, OverBudget, Verdict};
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Time without writes after which the program is idle.
 const QUIET_CHECK_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Places of the figures with a budget.
+const BUDGETS: [(&str, &Budget); 5] = [
+    ("/writesPerWorkload", &budgets::WRITES),
+    ("/eventsPerWorkload", &budgets::EVENTS),
+    ("/kibEach", &budgets::WORKLOAD_MEMORY),
+    ("/secondPass/writes", &budgets::SECOND_PASS),
+    ("/failoverSeconds/ready", &budgets::FAILOVER),
+];
 
 /// Options of the measurement.
 #[derive(Debug)]
@@ -57,7 +68,7 @@ pub(crate) struct Options {
     pub(crate) json: bool,
 }
 
-/// Measures, and prints the results.
+/// Measures, prints the results, and compares ours with the budgets.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     let figures = runtime.block_on(measure(options)).map_err(|error| error.to_string())?;
@@ -68,7 +79,19 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
             println!("{name}: {figure}");
         }
     }
-    Ok(())
+    if options.peer.is_some() {
+        return Ok(());
+    }
+    compare(&figures).map_err(|error| error.to_string())
+}
+
+/// Compares the figures with their budgets. A missing figure is over budget.
+fn compare(figures: &Json) -> Result<(), OverBudget> {
+    let mut verdict = Verdict::default();
+    for (pointer, budget) in BUDGETS {
+        verdict.check(budget, figures.pointer(pointer).and_then(Json::as_f64).unwrap_or(f64::NAN));
+    }
+    verdict.finish()
 }
 
 async fn measure(options: &Options) -> Result<Json, Failure> {
@@ -132,7 +155,7 @@ impl Bench<'_> {
         cluster.apply_one("after").await?;
         cluster.until_led(Some(&leader)).await?;
         let led = rounded(started.elapsed().as_secs_f64());
-        cluster.until_ready(options.workloads + 1).await?;
+        cluster.until_one_ready("after").await?;
         figures["failoverSeconds"] = json!({"led": led, "ready": rounded(started.elapsed().as_secs_f64())});
         third.end()?;
 
@@ -225,4 +248,35 @@ async fn settled(program: &Program, audit: &Audit) -> Result<Usage, Failure> {
 
 fn rounded(figure: f64) -> f64 {
     (figure * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_failover_a_write_too_many_and_a_missing_figure_are_over_budget() {
+        let figures = json!({
+            "writesPerWorkload": 8.7, "eventsPerWorkload": 0.9, "kibEach": 6.8,
+            "secondPass": {"writes": 0}, "failoverSeconds": {"led": 3.2, "ready": 4.5},
+        });
+        assert!(compare(&figures).is_ok());
+        for (place, figure, expected) in [
+            (
+                "/failoverSeconds/ready",
+                json!(12.8),
+                "failover until a new leader serves a new Workload: 12.80 s",
+            ),
+            ("/secondPass/writes", json!(1), "writes of a second pass: 1.00"),
+            ("/kibEach", json!(40), "RSS per Workload: 40.00 KiB"),
+            ("/writesPerWorkload", Json::Null, "writes per Workload: NaN"),
+        ] {
+            let mut figures = figures.clone();
+            if let Some(value) = figures.pointer_mut(place) {
+                *value = figure;
+            }
+            let error = compare(&figures).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
 }
