@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     decision::{Deferral, Requeue},
-    driver::{DriverError, Observation, Removed},
+    driver::{DriverError, Observation, Removed, UNWATCHED_CHECK_INTERVAL},
     status::FIRST_STATUS_DEBOUNCE,
 };
 
@@ -46,12 +46,9 @@ pub fn report_applied(
                     report.requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
                     recorded
                 }
-                Err(
-                    DriverError::Transient { message: fault, .. }
-                    | DriverError::Refused { message: fault, .. },
-                ) => {
+                Err(fault) => {
                     message = Some(format!("The previous version could not be removed; retrying: {fault}"));
-                    report.requeue = Requeue::Backoff(fault);
+                    report.requeue = Requeue::Backoff(fault.to_string());
                     recorded
                 }
                 Ok(_) => recorded,
@@ -68,6 +65,10 @@ pub fn report_applied(
             }
         }
         Err(DriverError::Refused { reason, message }) => {
+            status(plan, Phase::Failed, reason, Some(message), recorded)
+        }
+        Err(DriverError::Unwatched { reason, message }) => {
+            report.requeue = Requeue::After(UNWATCHED_CHECK_INTERVAL);
             status(plan, Phase::Failed, reason, Some(message), recorded)
         }
         Err(DriverError::Transient { reason, message }) => {
@@ -91,9 +92,7 @@ pub fn report_removed(inputs: &Inputs, removed: Result<Removed, DriverError>) ->
     let (message, requeue) = match removed {
         Ok(Removed::Gone) => return gone(inputs),
         Ok(Removed::Stopping(message)) => (message, Requeue::After(STOPPING_CHECK_INTERVAL)),
-        Err(DriverError::Transient { message, .. } | DriverError::Refused { message, .. }) => {
-            (message.clone(), Requeue::Backoff(message))
-        }
+        Err(error) => (error.to_string(), Requeue::Backoff(error.to_string())),
     };
     Report { status: changed(plan, stopping(inputs, message)), requeue, ..Report::default() }
 }

@@ -21,7 +21,7 @@ use orchestra_core::{
 };
 use serde_json::{Value as Json, json};
 
-use super::refused;
+use super::unwatched;
 use crate::{DriverError, api_error};
 
 /// Field manager.
@@ -256,7 +256,7 @@ fn driver_error(item: &Item, error: &Error) -> DriverError {
         Err(error) => return error,
     };
     if is_unknown_kind(error) {
-        return refused(format!(
+        return unwatched(format!(
             "The kind `{}` is not installed on the cluster: the platform's administrators have to install it.",
             item.kind
         ));
@@ -285,7 +285,7 @@ fn foreign(owner: Owner<'_>, item: &Item, found: &DynamicObject) -> DriverError 
     if !owner.is_labelled(found) {
         return name_conflict(item);
     }
-    refused(format!(
+    unwatched(format!(
         "`{}` was orphaned before (policy `Orphan`): delete it, or set its label `{}={}` again to have it managed.",
         item.name,
         label::MANAGED_BY,
@@ -294,7 +294,7 @@ fn foreign(owner: Owner<'_>, item: &Item, found: &DynamicObject) -> DriverError 
 }
 
 fn name_conflict(item: &Item) -> DriverError {
-    refused(format!(
+    unwatched(format!(
         "{} named `{}` already exists in this namespace and is not managed by orchestra: rename or delete it.",
         api_error::noun(&item.kind),
         item.name
