@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    driver::{DriverError, Observation, Removed},
+    driver::{DriverError, Observation, Removed, UNWATCHED_CHECK_INTERVAL},
     status::FIRST_STATUS_DEBOUNCE,
 };
 
@@ -152,6 +152,20 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
     let report = report_applied(&inputs, &decision, fault, Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().reason, Some(Reason::NetworkUnavailable));
     assert_eq!(report.requeue, Requeue::Backoff("No connection.".to_owned()));
+}
+
+#[test]
+fn a_failed_plan_is_checked_again_unless_a_watch_reports_what_fixes_it() {
+    let inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
+    let (reason, message) = (Reason::RuntimeDegraded, "It exists already.".to_owned());
+    let unwatched = DriverError::Unwatched { reason, message: message.clone() };
+    for (error, expected) in [
+        (DriverError::Refused { reason, message }, Requeue::OnChange),
+        (unwatched, Requeue::After(UNWATCHED_CHECK_INTERVAL)),
+    ] {
+        let report = report_applied(&inputs, &decide(&inputs), Err(error), Ok(Removed::Gone));
+        assert_eq!((report.status.unwrap().phase, report.requeue), (Phase::Failed, expected));
+    }
 }
 
 #[test]

@@ -41,7 +41,6 @@ impl Kubernetes {
         self.wait_for_sync().await;
         let id = (target.namespace.clone(), target.name.clone());
         if self.is_applied(&id, target) {
-            self.cache.set_refused(&id, false);
             return self.replace_stuck_pods(&id, target).await;
         }
         let subject = subject(target);
@@ -66,9 +65,7 @@ impl Kubernetes {
             if kind == Kind::Secret && has_secrets {
                 continue;
             }
-            let applied = self.apply_object(&id, target, kind, &object, wanted).await;
-            self.cache.set_refused(&id, matches!(applied, Err(DriverError::Refused { .. })));
-            applied?;
+            self.apply_object(&id, target, kind, &object, wanted).await?;
         }
         self.replace_stuck_pods(&id, target).await
     }

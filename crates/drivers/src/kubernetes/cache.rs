@@ -49,8 +49,6 @@ struct WorkloadEntry {
     /// Last rendered objects.
     rendered: Option<Arc<Rendered>>,
     was_published: bool,
-    /// True if it waits for the deletion of a foreign object.
-    is_refused: bool,
 }
 
 /// Rendered objects of a revision.
@@ -260,22 +258,6 @@ impl Cache {
         }
     }
 
-    /// Records whether a Workload waits for the deletion of a foreign object.
-    pub(super) fn set_refused(&self, id: &NamespacedName, is_refused: bool) {
-        let mut state = self.state();
-        if is_refused {
-            state.workloads.entry(id.clone()).or_default().is_refused = true;
-        } else if let Some(entry) = state.workloads.get_mut(id) {
-            entry.is_refused = false;
-        }
-    }
-
-    /// Workloads that wait for the deletion of a foreign object.
-    pub(super) fn refused_workloads(&self) -> Vec<NamespacedName> {
-        let state = self.state();
-        state.workloads.iter().filter(|(_, entry)| entry.is_refused).map(|(id, _)| id.clone()).collect()
-    }
-
     /// Removes a Workload.
     pub(super) fn forget(&self, id: &NamespacedName) {
         let mut state = self.state();
@@ -378,7 +360,7 @@ impl CacheState {
 
 impl WorkloadEntry {
     fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.pods.is_empty() && !self.is_refused
+        self.objects.is_empty() && self.pods.is_empty()
     }
 
     /// Pod with its cached causes from events and logs.
