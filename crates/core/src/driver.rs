@@ -91,7 +91,7 @@ pub struct Observation {
     pub reason: Option<Reason>,
     /// Neutral sentence for users.
     pub message: Option<String>,
-    /// Addresses.
+    /// Addresses, whether or not they are reachable now. They are published once one is, and then until they are missing here.
     pub exposures: Vec<Exposure>,
     /// Node, machine or task it runs on, for platform engineers.
     pub placed_on: Option<String>,

@@ -183,6 +183,28 @@ fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
 }
 
 #[test]
+fn published_addresses_stay_while_they_are_not_reachable_until_the_plan_is_suspended() {
+    let address = |reachable: bool| -> Exposure {
+        serde_json::from_value(json!({"url": "http://web", "priority": 1, "reachable": reachable})).unwrap()
+    };
+    let stored = |exposures: Vec<Exposure>| Some(WorkloadExposureStatus { exposures, conditions: Vec::new() });
+    for (case, before, is_reachable, suspend, expected) in [
+        ("it was never reachable", None, false, false, None),
+        ("it becomes reachable", None, true, false, stored(vec![address(true)])),
+        ("it is down", stored(vec![address(true)]), false, false, stored(vec![address(false)])),
+        ("it is still down", stored(vec![address(false)]), false, false, None),
+        ("it is suspended", stored(vec![address(true)]), false, true, stored(Vec::new())),
+    ] {
+        let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
+        inputs.exposure.as_mut().unwrap().status = before;
+        inputs.plan.spec.lifecycle.suspend = suspend;
+        let observed = Observation { exposures: vec![address(is_reachable)], ..observation(Phase::Provisioning) };
+        let report = report_applied(&inputs, &decide(&inputs), Ok(observed), Ok(Removed::Gone));
+        assert_eq!(report.exposure, expected, "{case}");
+    }
+}
+
+#[test]
 fn items_of_earlier_revisions_are_removed_once_the_new_one_is_ready() {
     let inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a", "old"])));
     let decision = decide(&inputs);

@@ -48,7 +48,6 @@ struct WorkloadEntry {
     defaulted: Vec<(Kind, Box<str>, FieldsHash, FieldsHash)>,
     /// Last rendered objects.
     rendered: Option<Arc<Rendered>>,
-    was_published: bool,
 }
 
 /// Rendered objects of a revision.
@@ -78,7 +77,6 @@ pub(super) struct Unexplained {
 pub(super) struct View {
     pub(super) objects: Vec<ObjectState>,
     pub(super) pods: Vec<Pod>,
-    pub(super) was_published: bool,
 }
 
 impl Cache {
@@ -234,7 +232,6 @@ impl Cache {
         View {
             objects: entry.objects.iter().map(|live| live.value.clone()).collect(),
             pods: entry.pods.iter().map(|pod| pod.value.clone()).collect(),
-            was_published: entry.was_published,
         }
     }
 
@@ -249,13 +246,6 @@ impl Cache {
             _ => None,
         });
         facts.collect()
-    }
-
-    /// Records whether addresses of a Workload are published.
-    pub(super) fn set_published(&self, id: &NamespacedName, is_published: bool) {
-        if let Some(entry) = self.state().workloads.get_mut(id) {
-            entry.was_published = is_published;
-        }
     }
 
     /// Removes a Workload.
