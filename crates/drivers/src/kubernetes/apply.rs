@@ -105,6 +105,7 @@ impl Kubernetes {
             revision: live.revision.as_deref(),
         });
         let WorkloadPlanSpec { workload_ref, revision, .. } = &target.plan;
+        let revision = Some(revision.as_str());
         ObjectAction::of(live, &DesiredObject { owner: &workload_ref.uid, kind: kind.named().0, revision })
     }
 
