@@ -14,7 +14,7 @@ use orchestra_api::{Reason, plan::WorkloadPlanSpec, reference::SecretKeyRef};
 use orchestra_core::{
     denial,
     observe::{
-        kubernetes::{Cause, DesiredObject, LiveObject, ObjectAction, RolloutKind},
+        kubernetes::{Cause, DesiredObject, LiveObject, ObjectAction, stuck_pods},
         owned_fields::{self, FieldsHash},
     },
     render::kubernetes as render,
@@ -248,31 +248,20 @@ impl Kubernetes {
         }
     }
 
-    /// Deletes pods of older revisions that are not ready: a `StatefulSet` would wait for them for ever.
+    /// Deletes the pods that keep a `StatefulSet` from being rolled out.
     async fn replace_stuck_pods(&self, id: &NamespacedName, target: &Target) -> Result<(), DriverError> {
         let view = self.cache.view(id);
-        let sets = view.objects.iter().filter_map(|live| match &live.facts {
-            Facts::Rollout(rollout) if rollout.kind == RolloutKind::StatefulSet && rollout.is_observed => {
-                rollout.update_revision.clone()
-            }
+        let rollouts = view.objects.iter().filter_map(|live| match &live.facts {
+            Facts::Rollout(rollout) => Some(&**rollout),
             _ => None,
         });
-        for update in sets {
-            let stuck = view.pods.iter().filter(|pod| {
-                !pod.is_ready
-                    && !pod.is_terminating
-                    && pod.set_revision.is_some()
-                    && pod.set_revision.as_ref() != Some(&update)
-                    && pod.revision.as_deref() != Some(&target.plan.revision)
-            });
-            for pod in stuck {
-                let this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
-                let params = DeleteParams { preconditions: Some(this), ..DeleteParams::default() };
-                match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
-                    Ok(_) => {}
-                    Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-                    Err(error) => return Err(driver_error(Kind::Pod, &error)),
-                }
+        for pod in stuck_pods(&target.plan.revision, rollouts, &view.pods) {
+            let this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
+            let params = DeleteParams { preconditions: Some(this), ..DeleteParams::default() };
+            match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
+                Ok(_) => {}
+                Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+                Err(error) => return Err(driver_error(Kind::Pod, &error)),
             }
         }
         Ok(())

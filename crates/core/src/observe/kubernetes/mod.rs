@@ -2,7 +2,8 @@
 //!
 //! [`rollout`] and [`pod`] summarise watched objects, [`events`] reads their events; [`cause`] classifies failures,
 //! `messages` describes them without the nouns of the cluster, and [`observe`] decides. Only pods of the current
-//! revision count: those of an older one are replaced soon.
+//! revision count: those of an older one are replaced soon. `object_action` decides what is applied, `stuck` which pods are
+//! deleted.
 
 pub mod cause;
 pub mod events;
@@ -11,6 +12,7 @@ mod object_action;
 pub mod pod;
 pub mod probe;
 pub mod rollout;
+mod stuck;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +27,7 @@ pub use object_action::{DesiredObject, LiveObject, ObjectAction};
 pub use pod::Pod;
 pub use probe::ProbeFailure;
 pub use rollout::{Progress, Rollout, RolloutKind};
+pub use stuck::stuck_pods;
 
 /// Time that a crashed container has to run before it counts as recovered.
 pub const RECOVERY_TIME: SignedDuration = SignedDuration::from_secs(10);
