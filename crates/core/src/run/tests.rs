@@ -187,7 +187,8 @@ fn published_addresses_stay_while_they_are_not_reachable_until_the_plan_is_suspe
     let address = |reachable: bool| -> Exposure {
         serde_json::from_value(json!({"url": "http://web", "priority": 1, "reachable": reachable})).unwrap()
     };
-    let stored = |exposures: Vec<Exposure>| Some(WorkloadExposureStatus { exposures, conditions: Vec::new() });
+    let stored =
+        |exposures: Vec<Exposure>| Some(WorkloadExposureStatus { exposures, conditions: Vec::new() });
     for (case, before, is_reachable, suspend, expected) in [
         ("it was never reachable", None, false, false, None),
         ("it becomes reachable", None, true, false, stored(vec![address(true)])),
@@ -198,7 +199,8 @@ fn published_addresses_stay_while_they_are_not_reachable_until_the_plan_is_suspe
         let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
         inputs.exposure.as_mut().unwrap().status = before;
         inputs.plan.spec.lifecycle.suspend = suspend;
-        let observed = Observation { exposures: vec![address(is_reachable)], ..observation(Phase::Provisioning) };
+        let observed =
+            Observation { exposures: vec![address(is_reachable)], ..observation(Phase::Provisioning) };
         let report = report_applied(&inputs, &decide(&inputs), Ok(observed), Ok(Removed::Gone));
         assert_eq!(report.exposure, expected, "{case}");
     }

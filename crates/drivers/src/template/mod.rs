@@ -271,10 +271,10 @@ fn outcome(instance: &Instance, error: RunError) -> Result<Provision, DriverErro
 fn lost(instance: &Instance, volumes: &[Item]) -> DriverError {
     let names: Vec<&str> = volumes.iter().map(|item| item.name.as_str()).collect();
     unwatched(format!(
-            "The data of this `{}` exists, but the secret `{}` with its password was deleted: the platform's administrators have to restore that secret, or to delete the volume {} with its data.",
-            instance.type_,
-            name::secret(&instance.type_, &instance.id),
-            provision::params::listed(names)
+        "The data of this `{}` exists, but the secret `{}` with its password was deleted: the platform's administrators have to restore that secret, or to delete the volume {} with its data.",
+        instance.type_,
+        name::secret(&instance.type_, &instance.id),
+        provision::params::listed(names)
     ))
 }
 

@@ -9,7 +9,8 @@ pub fn stuck_pods<'a>(
     pods: &'a [Pod],
 ) -> Vec<&'a Pod> {
     let is_set = |rollout: &&Rollout| rollout.kind == RolloutKind::StatefulSet && rollout.is_observed;
-    let updates = rollouts.into_iter().filter(is_set).filter_map(|rollout| rollout.update_revision.as_deref());
+    let updates =
+        rollouts.into_iter().filter(is_set).filter_map(|rollout| rollout.update_revision.as_deref());
     let updates: Vec<&str> = updates.collect();
     let is_outdated = |pod: &Pod| {
         let of_set = pod.set_revision.as_deref();
@@ -34,7 +35,8 @@ mod tests {
             ..Rollout::default()
         };
         let old = Pod { revision: Some("r1".into()), set_revision: Some("hello-1".into()), ..Pod::default() };
-        let updated = Pod { revision: Some("r2".into()), set_revision: Some("hello-2".into()), ..old.clone() };
+        let updated =
+            Pod { revision: Some("r2".into()), set_revision: Some("hello-2".into()), ..old.clone() };
         let unobserved = Rollout { is_observed: false, ..set.clone() };
         let deployment = Rollout { kind: RolloutKind::Deployment, ..set.clone() };
         for (case, rollout, pod, expected) in [
