@@ -1,20 +1,18 @@
 //! Classification of failed writes: refusals that concern the user go into the status, the rest is retried.
 
+use kube::core::Status;
 use orchestra_core::{Denied, denial::Denial};
 
 use crate::error::Error;
 
 /// Refusal of an apply to report, or the error to retry.
 pub(crate) fn classify(error: Error) -> Result<Denied, Error> {
-    let Error::Api(answer) = &error else { return Err(error) };
-    let kube::Error::Api(status) = &**answer else { return Err(error) };
-    let denied = Denial::of(status).map(|denial| denial.of_own_write(&status.message));
-    denied.ok_or(error)
+    let denied = |status: &Status| Some(Denial::of(status)?.of_own_write(&status.message));
+    error.status().and_then(denied).ok_or(error)
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::Status;
     use orchestra_api::Reason;
 
     use super::*;

@@ -1,5 +1,6 @@
 //! Error of a reconcile.
 
+use kube::core::Status;
 use orchestra_core::decision::Fault;
 use thiserror::Error as ThisError;
 
@@ -49,9 +50,20 @@ impl Error {
     /// backoff.
     pub fn is_conflict(&self) -> bool {
         match self {
-            Self::Api(error) => matches!(&**error, kube::Error::Api(status) if status.code == 409),
+            Self::Api(_) => self.status().is_some_and(|status| status.code == 409),
             Self::Changed(_) | Self::Gone { .. } | Self::Leftover { .. } => true,
             Self::Serialize(_) | Self::InvalidAnswer(_) | Self::InvalidLeftover(_) | Self::Retry(_) => false,
+        }
+    }
+
+    /// Answer of the API to a request that failed.
+    pub(crate) fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Api(error) => match &**error {
+                kube::Error::Api(status) => Some(status),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

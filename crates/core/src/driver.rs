@@ -1,11 +1,17 @@
 //! Answers of drivers: the inputs of decisions about what runs and what is provided.
 
+use std::time::Duration;
+
 use orchestra_api::{
     Placement, WorkloadPlan,
     condition::Reason,
     exposure::Exposure,
     plan::{Phase, WorkloadPlanSpec},
 };
+
+/// Interval of checks on a [`DriverError::Unwatched`]: soon enough for somebody who has just fixed it, and each check is only
+/// a few reads.
+pub(crate) const UNWATCHED_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Error of a driver.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,6 +27,15 @@ pub enum DriverError {
     /// A fault that no retry heals: the plan or the claim has to change.
     #[error("{message}")]
     Refused {
+        /// Reason for the condition.
+        reason: Reason,
+        /// Neutral sentence for users.
+        message: String,
+    },
+    /// A fault that is fixed where nothing is watched, for example a foreign object of the same name, or a kind that is not
+    /// installed. The status shows it like a refusal, and it is checked in intervals.
+    #[error("{message}")]
+    Unwatched {
         /// Reason for the condition.
         reason: Reason,
         /// Neutral sentence for users.
@@ -76,7 +91,7 @@ pub struct Observation {
     pub reason: Option<Reason>,
     /// Neutral sentence for users.
     pub message: Option<String>,
-    /// Addresses.
+    /// Addresses, whether or not they are reachable now. They are published once one is, and then until they are missing here.
     pub exposures: Vec<Exposure>,
     /// Node, machine or task it runs on, for platform engineers.
     pub placed_on: Option<String>,

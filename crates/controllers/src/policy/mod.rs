@@ -58,6 +58,17 @@ impl PolicyController {
         }
         counts
     }
+
+    async fn write(&self, write: &StatusWrite) -> Result<(), Error> {
+        match write {
+            StatusWrite::Apply(policy, status) => {
+                self.writer.cluster_status(&self.context.policies, &**policy, status).await.map(drop)
+            }
+            StatusWrite::Merge { name, patch } => {
+                self.writer.patch_cluster_status::<PlatformPolicy>(name, patch).await
+            }
+        }
+    }
 }
 
 impl Reconcile for PolicyController {
@@ -80,17 +91,11 @@ impl Reconcile for PolicyController {
         // A failed write does not keep the others from being written.
         let mut failure = None;
         for write in policy::statuses(self.context.policies.all(), &unreadable, &counts, now) {
-            match write {
-                StatusWrite::Apply(policy, status) => {
-                    let written = self.writer.cluster_status(&self.context.policies, &*policy, &status).await;
-                    failure = written.err().or(failure);
-                }
-                StatusWrite::Merge { name, patch } => {
-                    let written = self.writer.patch_cluster_status::<PlatformPolicy>(&name, &patch).await;
-                    if let Err(error) = written {
-                        tracing::warn!(policy = name, "failed to report an invalid policy: {error}");
-                    }
-                }
+            let Err(error) = self.write(&write).await else { continue };
+            if error.status().is_some_and(|answer| write.is_skipped_after(answer)) {
+                tracing::warn!(%error, "an invalid policy cannot be reported in its status");
+            } else {
+                failure = Some(error);
             }
         }
         failure.map_or(Ok(Action::AwaitChange), Err)

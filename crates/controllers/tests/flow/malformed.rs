@@ -1,11 +1,14 @@
 //! Malformed objects, as another version or a CRD with a loose schema leaves them.
 
+use axum::http::StatusCode;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api,
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams},
 };
 use orchestra_api::{ConditionType, PlatformPolicy, Reason, crd};
+use orchestra_controllers::metrics::Metrics;
+use orchestra_testkit::{Matching, Verb};
 use serde_json::{Value as Json, json};
 
 use crate::flow::{
@@ -94,17 +97,36 @@ async fn a_malformed_policy_without_an_accepted_version_blocks_workloads_until_i
     platform.apply("shop", web_workload()).await;
     let message = platform.until_false("shop", ConditionType::InputsValid, Reason::PolicyViolation).await;
     assert!(message.starts_with("The policy `images` cannot be deserialized"), "{message}");
+    let policies = until_malformed(&platform, "images").await;
+    policies.delete("images", &DeleteParams::default()).await.unwrap();
+    platform.until_ready("shop").await;
+}
+
+/// Waits until a policy reports that it is malformed.
+async fn until_malformed(platform: &Platform, policy: &str) -> Api<DynamicObject> {
     let policies =
         Api::<DynamicObject>::all_with(platform.env.client(), &ApiResource::erase::<PlatformPolicy>(&()));
     platform
         .env
         .eventually("the policy reports that it is malformed", async || {
-            let policy = policies.get("images").await.unwrap();
+            let policy = policies.get(policy).await.unwrap();
             policy.data["status"]["conditions"][0]["reason"] == json!("Malformed")
         })
         .await;
-    policies.delete("images", &DeleteParams::default()).await.unwrap();
-    platform.until_ready("shop").await;
+    policies
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_status_of_a_malformed_policy_is_written_again_after_the_api_has_failed() {
+    let mut platform = Platform::start().await;
+    relax_schemas(&platform).await;
+    platform.stop_controllers().await;
+    apply_raw(&platform, "platformpolicies", "PlatformPolicy", "images", json!({"priority": "high"})).await;
+    let writes = Matching::any().verb(Verb::Patch).path("/apis/score.dev/*/platformpolicies/images/status");
+    let failed = platform.env.faults().fail(writes, 1, StatusCode::INTERNAL_SERVER_ERROR);
+    platform.start_controllers_with(platform.env.faulty_client(), Metrics::default()).await;
+    until_malformed(&platform, "images").await;
+    assert!(failed.is_triggered());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -38,6 +38,11 @@ pub fn all() -> &'static [Provisioner] {
     &ENTRIES
 }
 
+/// Resource types that a built-in engine provides.
+pub fn types(engine: &str) -> impl Iterator<Item = &'static str> {
+    ENTRIES.iter().filter(move |entry| entry.engine == engine).map(|entry| entry.type_.as_str())
+}
+
 /// Built-in entries for the runtime of a Workload whose engines are available.
 pub(super) fn entries(
     wanted: &ResourceRequest<'_>,

@@ -6,6 +6,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
 };
+use kube::core::Status;
 use orchestra_api::{PlatformPolicy, policy::PlatformPolicyStatus};
 use serde::Deserialize as _;
 use serde_json::{Value as Json, json};
@@ -14,6 +15,7 @@ use super::{
     check,
     unreadable::{read, resolve},
 };
+use crate::denial::Denial;
 
 /// Condition of a policy.
 const ACCEPTED: &str = "Accepted";
@@ -34,14 +36,21 @@ pub struct Count {
 pub enum StatusWrite {
     /// Apply a status.
     Apply(Box<PlatformPolicy>, Box<PlatformPolicyStatus>),
-    /// Merge this patch into the status of a policy that cannot be deserialized. It is not retried: the API may reject any change
-    /// of an invalid object, and the status is for people.
+    /// Merge this patch into the status of a policy that cannot be deserialized. It is skipped if the API denies it as
+    /// [`Denial::Invalid`]: any change of the object may be, and the status is for people.
     Merge {
         /// Name of the policy.
         name: String,
         /// The patch.
         patch: Json,
     },
+}
+
+impl StatusWrite {
+    /// True if a write that failed with this answer is skipped. Any other failure is retried.
+    pub fn is_skipped_after(&self, answer: &Status) -> bool {
+        matches!(self, Self::Merge { .. }) && Denial::of(answer) == Some(Denial::Invalid)
+    }
 }
 
 /// Statuses to write, given the cached policies and the objects that cannot be deserialized.
@@ -208,6 +217,22 @@ mod tests {
         assert_eq!(patch["status"].get("inForce"), None);
         object["status"]["conditions"] = patch["status"]["conditions"].clone();
         assert_eq!(unreadable_status(&object, true, at(2)), None);
+    }
+
+    #[test]
+    fn a_status_of_an_unreadable_policy_is_skipped_only_if_the_api_rejects_the_object_as_invalid() {
+        let merge = StatusWrite::Merge { name: "a".to_owned(), patch: json!({}) };
+        let apply = StatusWrite::Apply(Box::new(policy(json!({}))), Box::default());
+        for (code, reason, write, expected) in [
+            (422, "Invalid", &merge, true),
+            (422, "Invalid", &apply, false),
+            (409, "Conflict", &merge, false),
+            (403, "Forbidden", &merge, false),
+            (500, "InternalError", &merge, false),
+        ] {
+            let answer = Status::failure("It failed.", reason).with_code(code);
+            assert_eq!(write.is_skipped_after(&answer), expected, "{code} {write:?}");
+        }
     }
 
     #[test]

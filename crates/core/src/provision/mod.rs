@@ -8,6 +8,8 @@ mod secret;
 pub mod service_ref;
 mod sharing;
 pub mod template;
+#[cfg(test)]
+mod tests;
 mod writes;
 
 use std::{
@@ -36,7 +38,7 @@ use crate::{
         provisioner::{self, ResourceRequest},
     },
     decision::Requeue,
-    driver::{DriverError, Released},
+    driver::{DriverError, Released, UNWATCHED_CHECK_INTERVAL},
     sentence::sentence,
 };
 
@@ -178,28 +180,27 @@ pub fn report_ensured(
     instance: &Instance,
     answer: Result<Provision, DriverError>,
 ) -> Report {
-    let (answer, fault) = match answer {
-        Ok(answer) => (answer, None),
-        Err(DriverError::Refused { reason, message }) => (Provision::Failed(reason, message), None),
+    let (answer, requeue) = match answer {
+        Ok(answer) => {
+            let requeue = answer.requeue();
+            (answer, requeue)
+        }
+        Err(DriverError::Refused { reason, message }) => {
+            (Provision::Failed(reason, message), Requeue::OnChange)
+        }
+        Err(DriverError::Unwatched { reason, message }) => {
+            (Provision::Failed(reason, message), Requeue::After(UNWATCHED_CHECK_INTERVAL))
+        }
         Err(DriverError::Transient { reason, message }) => {
-            (Provision::Blocked(reason, message.clone()), Some(message))
+            (Provision::Blocked(reason, message.clone()), Requeue::Backoff(message))
         }
     };
+    let is_unreachable = matches!(requeue, Requeue::Backoff(_));
     let claims = inputs.claims.iter().filter(|claim| instance.claims.contains(&name_of(claim)));
     // A bound claim stays bound while its engine is unreachable.
-    let reported = claims.filter(|claim| fault.is_none() || !is_bound(claim));
+    let reported = claims.filter(|claim| !is_unreachable || !is_bound(claim));
     let statuses =
         reported.map(|claim| (name_of(claim), report(claim, &answer, instance.warning.as_deref()))).collect();
-    let requeue = match (fault, answer) {
-        (Some(message), _) => Requeue::Backoff(message),
-        (None, Provision::Bound(bound)) if !bound.versions.is_empty() => {
-            Requeue::After(SECRET_CHECK_INTERVAL)
-        }
-        (None, Provision::Bound(_) | Provision::Failed(..)) => Requeue::OnChange,
-        (None, Provision::Pending(_) | Provision::Binding(_) | Provision::Blocked(..)) => {
-            Requeue::After(PROGRESS_CHECK_INTERVAL)
-        }
-    };
     Report { statuses, remove_finalizer: Vec::new(), requeue }
 }
 
@@ -215,9 +216,7 @@ pub fn report_released(
             return Report { remove_finalizer: release.claims.clone(), ..Report::default() };
         }
         Some(Ok(Released::Waiting(message))) => (message, later),
-        Some(Err(DriverError::Transient { message, .. } | DriverError::Refused { message, .. })) => {
-            (message.clone(), Requeue::Backoff(message))
-        }
+        Some(Err(error)) => (error.to_string(), Requeue::Backoff(error.to_string())),
         None => {
             let message = format!(
                 "The engine `{}` that provisioned it is not available: restore it, or remove the finalizer `{}` from this claim.",
@@ -400,6 +399,19 @@ pub enum Provision {
     Bound(Bound),
     /// It cannot be provisioned.
     Failed(Reason, String),
+}
+
+impl Provision {
+    /// When the instance is reconciled again.
+    fn requeue(&self) -> Requeue {
+        match self {
+            Self::Bound(bound) if !bound.versions.is_empty() => Requeue::After(SECRET_CHECK_INTERVAL),
+            Self::Bound(_) | Self::Failed(..) => Requeue::OnChange,
+            Self::Pending(_) | Self::Binding(_) | Self::Blocked(..) => {
+                Requeue::After(PROGRESS_CHECK_INTERVAL)
+            }
+        }
+    }
 }
 
 /// Outputs of an instance.

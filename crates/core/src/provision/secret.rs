@@ -17,7 +17,7 @@ pub fn check_secret_owner(secret: &ObjectMeta, instance: &str) -> Result<(), Dri
         return Ok(());
     }
     let name = secret.name.as_deref().unwrap_or_default();
-    Err(DriverError::Refused {
+    Err(DriverError::Unwatched {
         reason: Reason::BindingFailed,
         message: format!(
             "The secret `{name}` already exists in this namespace and is not managed by orchestra; rename or delete it."

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use orchestra_api::{
     condition::Reason,
+    exposure::WorkloadExposureStatus,
     plan::{InventoryItem, Phase, WorkloadPlanStatus},
 };
 
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{
     decision::{Deferral, Requeue},
-    driver::{DriverError, Observation, Removed},
+    driver::{DriverError, Observation, Removed, UNWATCHED_CHECK_INTERVAL},
     status::FIRST_STATUS_DEBOUNCE,
 };
 
@@ -46,12 +47,9 @@ pub fn report_applied(
                     report.requeue = Requeue::After(STOPPING_CHECK_INTERVAL);
                     recorded
                 }
-                Err(
-                    DriverError::Transient { message: fault, .. }
-                    | DriverError::Refused { message: fault, .. },
-                ) => {
+                Err(fault) => {
                     message = Some(format!("The previous version could not be removed; retrying: {fault}"));
-                    report.requeue = Requeue::Backoff(fault);
+                    report.requeue = Requeue::Backoff(fault.to_string());
                     recorded
                 }
                 Ok(_) => recorded,
@@ -68,6 +66,10 @@ pub fn report_applied(
             }
         }
         Err(DriverError::Refused { reason, message }) => {
+            status(plan, Phase::Failed, reason, Some(message), recorded)
+        }
+        Err(DriverError::Unwatched { reason, message }) => {
+            report.requeue = Requeue::After(UNWATCHED_CHECK_INTERVAL);
             status(plan, Phase::Failed, reason, Some(message), recorded)
         }
         Err(DriverError::Transient { reason, message }) => {
@@ -91,9 +93,7 @@ pub fn report_removed(inputs: &Inputs, removed: Result<Removed, DriverError>) ->
     let (message, requeue) = match removed {
         Ok(Removed::Gone) => return gone(inputs),
         Ok(Removed::Stopping(message)) => (message, Requeue::After(STOPPING_CHECK_INTERVAL)),
-        Err(DriverError::Transient { message, .. } | DriverError::Refused { message, .. }) => {
-            (message.clone(), Requeue::Backoff(message))
-        }
+        Err(error) => (error.to_string(), Requeue::Backoff(error.to_string())),
     };
     Report { status: changed(plan, stopping(inputs, message)), requeue, ..Report::default() }
 }
@@ -127,18 +127,21 @@ pub(super) fn stopping(inputs: &Inputs, message: String) -> WorkloadPlanStatus {
     }
 }
 
-/// Status of the exposure with the observed addresses, if it changes. A plan that is being started has none, and none to
-/// withdraw.
-fn published(
-    inputs: &Inputs,
-    observation: &Observation,
-) -> Option<orchestra_api::exposure::WorkloadExposureStatus> {
-    let is_starting =
-        observation.exposures.is_empty() && matches!(observation.phase, Phase::Pending | Phase::Provisioning);
-    let exposure = exposure(inputs)
-        .filter(|exposure| exposure.spec.runtime_class == inputs.plan.spec.runtime_class)
-        .filter(|exposure| exposure.status.is_some() || !is_starting)?;
-    addresses(exposure, observation.exposures.clone())
+/// Status of the exposure with the observed addresses, if it changes. They are published once one of them is reachable, and
+/// stay while none is: what the API has counts, since a restarted runtime has forgotten it. A plan that is being started has
+/// none, and none to withdraw.
+fn published(inputs: &Inputs, observation: &Observation) -> Option<WorkloadExposureStatus> {
+    let plan = &inputs.plan.spec;
+    let exposure = exposure(inputs).filter(|exposure| exposure.spec.runtime_class == plan.runtime_class)?;
+    let was_published = exposure.status.as_ref().is_some_and(|status| !status.exposures.is_empty());
+    let is_reachable = observation.exposures.iter().any(|address| address.reachable != Some(false));
+    let is_published = !plan.lifecycle.suspend && (is_reachable || was_published);
+    let published = if is_published { observation.exposures.clone() } else { Vec::new() };
+    let is_starting = matches!(observation.phase, Phase::Pending | Phase::Provisioning);
+    if exposure.status.is_none() && published.is_empty() && is_starting {
+        return None;
+    }
+    addresses(exposure, published)
 }
 
 /// True if the revision of the plan is ready, so that what only earlier revisions needed can go.

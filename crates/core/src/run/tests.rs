@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    driver::{DriverError, Observation, Removed},
+    driver::{DriverError, Observation, Removed, UNWATCHED_CHECK_INTERVAL},
     status::FIRST_STATUS_DEBOUNCE,
 };
 
@@ -155,6 +155,20 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
 }
 
 #[test]
+fn a_failed_plan_is_checked_again_unless_a_watch_reports_what_fixes_it() {
+    let inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
+    let (reason, message) = (Reason::RuntimeDegraded, "It exists already.".to_owned());
+    let unwatched = DriverError::Unwatched { reason, message: message.clone() };
+    for (error, expected) in [
+        (DriverError::Refused { reason, message }, Requeue::OnChange),
+        (unwatched, Requeue::After(UNWATCHED_CHECK_INTERVAL)),
+    ] {
+        let report = report_applied(&inputs, &decide(&inputs), Err(error), Ok(Removed::Gone));
+        assert_eq!((report.status.unwrap().phase, report.requeue), (Phase::Failed, expected));
+    }
+}
+
+#[test]
 fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
     let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
     let address: Exposure = serde_json::from_value(json!({"url": "http://web", "priority": 1})).unwrap();
@@ -166,6 +180,30 @@ fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
     let decision = decide(&deleting(inputs));
     assert_eq!(decision.exposure, Some(WorkloadExposureStatus::default()));
     assert!(matches!(decision.work, Work::Remove(..)));
+}
+
+#[test]
+fn published_addresses_stay_while_they_are_not_reachable_until_the_plan_is_suspended() {
+    let address = |reachable: bool| -> Exposure {
+        serde_json::from_value(json!({"url": "http://web", "priority": 1, "reachable": reachable})).unwrap()
+    };
+    let stored =
+        |exposures: Vec<Exposure>| Some(WorkloadExposureStatus { exposures, conditions: Vec::new() });
+    for (case, before, is_reachable, suspend, expected) in [
+        ("it was never reachable", None, false, false, None),
+        ("it becomes reachable", None, true, false, stored(vec![address(true)])),
+        ("it is down", stored(vec![address(true)]), false, false, stored(vec![address(false)])),
+        ("it is still down", stored(vec![address(false)]), false, false, None),
+        ("it is suspended", stored(vec![address(true)]), false, true, stored(Vec::new())),
+    ] {
+        let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
+        inputs.exposure.as_mut().unwrap().status = before;
+        inputs.plan.spec.lifecycle.suspend = suspend;
+        let observed =
+            Observation { exposures: vec![address(is_reachable)], ..observation(Phase::Provisioning) };
+        let report = report_applied(&inputs, &decide(&inputs), Ok(observed), Ok(Removed::Gone));
+        assert_eq!(report.exposure, expected, "{case}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) fn driver_error(kind: Kind, error: &Error) -> DriverError {
         Err(error) => return error,
     };
     if kind == Kind::HttpRoute && NotFound::of(status) == Some(NotFound::Kind) {
-        return DriverError::Refused {
+        return DriverError::Unwatched {
             reason: Reason::RuntimeSelecting,
             message: "The Gateway API is not installed on the cluster: the platform's administrators must install it, or publish routes in another way.".to_owned(),
         };
@@ -35,7 +35,7 @@ pub(super) fn driver_error(kind: Kind, error: &Error) -> DriverError {
 
 /// Error for a foreign object of the same name.
 pub(super) fn name_conflict(kind: Kind, name: &str) -> DriverError {
-    DriverError::Refused {
+    DriverError::Unwatched {
         reason: Reason::RuntimeDegraded,
         message: format!(
             "{} named `{name}` already exists in this namespace and is not managed for this workload: rename the workload, or delete it.",

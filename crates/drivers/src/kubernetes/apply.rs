@@ -14,7 +14,7 @@ use orchestra_api::{Reason, plan::WorkloadPlanSpec, reference::SecretKeyRef};
 use orchestra_core::{
     denial,
     observe::{
-        kubernetes::{Cause, DesiredObject, LiveObject, ObjectAction, RolloutKind},
+        kubernetes::{Cause, DesiredObject, LiveObject, ObjectAction, stuck_pods},
         owned_fields::{self, FieldsHash},
     },
     render::kubernetes as render,
@@ -41,7 +41,6 @@ impl Kubernetes {
         self.wait_for_sync().await;
         let id = (target.namespace.clone(), target.name.clone());
         if self.is_applied(&id, target) {
-            self.cache.set_refused(&id, false);
             return self.replace_stuck_pods(&id, target).await;
         }
         let subject = subject(target);
@@ -66,9 +65,7 @@ impl Kubernetes {
             if kind == Kind::Secret && has_secrets {
                 continue;
             }
-            let applied = self.apply_object(&id, target, kind, &object, wanted).await;
-            self.cache.set_refused(&id, matches!(applied, Err(DriverError::Refused { .. })));
-            applied?;
+            self.apply_object(&id, target, kind, &object, wanted).await?;
         }
         self.replace_stuck_pods(&id, target).await
     }
@@ -108,6 +105,7 @@ impl Kubernetes {
             revision: live.revision.as_deref(),
         });
         let WorkloadPlanSpec { workload_ref, revision, .. } = &target.plan;
+        let revision = Some(revision.as_str());
         ObjectAction::of(live, &DesiredObject { owner: &workload_ref.uid, kind: kind.named().0, revision })
     }
 
@@ -250,31 +248,20 @@ impl Kubernetes {
         }
     }
 
-    /// Deletes pods of older revisions that are not ready: a `StatefulSet` would wait for them indefinitely.
+    /// Deletes the pods that keep a `StatefulSet` from being rolled out.
     async fn replace_stuck_pods(&self, id: &NamespacedName, target: &Target) -> Result<(), DriverError> {
         let view = self.cache.view(id);
-        let sets = view.objects.iter().filter_map(|live| match &live.facts {
-            Facts::Rollout(rollout) if rollout.kind == RolloutKind::StatefulSet && rollout.is_observed => {
-                rollout.update_revision.clone()
-            }
+        let rollouts = view.objects.iter().filter_map(|live| match &live.facts {
+            Facts::Rollout(rollout) => Some(&**rollout),
             _ => None,
         });
-        for update in sets {
-            let stuck = view.pods.iter().filter(|pod| {
-                !pod.is_ready
-                    && !pod.is_terminating
-                    && pod.set_revision.is_some()
-                    && pod.set_revision.as_ref() != Some(&update)
-                    && pod.revision.as_deref() != Some(&target.plan.revision)
-            });
-            for pod in stuck {
-                let this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
-                let params = DeleteParams { preconditions: Some(this), ..DeleteParams::default() };
-                match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
-                    Ok(_) => {}
-                    Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-                    Err(error) => return Err(driver_error(Kind::Pod, &error)),
-                }
+        for pod in stuck_pods(&target.plan.revision, rollouts, &view.pods) {
+            let this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
+            let params = DeleteParams { preconditions: Some(this), ..DeleteParams::default() };
+            match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
+                Ok(_) => {}
+                Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+                Err(error) => return Err(driver_error(Kind::Pod, &error)),
             }
         }
         Ok(())

@@ -48,9 +48,6 @@ struct WorkloadEntry {
     defaulted: Vec<(Kind, Box<str>, FieldsHash, FieldsHash)>,
     /// Last rendered objects.
     rendered: Option<Arc<Rendered>>,
-    was_published: bool,
-    /// True if it waits for the deletion of a foreign object.
-    is_refused: bool,
 }
 
 /// Rendered objects of a revision.
@@ -80,7 +77,6 @@ pub(super) struct Unexplained {
 pub(super) struct View {
     pub(super) objects: Vec<ObjectState>,
     pub(super) pods: Vec<Pod>,
-    pub(super) was_published: bool,
 }
 
 impl Cache {
@@ -236,7 +232,6 @@ impl Cache {
         View {
             objects: entry.objects.iter().map(|live| live.value.clone()).collect(),
             pods: entry.pods.iter().map(|pod| pod.value.clone()).collect(),
-            was_published: entry.was_published,
         }
     }
 
@@ -251,29 +246,6 @@ impl Cache {
             _ => None,
         });
         facts.collect()
-    }
-
-    /// Records whether addresses of a Workload are published.
-    pub(super) fn set_published(&self, id: &NamespacedName, is_published: bool) {
-        if let Some(entry) = self.state().workloads.get_mut(id) {
-            entry.was_published = is_published;
-        }
-    }
-
-    /// Records whether a Workload waits for the deletion of a foreign object.
-    pub(super) fn set_refused(&self, id: &NamespacedName, is_refused: bool) {
-        let mut state = self.state();
-        if is_refused {
-            state.workloads.entry(id.clone()).or_default().is_refused = true;
-        } else if let Some(entry) = state.workloads.get_mut(id) {
-            entry.is_refused = false;
-        }
-    }
-
-    /// Workloads that wait for the deletion of a foreign object.
-    pub(super) fn refused_workloads(&self) -> Vec<NamespacedName> {
-        let state = self.state();
-        state.workloads.iter().filter(|(_, entry)| entry.is_refused).map(|(id, _)| id.clone()).collect()
     }
 
     /// Removes a Workload.
@@ -378,7 +350,7 @@ impl CacheState {
 
 impl WorkloadEntry {
     fn is_empty(&self) -> bool {
-        self.objects.is_empty() && self.pods.is_empty() && !self.is_refused
+        self.objects.is_empty() && self.pods.is_empty()
     }
 
     /// Pod with its cached causes from events and logs.

@@ -51,16 +51,10 @@ impl Kubernetes {
             plan: &target.plan,
             rollouts: &rollouts(&view),
             pods: &view.pods,
-            was_published: view.was_published,
             now: Timestamp::now(),
         };
         let status = observe(&snapshot);
-        let exposures = if status.is_published {
-            self.exposures(&id, target, &view, status.is_reachable).await
-        } else {
-            Vec::new()
-        };
-        self.cache.set_published(&id, !exposures.is_empty());
+        let exposures = self.exposures(&id, target, &view, status.is_reachable).await;
         Ok(Observation {
             revision: status.revision,
             phase: status.phase,

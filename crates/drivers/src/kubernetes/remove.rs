@@ -26,7 +26,7 @@ impl Kubernetes {
                 Some(live) if !matches!(kind, Kind::Secret | Kind::ConfigMap) => Some(live),
                 _ => match self.get_object(&id, *kind, &item.name).await {
                     // A kind that is not installed has no objects.
-                    Err(DriverError::Refused { .. }) if *kind == Kind::HttpRoute => None,
+                    Err(DriverError::Unwatched { .. }) if *kind == Kind::HttpRoute => None,
                     found => found?,
                 },
             };

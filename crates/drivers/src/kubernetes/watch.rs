@@ -39,8 +39,6 @@ const MAX_CONCURRENT_QUERIES: usize = 8;
 const FREQUENT_CHECKS: u32 = 120;
 /// then only once in this number of intervals.
 const SLOW_CHECK_FACTOR: u32 = 5;
-/// Intervals between notifications of Workloads that wait for the deletion of a foreign object.
-const REFUSED_RETRY_CHECKS: u32 = 30;
 
 /// State of the watches.
 #[derive(Clone, Debug)]
@@ -154,20 +152,13 @@ impl Watching {
     pub(super) async fn explain_stuck(self, client: Client) {
         let mut checks: BTreeMap<Unexplained, u32> = BTreeMap::new();
         let mut last = Timestamp::now();
-        let mut round = 0_u32;
         loop {
             tokio::time::sleep(EXPLAIN_INTERVAL).await;
-            round = round.wrapping_add(1);
             let now = Timestamp::now();
             for id in self.cache.recovered(last, now) {
                 self.notifier.notify(&id);
             }
             last = now;
-            if round.is_multiple_of(REFUSED_RETRY_CHECKS) {
-                for id in self.cache.refused_workloads() {
-                    self.notifier.notify(&id);
-                }
-            }
             let unexplained = self.cache.unexplained(now);
             checks.retain(|object, _| unexplained.contains(object));
             let mut due = Vec::new();

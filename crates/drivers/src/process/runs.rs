@@ -10,7 +10,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use orchestra_core::observe::process::{ContainerState, RunState, implied_ports, runs_once};
+use orchestra_core::{
+    observe::process::{ContainerState, RunState, implied_ports, runs_once},
+    render::process::{DEFAULT_GRACE_PERIOD, grace_period},
+};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -28,8 +31,6 @@ use super::{
 
 /// Retry of a run folder that cannot be read. The container is not started meanwhile: it might run.
 const UNREADABLE_RETRY_INTERVAL: Duration = Duration::from_millis(500);
-/// Grace period of a stop where the Workload sets none; shorter than that of Kubernetes, since a developer waits for it.
-const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Event about a container.
 #[derive(Debug)]
@@ -167,9 +168,8 @@ impl Runs {
         let tracked = self.containers.remove(container);
         let mut program = tracked.map_or_else(|| self.program(container), |tracked| tracked.program);
         let limits = plan.containers.get(container).map(|container| container.limits.clone());
-        let grace = plan.lifecycle.grace_seconds;
-        let grace = grace.map_or(DEFAULT_GRACE_PERIOD, |seconds| Duration::from_secs(seconds.into()));
-        program.start(Some(&plan.revision), prepared, &limits.unwrap_or_default(), grace).await;
+        let limits = limits.unwrap_or_default();
+        program.start(Some(&plan.revision), prepared, &limits, grace_period(plan)).await;
         self.track(container, program);
     }
 

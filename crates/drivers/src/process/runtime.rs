@@ -20,8 +20,8 @@ use orchestra_api::{
     condition::Reason,
     plan::{InventoryItem, Phase, WorkloadPlanSpec},
 };
-use orchestra_core::{config::builtin::PROCESS as PROCESS_CLASS, observe::process::rollback::is_fallback};
-use orchestra_score::model::Protocol;
+pub use orchestra_core::render::process::CLASS;
+use orchestra_core::{observe::process::rollback::is_fallback, render::process as render};
 use tokio::sync::mpsc;
 
 use super::{
@@ -39,14 +39,8 @@ use crate::{
     notify::Notifier,
 };
 
-/// Class of the plans that it runs.
-pub const CLASS: &str = PROCESS_CLASS;
-/// Inventory kind of a Workload as a whole.
-const WORKLOAD: &str = "Workload";
 /// Longest wait for the first status of a Workload: adopted programs are published after two seconds.
 const FIRST_STATUS_TIMEOUT: Duration = Duration::from_secs(5);
-/// Inventory kind of a program.
-const PROCESS: &str = "Process";
 
 /// The runtime `process`.
 #[derive(Debug)]
@@ -157,40 +151,11 @@ impl Runtime for Process {
     }
 
     fn lacks(&self, plan: &WorkloadPlanSpec) -> Vec<String> {
-        let mut lacks = Vec::new();
-        for (name, container) in &plan.containers {
-            if container.image != "." {
-                lacks.push(format!(
-                    "`containers.{name}.image` must be `.` (the folder of the Score file): this machine runs programs, not container images."
-                ));
-            }
-            if container.command.as_ref().is_none_or(Vec::is_empty) {
-                lacks.push(format!("`containers.{name}.command` is required with `image: .`."));
-            }
-            let placed = container.files.keys().chain(container.volumes.keys()).next();
-            if let Some(target) = placed.filter(|_| !self.can_place) {
-                lacks.push(format!(
-                    "`containers.{name}` mounts something at `{target}`, and this machine does not allow mount namespaces (see `orchestra doctor`)."
-                ));
-            }
-        }
-        for (name, port) in &plan.ports {
-            if port.protocol == Protocol::Udp && port.port != port.target_port {
-                lacks.push(format!(
-                    "`service.ports.{name}` must have equal `port` and `targetPort`: UDP ports are not forwarded on this machine."
-                ));
-            }
-        }
-        lacks
+        render::lacks(plan, self.can_place)
     }
 
     fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
-        let item = |kind: &str, name: String| InventoryItem { kind: kind.to_owned(), name, id: None };
-        let whole = item(WORKLOAD, format!("{}/{}", target.namespace, target.name));
-        let parts = target.plan.containers.keys().map(|name| item(PROCESS, name.clone()));
-        let mut all: Vec<_> = [whole].into_iter().chain(parts).collect();
-        all.sort();
-        all
+        render::inventory(&target.namespace, &target.name, &target.plan)
     }
 
     fn apply<'a>(
@@ -246,8 +211,7 @@ impl Runtime for Process {
     ) -> BoxFuture<'a, Result<Removed, DriverError>> {
         Box::pin(async move {
             let id = (target.namespace.clone(), target.name.clone());
-            if !inventory.iter().any(|item| item.kind == WORKLOAD) {
-                // Programs that this version does not have were stopped before it was started.
+            if !render::is_whole(inventory) {
                 return Ok(Removed::Gone);
             }
             let is_removed = self.supervisors().get(&id).is_some_and(Supervisor::is_removed);

@@ -96,7 +96,7 @@ impl Template {
             Err(RunError::NewSecrets) => {
                 let volumes = self.objects.of(owner, "v1", VOLUME).await?;
                 if !volumes.is_empty() {
-                    return Ok(lost(instance, &volumes));
+                    return Err(lost(instance, &volumes));
                 }
                 match run.render_and_store(ctx, true).await {
                     Ok(kept) => kept,
@@ -267,18 +267,15 @@ fn outcome(instance: &Instance, error: RunError) -> Result<Provision, DriverErro
     }
 }
 
-/// Status of an instance whose data exists without its password.
-fn lost(instance: &Instance, volumes: &[Item]) -> Provision {
+/// Error for an instance whose data exists without its password.
+fn lost(instance: &Instance, volumes: &[Item]) -> DriverError {
     let names: Vec<&str> = volumes.iter().map(|item| item.name.as_str()).collect();
-    Provision::Failed(
-        Reason::BindingFailed,
-        format!(
-            "The data of this `{}` exists, but the secret `{}` with its password was deleted: the platform's administrators must restore that secret, or to delete the volume {} with its data.",
-            instance.type_,
-            name::secret(&instance.type_, &instance.id),
-            provision::params::listed(names)
-        ),
-    )
+    unwatched(format!(
+        "The data of this `{}` exists, but the secret `{}` with its password was deleted: the platform's administrators must restore that secret, or delete the volume {} with its data.",
+        instance.type_,
+        name::secret(&instance.type_, &instance.id),
+        provision::params::listed(names)
+    ))
 }
 
 fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&InstanceSecret>) -> Provision {
@@ -297,4 +294,9 @@ fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&InstanceSecret>) -> P
 /// Error for a request that cannot succeed.
 fn refused(message: String) -> DriverError {
     DriverError::Refused { reason: Reason::BindingFailed, message }
+}
+
+/// Error for a request that cannot succeed until somebody fixes what is not watched.
+fn unwatched(message: String) -> DriverError {
+    DriverError::Unwatched { reason: Reason::BindingFailed, message }
 }

@@ -15,13 +15,16 @@ use kube::{
 use orchestra_api::{Reason, label};
 use orchestra_core::{
     Denied,
-    denial::{self, Denial, NotFound},
-    observe::owned_fields::{self, FieldsHash},
+    denial::{Denial, NotFound},
+    observe::{
+        kubernetes::{DesiredObject, LiveObject, ObjectAction},
+        owned_fields::{self, FieldsHash},
+    },
     provision::template::Item,
 };
 use serde_json::{Value as Json, json};
 
-use super::refused;
+use super::unwatched;
 use crate::{DriverError, api_error};
 
 /// Field manager.
@@ -76,23 +79,30 @@ impl Objects {
         let fields_hash = owned_fields::desired(wanted);
         let found = api.get_opt(&item.name).await.map_err(|error| driver_error(&item, &error))?;
         let Some(found) = found else { return self.create(owner, &api, &item, wanted, fields_hash).await };
-        if !owner.owns(&found) {
-            return Err(foreign(owner, &item, &found));
-        }
-        if found.metadata.deletion_timestamp.is_some() {
-            return Err(being_deleted());
-        }
-        let uid = found.uid().unwrap_or_default();
-        let (live, held) = split_managed_fields(found);
-        if held == Some(fields_hash) || self.is_defaulted(&uid, fields_hash, held) {
-            return Ok(live);
+        let (is_owned, is_labelled) = (owner.owns(&found), owner.is_labelled(&found));
+        let (uid, is_leaving) =
+            (found.uid().unwrap_or_default(), found.metadata.deletion_timestamp.is_some());
+        let (object, held) = split_managed_fields(found);
+        let live = LiveObject {
+            owner: is_owned.then_some(owner.instance),
+            is_leaving,
+            is_current: held == Some(fields_hash) || self.is_defaulted(&uid, fields_hash, held),
+            revision: None,
+        };
+        let desired = DesiredObject { owner: owner.instance, kind: &item.kind, revision: None };
+        match ObjectAction::of(Some(live), &desired) {
+            ObjectAction::ReportConflict if is_labelled => return Err(orphaned(&item)),
+            ObjectAction::ReportConflict => return Err(name_conflict(&item)),
+            ObjectAction::AwaitDeletion => return Err(being_deleted()),
+            ObjectAction::Keep => return Ok(object),
+            // Without revisions, an object is replaced only after its apply was denied.
+            ObjectAction::Create | ObjectAction::Replace | ObjectAction::Apply => {}
         }
         let mut body = wanted.clone();
         body["metadata"]["uid"] = json!(uid);
         match api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&body)).await {
             Ok(answer) => Ok(self.record_defaulted(answer, fields_hash)),
-            // Other objects with immutable fields, such as volumes, may hold data.
-            Err(Error::Api(status)) if item.kind == "Job" && denial::requires_replacement(&status) => {
+            Err(Error::Api(status)) if desired.replaces_after(&status) => {
                 self.delete(owner, &item).await?;
                 Err(being_deleted())
             }
@@ -100,7 +110,8 @@ impl Objects {
         }
     }
 
-    /// Creates an object. Another client may create one of the same name concurrently.
+    /// Creates an object. Another client may create one of the same name concurrently: a conflict is retried, and the object is
+    /// then read.
     async fn create(
         &self,
         owner: Owner<'_>,
@@ -110,10 +121,7 @@ impl Objects {
         fields_hash: FieldsHash,
     ) -> Result<Json, DriverError> {
         let made = api.patch(&item.name, &PatchParams::apply(MANAGER), &Patch::Apply(wanted)).await;
-        let made = made.map_err(|error| match &error {
-            Error::Api(status) if status.code == 409 => name_conflict(item),
-            _ => driver_error(item, &error),
-        })?;
+        let made = made.map_err(|error| driver_error(item, &error))?;
         let notes = made.metadata.managed_fields.iter().flatten();
         if notes.clone().any(|note| note.manager.as_deref() != Some(MANAGER)) {
             // A foreign object: our fields are removed from it.
@@ -256,7 +264,7 @@ fn driver_error(item: &Item, error: &Error) -> DriverError {
         Err(error) => return error,
     };
     if is_unknown_kind(error) {
-        return refused(format!(
+        return unwatched(format!(
             "The kind `{}` is not installed on the cluster: the platform's administrators must install it.",
             item.kind
         ));
@@ -281,12 +289,9 @@ fn driver_error(item: &Item, error: &Error) -> DriverError {
     })
 }
 
-/// Error for an object of the same name that is not managed.
-fn foreign(owner: Owner<'_>, item: &Item, found: &DynamicObject) -> DriverError {
-    if !owner.is_labelled(found) {
-        return name_conflict(item);
-    }
-    refused(format!(
+/// Error for an object of the instance that is no longer managed.
+fn orphaned(item: &Item) -> DriverError {
+    unwatched(format!(
         "`{}` was orphaned before (policy `Orphan`): delete it, or set its label `{}={}` again to have it managed.",
         item.name,
         label::MANAGED_BY,
@@ -294,8 +299,9 @@ fn foreign(owner: Owner<'_>, item: &Item, found: &DynamicObject) -> DriverError 
     ))
 }
 
+/// Error for a foreign object of the same name.
 fn name_conflict(item: &Item) -> DriverError {
-    refused(format!(
+    unwatched(format!(
         "{} named `{}` already exists in this namespace and is not managed by orchestra: rename or delete it.",
         api_error::noun(&item.kind),
         item.name

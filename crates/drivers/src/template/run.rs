@@ -209,7 +209,7 @@ pub(super) async fn recorded(ctx: &dyn ProvisionContext) -> Result<Record, Drive
     let kept = ctx.update_secret(&read).await;
     match kept {
         Err(error @ DriverError::Transient { .. }) => Err(error),
-        Ok(_) | Err(DriverError::Refused { .. }) => {
+        Ok(_) | Err(DriverError::Refused { .. } | DriverError::Unwatched { .. }) => {
             Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default())
         }
     }

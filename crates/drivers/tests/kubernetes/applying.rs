@@ -148,8 +148,8 @@ async fn a_foreign_object_is_neither_adopted_nor_deleted() {
     let services = fixture.services();
     let made =
         services.create(&PostParams::default(), &serde_json::from_value(theirs).unwrap()).await.unwrap();
-    let Err(DriverError::Refused { reason, message }) = fixture.apply(&target).await else {
-        panic!("it is refused")
+    let Err(DriverError::Unwatched { reason, message }) = fixture.apply(&target).await else {
+        panic!("it is not reported")
     };
     assert_eq!(reason, Reason::RuntimeDegraded);
     assert!(message.contains("An address named `hello` already exists"), "{message}");
@@ -171,7 +171,7 @@ async fn leftovers_of_another_workload_of_the_same_name_are_not_adopted() {
     fixture.apply(&target).await.unwrap();
     let before = fixture.versions().await;
     target.plan.workload_ref.uid = "uid-of-another".to_owned();
-    assert!(matches!(fixture.apply(&target).await, Err(DriverError::Refused { .. })));
+    assert!(matches!(fixture.apply(&target).await, Err(DriverError::Unwatched { .. })));
     let inventory = fixture.runtime.inventory(&target);
     assert_eq!(fixture.runtime.remove(&target, &inventory).await, Ok(Removed::Gone));
     assert_eq!(fixture.versions().await, before);

@@ -2,7 +2,8 @@
 //!
 //! [`rollout`] and [`pod`] summarise watched objects, [`events`] reads their events; [`cause`] classifies failures,
 //! `messages` describes them without the nouns of the cluster, and [`observe`] decides. Only pods of the current
-//! revision count: those of an older one are replaced soon.
+//! revision count: those of an older one are replaced soon. `object_action` decides what is applied, `stuck` which pods are
+//! deleted.
 
 pub mod cause;
 pub mod events;
@@ -11,6 +12,7 @@ mod object_action;
 pub mod pod;
 pub mod probe;
 pub mod rollout;
+mod stuck;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +27,7 @@ pub use object_action::{DesiredObject, LiveObject, ObjectAction};
 pub use pod::Pod;
 pub use probe::ProbeFailure;
 pub use rollout::{Progress, Rollout, RolloutKind};
+pub use stuck::stuck_pods;
 
 /// Time that a crashed container has to run before it counts as recovered.
 pub const RECOVERY_TIME: SignedDuration = SignedDuration::from_secs(10);
@@ -38,8 +41,6 @@ pub struct Snapshot<'a> {
     pub rollouts: &'a [Rollout],
     /// Its pods.
     pub pods: &'a [Pod],
-    /// True if its addresses were published by the last observation.
-    pub was_published: bool,
     /// Current time.
     pub now: Timestamp,
 }
@@ -57,13 +58,10 @@ pub struct RuntimeStatus {
     pub message: Option<String>,
     /// True if it is reachable now.
     pub is_reachable: bool,
-    /// True if its addresses are published: it is or was reachable.
-    pub is_published: bool,
 }
 
 /// Status of a Workload.
 pub fn observe(snapshot: &Snapshot<'_>) -> RuntimeStatus {
-    let stays_published = snapshot.was_published && !snapshot.plan.lifecycle.suspend;
     let Some(rollout) = rollout(snapshot) else {
         return RuntimeStatus {
             revision: None,
@@ -71,7 +69,6 @@ pub fn observe(snapshot: &Snapshot<'_>) -> RuntimeStatus {
             reason: Reason::RuntimeProvisioning,
             message: None,
             is_reachable: false,
-            is_published: stays_published,
         };
     };
     let (phase, reason, message) = if rollout.revision.as_deref() != Some(snapshot.plan.revision.as_str()) {
@@ -84,14 +81,12 @@ pub fn observe(snapshot: &Snapshot<'_>) -> RuntimeStatus {
         service(snapshot, rollout)
     };
     let is_reachable = rollout.available > 0 && !snapshot.plan.lifecycle.suspend;
-    let was_up = rollout.progress == Progress::Complete && rollout.desired > 0;
     RuntimeStatus {
         revision: rollout.revision.as_deref().map(str::to_owned),
         phase,
         reason,
         message,
         is_reachable,
-        is_published: stays_published || !snapshot.plan.lifecycle.suspend && (is_reachable || was_up),
     }
 }
 

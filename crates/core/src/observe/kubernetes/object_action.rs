@@ -1,12 +1,16 @@
 //! Action that brings an object of the cluster to its desired state.
 
+use kube::core::Status;
+
+use crate::denial::requires_replacement;
+
 /// Kind whose objects are immutable.
 const IMMUTABLE_KIND: &str = "Job";
 
 /// Live object of a name, ours or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveObject<'a> {
-    /// Uid of the Workload that it was created for.
+    /// Uid of the Workload, or id of the instance, that it was created for.
     pub owner: Option<&'a str>,
     /// True if it is being deleted.
     pub is_leaving: bool,
@@ -19,12 +23,20 @@ pub struct LiveObject<'a> {
 /// Desired object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DesiredObject<'a> {
-    /// Uid of its Workload.
+    /// Uid of its Workload, or id of its instance.
     pub owner: &'a str,
     /// Its kind.
     pub kind: &'a str,
-    /// Revision of the plan.
-    pub revision: &'a str,
+    /// Revision of the plan; the objects of an instance have none.
+    pub revision: Option<&'a str>,
+}
+
+impl DesiredObject<'_> {
+    /// True if the live object is deleted after the API denied to apply this one to it. Objects of other kinds with immutable
+    /// fields, such as volumes, may hold data.
+    pub fn replaces_after(&self, denial: &Status) -> bool {
+        self.kind == IMMUTABLE_KIND && requires_replacement(denial)
+    }
 }
 
 /// Action on an object.
@@ -54,7 +66,7 @@ impl ObjectAction {
             Self::AwaitDeletion
         } else if live.is_current {
             Self::Keep
-        } else if desired.kind == IMMUTABLE_KIND && live.revision != Some(desired.revision) {
+        } else if desired.kind == IMMUTABLE_KIND && live.revision != desired.revision {
             Self::Replace
         } else {
             Self::Apply
@@ -99,7 +111,7 @@ mod tests {
             ("a job with drift", Some(live), "Job", "r1", ObjectAction::Apply),
             ("another kind", Some(live), "Deployment", "r2", ObjectAction::Apply),
         ] {
-            let desired = DesiredObject { owner: "u1", kind, revision };
+            let desired = DesiredObject { owner: "u1", kind, revision: Some(revision) };
             assert_eq!(ObjectAction::of(live, &desired), expected, "{case}");
         }
     }

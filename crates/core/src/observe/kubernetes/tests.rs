@@ -76,7 +76,7 @@ fn status(case: &Case) -> RuntimeStatus {
             (None, None) => {}
         }
     }
-    observe(&Snapshot { plan: &plan, rollouts: rollout.as_slice(), pods: &pods, was_published: false, now })
+    observe(&Snapshot { plan: &plan, rollouts: rollout.as_slice(), pods: &pods, now })
 }
 
 #[test]
@@ -103,31 +103,15 @@ fn no_message_contains_a_noun_of_the_cluster() {
 }
 
 #[test]
-fn an_address_stays_published_while_a_workload_that_was_up_is_down() {
-    let status = |case: &str| status(table().iter().find(|known| known.name == case).unwrap());
-    let ready = status("rolled out");
-    assert!(ready.is_reachable && ready.is_published);
-    let crashed = status("it was ready and crashes");
-    assert!(!crashed.is_reachable && crashed.is_published);
-    let fresh = status("an image that does not exist");
-    assert!(!fresh.is_reachable && !fresh.is_published);
-    let serving = status("an image that does not exist while the previous version serves");
-    assert!(serving.is_reachable);
-}
-
-#[test]
-fn published_addresses_stay_until_the_workload_is_suspended() {
-    let now: Timestamp = "2026-11-16T21:00:30Z".parse().unwrap();
-    let plan = |suspend| WorkloadPlanSpec {
-        lifecycle: Lifecycle { suspend, ..Lifecycle::default() },
-        ..WorkloadPlanSpec::default()
-    };
-    let starting = [Rollout::default()];
-    for (rollouts, suspend, expected) in
-        [(&starting[..], false, true), (&[], false, true), (&[], true, false)]
-    {
-        let snapshot = Snapshot { plan: &plan(suspend), rollouts, pods: &[], was_published: true, now };
-        assert_eq!(observe(&snapshot).is_published, expected, "{rollouts:?} {suspend}");
+fn a_workload_is_reachable_while_any_version_of_it_is_available() {
+    for (case, expected) in [
+        ("rolled out", true),
+        ("it was ready and crashes", false),
+        ("an image that does not exist", false),
+        ("an image that does not exist while the previous version serves", true),
+    ] {
+        let status = status(table().iter().find(|known| known.name == case).unwrap());
+        assert_eq!(status.is_reachable, expected, "{case}");
     }
 }
 
@@ -141,7 +125,7 @@ fn the_rollout_of_the_current_revision_counts_and_none_that_is_being_deleted() {
     let plan = WorkloadPlanSpec { revision: "r2".to_owned(), ..WorkloadPlanSpec::default() };
     let observed = |rollouts: &[Rollout]| {
         let now = Timestamp::UNIX_EPOCH;
-        observe(&Snapshot { plan: &plan, rollouts, pods: &[], was_published: false, now }).revision
+        observe(&Snapshot { plan: &plan, rollouts, pods: &[], now }).revision
     };
     assert_eq!(observed(&[rollout("r1", false), rollout("r2", false)]).as_deref(), Some("r2"));
     assert_eq!(observed(&[rollout("r2", true), rollout("r1", false)]).as_deref(), Some("r1"));

@@ -43,9 +43,6 @@ pub struct Snapshot<'a> {
 pub fn observe(snapshot: &Snapshot<'_>, decision: ProgramDecision) -> Observation {
     let Snapshot { plan, rollback, .. } = *snapshot;
     let is_ready = decision.phase == Phase::Ready;
-    let was_published = snapshot.published.is_some_and(|last| !last.exposures.is_empty());
-    let is_published = !plan.lifecycle.suspend && (is_ready || was_published);
-    let exposures = if is_published { exposures(plan, snapshot.routes, is_ready) } else { Vec::new() };
     let is_unlimited = is_ready && !matches!(rollback, Rollback::Done(_)) && !snapshot.has_limits;
     let decision = decision.with_rollback(rollback);
     let message = decision.message.or_else(|| unlimited(plan).filter(|_| is_unlimited));
@@ -54,7 +51,7 @@ pub fn observe(snapshot: &Snapshot<'_>, decision: ProgramDecision) -> Observatio
         phase: decision.phase,
         reason: Some(decision.reason),
         message,
-        exposures,
+        exposures: exposures(plan, snapshot.routes, is_ready),
         placed_on: None,
     }
 }

@@ -5,7 +5,6 @@ use super::{
     status::{ADOPTION_GRACE_PERIOD, Snapshot, is_adoption_over, observe},
     *,
 };
-use crate::driver::Observation;
 
 fn plan(kind: Kind, containers: &[(&str, &[(&str, Ready)])]) -> WorkloadPlanSpec {
     let container = |before: &[(&str, Ready)]| Container {
@@ -236,29 +235,26 @@ fn the_status_of_a_failed_version_has_the_reason_why_it_is_not_rolled_back() {
 }
 
 #[test]
-fn addresses_stay_published_while_a_workload_is_not_ready_and_end_with_a_suspension() {
+fn addresses_are_reported_as_reachable_while_the_workload_is_ready() {
     let mut plan = plan(Kind::Service, &[("app", &[])]);
     plan.exposures = vec![orchestra_api::plan::Exposure {
         target: ExposureTarget::ClaimKey("route".to_owned()),
         priority: 0,
     }];
     let routes = BTreeMap::from([("route".to_owned(), "http://app.localhost:8080/".to_owned())]);
-    let observed = |plan: &WorkloadPlanSpec, published: Option<&Observation>, is_ready: bool| {
-        let decision = decide(plan, &states(&[("app", running(is_ready))]));
-        let rollback = Rollback::None;
-        let snapshot =
-            Snapshot { desired_revision: "r1", plan, rollback, published, routes: &routes, has_limits: true };
-        observe(&snapshot, decision)
-    };
-    let reachable = |status: &Observation| -> Vec<_> {
-        status.exposures.iter().map(|exposure| exposure.reachable).collect()
-    };
-    assert_eq!(observed(&plan, None, false).exposures, [], "it was never ready");
-    let ready = observed(&plan, None, true);
-    assert_eq!((ready.phase, reachable(&ready)), (Phase::Ready, vec![Some(true)]));
-    assert_eq!(reachable(&observed(&plan, Some(&ready), false)), [Some(false)]);
-    plan.lifecycle.suspend = true;
-    assert_eq!(observed(&plan, Some(&ready), false).exposures, []);
+    for is_ready in [true, false] {
+        let snapshot = Snapshot {
+            desired_revision: "r1",
+            plan: &plan,
+            rollback: Rollback::None,
+            published: None,
+            routes: &routes,
+            has_limits: true,
+        };
+        let status = observe(&snapshot, decide(&plan, &states(&[("app", running(is_ready))])));
+        let addresses = status.exposures.iter().map(|address| (address.url.as_str(), address.reachable));
+        assert_eq!(addresses.collect::<Vec<_>>(), [("http://app.localhost:8080/", Some(is_ready))]);
+    }
 }
 
 #[test]

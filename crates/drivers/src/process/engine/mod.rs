@@ -36,7 +36,7 @@ use futures_util::{
 };
 use orchestra_api::claim::{DeprovisionPolicy, Output};
 use orchestra_core::{
-    config::builtin::PROCESS,
+    config::builtin::{self, PROCESS},
     provision::{self, Bound, Dependent, Instance, Provision, Release},
 };
 use serde_json::Value as Json;
@@ -51,9 +51,6 @@ use database::{POSTGRES, REDIS};
 use deps::{Proxy, Servers};
 use params::{Params, listed, refused, unavailable};
 use route::RouteOutcome;
-
-const TYPES: [&str; 9] =
-    ["dns", "environment", POSTGRES, REDIS, "route", "secret", "service", "service-port", "volume"];
 
 /// The engine `process`.
 pub struct Engine {
@@ -134,7 +131,7 @@ impl Engine {
             other => {
                 return Err(refused(format!(
                     "This machine provides no `{other}`, only {}: configure another engine for it.",
-                    listed(TYPES)
+                    listed(builtin::types(PROCESS))
                 )));
             }
         };

@@ -1,4 +1,4 @@
-//! Apply to a `Job` of a mocked cluster that denies it.
+//! Applies of a `Job` that a mocked cluster denies.
 
 use std::{
     convert::Infallible,
@@ -22,17 +22,20 @@ fn job(image: &str) -> Json {
     })
 }
 
-/// Error of an apply to a live Job that is answered with a 422, and the methods of the requests.
-async fn apply_denied(message: &str, causes: &Json) -> (DriverError, Vec<Method>) {
-    let mut live = job("seed:1");
-    live["metadata"]["uid"] = json!("1");
-    let denial = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 422, "reason": "Invalid",
-        "message": message, "details": {"name": "seed", "group": "batch", "kind": "Job", "causes": causes}});
+/// Error of an apply that a cluster with or without a live Job denies, and the methods of the requests.
+async fn apply_to(live: Option<Json>, denial: Json) -> (DriverError, Vec<Method>) {
+    let absent = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404,
+        "reason": "NotFound", "message": "jobs.batch \"seed\" not found"});
     let requests = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&requests);
     let service = service_fn(move |request: Request<Body>| {
         let method = request.method().clone();
-        let (code, answer) = if method == Method::PATCH { (422, &denial) } else { (200, &live) };
+        let answer = match &live {
+            _ if method == Method::PATCH => &denial,
+            Some(live) => live,
+            None => &absent,
+        };
+        let code = answer["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(200);
         let body = Body::from(answer.to_string().into_bytes());
         seen.lock().unwrap().push(method);
         async move { Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap()) }
@@ -40,6 +43,24 @@ async fn apply_denied(message: &str, causes: &Json) -> (DriverError, Vec<Method>
     let error = Objects::new(Client::new(service, OWNER.namespace)).apply(OWNER, &job("seed:2")).await;
     let requests = requests.lock().unwrap().clone();
     (error.unwrap_err(), requests)
+}
+
+/// Error of an apply to a live Job that is answered with a 422, and the methods of the requests.
+async fn apply_denied(message: &str, causes: &Json) -> (DriverError, Vec<Method>) {
+    let mut live = job("seed:1");
+    live["metadata"]["uid"] = json!("1");
+    let denial = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 422, "reason": "Invalid",
+        "message": message, "details": {"name": "seed", "group": "batch", "kind": "Job", "causes": causes}});
+    apply_to(Some(live), denial).await
+}
+
+#[tokio::test]
+async fn an_object_that_another_client_creates_concurrently_is_retried() {
+    let conflict = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 409, "reason": "Conflict",
+        "message": "Apply failed with 1 conflict: conflict with \"kubectl\": .spec.suspend"});
+    let (error, requests) = apply_to(None, conflict).await;
+    assert_eq!(requests, [Method::GET, Method::PATCH]);
+    assert!(matches!(error, DriverError::Transient { .. }), "{error:?}");
 }
 
 #[tokio::test]

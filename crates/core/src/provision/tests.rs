@@ -1,0 +1,46 @@
+use orchestra_api::claim::ResourceClaimSpec;
+use serde_json::json;
+
+use super::*;
+
+const MESSAGE: &str = "It is missing.";
+
+fn claim() -> ResourceClaim {
+    let spec: ResourceClaimSpec = serde_json::from_value(json!({
+        "workloadRef": {"name": "web", "uid": "u"}, "key": "db", "type": "postgres", "class": "default",
+        "placement": {"runtimeClass": "kubernetes", "backendId": "here"}, "deprovisionPolicy": "Delete",
+    }))
+    .unwrap();
+    ResourceClaim::new("web-db", spec)
+}
+
+/// Phase of a claim after an answer of its engine, and when it is reconciled again.
+fn reported(answer: Result<Provision, DriverError>) -> (Phase, Requeue) {
+    let engine = Engine { additive: false, reads_params: true };
+    let inputs = Inputs {
+        namespace: "shop".to_owned(),
+        instance: "db".to_owned(),
+        claims: vec![claim()],
+        in_use: BTreeSet::new(),
+        config: std::sync::Arc::new(Config::builtin_for(crate::config::PlatformKind::CLUSTER)),
+        engines: [("template".to_owned(), engine)].into(),
+    };
+    let Some(Work::Ensure(instance)) = decide(&inputs).work else { panic!("it is not provided") };
+    let Report { statuses, requeue, .. } = report_ensured(&inputs, &instance, answer);
+    (statuses["web-db"].phase, requeue)
+}
+
+#[test]
+fn a_failure_is_checked_again_unless_a_watch_reports_what_fixes_it() {
+    let (reason, message) = (Reason::BindingFailed, MESSAGE.to_owned());
+    let backoff = Requeue::Backoff(MESSAGE.to_owned());
+    let unwatched = Requeue::After(UNWATCHED_CHECK_INTERVAL);
+    for (answer, expected) in [
+        (Ok(Provision::Failed(reason, message.clone())), (Phase::Failed, Requeue::OnChange)),
+        (Err(DriverError::Refused { reason, message: message.clone() }), (Phase::Failed, Requeue::OnChange)),
+        (Err(DriverError::Unwatched { reason, message: message.clone() }), (Phase::Failed, unwatched)),
+        (Err(DriverError::Transient { reason, message }), (Phase::Binding, backoff)),
+    ] {
+        assert_eq!(reported(answer.clone()), expected, "{answer:?}");
+    }
+}
