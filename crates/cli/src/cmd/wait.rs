@@ -90,14 +90,12 @@ pub(super) async fn wait(platform: &Platform, options: WaitOptions) -> Result<()
     let mut waiting: BTreeMap<String, String> =
         options.names.iter().map(|name| (name.clone(), String::new())).collect();
     let watched = watch(platform, &options, &mut waiting);
-    match tokio::time::timeout(options.timeout.max(MIN_TIMEOUT), watched).await {
-        Ok(result) => result,
-        Err(_) => {
-            let WaitOptions { goal, timeout, .. } = options;
-            let namespace = platform.namespace.clone();
-            Err(WaitError::Timeout(WaitTimeout { namespace, goal, timeout, waiting }).into())
-        }
+    if let Ok(result) = tokio::time::timeout(options.timeout.max(MIN_TIMEOUT), watched).await {
+        return result;
     }
+    let WaitOptions { goal, timeout, .. } = options;
+    let namespace = platform.namespace.clone();
+    Err(WaitError::Timeout(WaitTimeout { namespace, goal, timeout, waiting }).into())
 }
 
 /// Watches the workloads of the namespace until all have reached the goal.

@@ -139,12 +139,12 @@ async fn follow_histories(runtime_class: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_shows_what_apply_does_on_an_external_runtime() {
-    follow_histories(EXTERNAL).await;
+    Box::pin(follow_histories(EXTERNAL)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_shows_what_apply_does_on_a_built_in_runtime() {
-    follow_histories(BUILT_IN).await;
+    Box::pin(follow_histories(BUILT_IN)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
