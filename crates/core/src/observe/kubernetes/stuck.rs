@@ -2,7 +2,7 @@
 
 use super::{Pod, Rollout, RolloutKind};
 
-/// Pods to delete: a `StatefulSet` replaces its pods in order, and waits for ever for one of an older revision that is not ready.
+/// Pods to delete: a `StatefulSet` replaces its pods in order, and waits indefinitely for one of an older revision that is not ready.
 pub fn stuck_pods<'a>(
     revision: &str,
     rollouts: impl IntoIterator<Item = &'a Rollout>,
