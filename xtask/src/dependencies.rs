@@ -13,12 +13,13 @@ use crate::root;
 const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-score", &[]),
     ("orchestra-api", &["orchestra-score"]),
-    ("orchestra-gotemplate", &[]),
+    ("orchestra-re2", &[]),
+    ("orchestra-gotemplate", &["orchestra-re2"]),
     ("orchestra-core", &["orchestra-api", "orchestra-gotemplate", "orchestra-score"]),
     ("orchestra-drivers", &["orchestra-api", "orchestra-core", "orchestra-score"]),
     ("orchestra-controllers", &["orchestra-api", "orchestra-core", "orchestra-drivers"]),
-    ("orchestra-cel", &[]),
-    ("orchestra-apiserver", &["orchestra-cel"]),
+    ("orchestra-cel", &["orchestra-re2"]),
+    ("orchestra-apiserver", &["orchestra-cel", "orchestra-re2"]),
     ("orchestra-serve", &[]),
     ("orchestra-server", &["orchestra-api", "orchestra-core", "orchestra-drivers", "orchestra-score"]),
     (
@@ -62,8 +63,14 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Pure crates, and dependencies that they must not have, even transitively.
-const PURE: &[&str] =
-    &["orchestra-score", "orchestra-gotemplate", "orchestra-api", "orchestra-core", "orchestra-cel"];
+const PURE: &[&str] = &[
+    "orchestra-score",
+    "orchestra-re2",
+    "orchestra-gotemplate",
+    "orchestra-api",
+    "orchestra-core",
+    "orchestra-cel",
+];
 const IMPURE: &[&str] =
     &["kube-client", "kube-runtime", "tokio", "async-std", "reqwest", "hyper", "axum", "ureq", "rand"];
 
@@ -190,7 +197,8 @@ fn purity() -> Result<Vec<String>, String> {
 /// Forbidden dependencies of a pure crate.
 fn impurities(pure: &str, reach: &BTreeSet<String>) -> Vec<String> {
     // Languages may not use the types of Kubernetes either.
-    let is_language = matches!(pure, "orchestra-score" | "orchestra-gotemplate" | "orchestra-cel");
+    let is_language =
+        matches!(pure, "orchestra-score" | "orchestra-re2" | "orchestra-gotemplate" | "orchestra-cel");
     let kubernetes: &[&str] = if is_language { &["kube", "k8s-openapi"] } else { &[] };
     let found = IMPURE.iter().chain(kubernetes).filter(|impure| reach.contains(**impure));
     found.map(|impure| format!("{pure} is pure and must not reach {impure}")).collect()

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::compare::{equal, merged, order};
 use crate::syntax::{Call, Expr, Fold, Kind, Walk};
 use crate::value::{Fail, Identity, Items, List, Map, Val};
-use crate::{convert, format, lists, pattern, strings};
+use crate::{convert, format, lists, strings};
 
 /// Remaining cost of evaluations. Costs are those of the real server, less exactly; the limits are twice as high, so
 /// that everything the real server accepts is accepted here.
@@ -287,7 +287,7 @@ impl<'a> Evaluator<'a, '_> {
                 self.budget.spend((text.len() / 10 + 1).saturating_mul(pattern.len() / 4 + 1))?;
                 let compiled = match &call.pattern {
                     Some(compiled) => compiled.clone(),
-                    None => pattern::compile(pattern).map_err(|problem| {
+                    None => orchestra_re2::compile(pattern).map_err(|problem| {
                         let intro = if call.function == "matches" { "" } else { "Illegal regex: " };
                         Fail::error(format!("{intro}{problem}"))
                     })?,

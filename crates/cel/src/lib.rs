@@ -4,8 +4,8 @@
 //! ignored, or means something else, is worse than none. Every expression is type-checked against the [`Schema`], and only
 //! the functions in [`FUNCTIONS`] are accepted.
 //!
-//! The crate also has what rules share with schema validation: patterns in RE2 syntax ([`pattern`]), timestamps and
-//! durations ([`time`]), URLs ([`Url`]) and the [`FieldError`] that both report.
+//! The crate also has what rules share with schema validation: timestamps and durations ([`time`]), URLs ([`Url`]) and the
+//! [`FieldError`] that both report.
 
 mod check;
 mod checker;
@@ -20,7 +20,6 @@ mod functions;
 mod lexer;
 mod lists;
 mod parser;
-pub mod pattern;
 mod program;
 mod ratchet;
 mod resource;

@@ -5,7 +5,7 @@ use crate::eval::{Budget, evaluate};
 use crate::syntax::{self, Call, Expr, Issue, Kind};
 use crate::types::Type;
 use crate::value::{Fail, Val};
-use crate::{format, parser, pattern, time};
+use crate::{format, parser, time};
 
 /// An expression that can be evaluated.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ fn constant_argument(expr: &Expr, call: &Call, checked: &Checked<'_>) -> Option<
     match (call.function.as_str(), &call.target, first) {
         ("format", Some(text), Some(list)) => format::check(expr.at, text, list, &checked.types),
         ("matches", _, Some(arg)) => {
-            arg.constant_text().filter(|text| pattern::compile(text).is_err()).map(|_| invalid(arg))
+            arg.constant_text().filter(|text| orchestra_re2::compile(text).is_err()).map(|_| invalid(arg))
         }
         ("duration" | "timestamp", None, Some(arg)) if matches!(arg.kind, Kind::Literal(_)) => {
             constant_result(expr).is_err().then(|| invalid(arg))
@@ -132,7 +132,7 @@ fn prepare(expr: &mut Expr) -> Result<(), String> {
     {
         let place = usize::from(call.target.is_none());
         if let Some(text) = call.args.get(place).and_then(Expr::constant_text) {
-            call.pattern = Some(pattern::compile(text)?);
+            call.pattern = Some(orchestra_re2::compile(text).map_err(|error| error.to_string())?);
         }
     }
     if let Kind::Call(call) = &expr.kind {

@@ -1,6 +1,6 @@
 //! Functions on strings. Positions are counted in characters.
 
-use regex::Regex;
+use orchestra_re2::Regex;
 
 use crate::value::{Fail, Val};
 

@@ -1,6 +1,6 @@
 //! Syntax tree of an expression, with positions in its text.
 
-use regex::Regex;
+use orchestra_re2::Regex;
 
 /// A node of the tree.
 #[derive(Debug)]

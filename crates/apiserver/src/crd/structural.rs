@@ -150,7 +150,7 @@ fn constraints(schema: &Schema, skip: Skip, path: &str, errors: &mut Vec<FieldEr
         nested(not, false, &format!("{path}.not"), errors);
     }
     if !schema.pattern.is_empty()
-        && let Err(problem) = orchestra_cel::pattern::compile(&schema.pattern)
+        && let Err(problem) = orchestra_re2::compile(&schema.pattern)
     {
         let detail = format!("must be a valid regular expression, but isn't: {problem}");
         errors.push(FieldError::invalid_text(format!("{path}.pattern"), &schema.pattern, detail));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orchestra_cel::pattern::{self, Regex};
+use orchestra_re2::{InvalidPattern, Regex};
 use serde_json::{Number, Value};
 
 use super::formats::{self, Check};
@@ -54,7 +54,7 @@ pub(super) enum Values {
 /// Compiled pattern, or the error in it.
 pub(super) struct Pattern {
     pub(super) source: String,
-    pub(super) compiled: Result<Regex, String>,
+    pub(super) compiled: Result<Regex, InvalidPattern>,
 }
 
 /// Allowed types of a value.
@@ -124,7 +124,7 @@ impl Node {
             max_length: schema.max_length,
             pattern: (!schema.pattern.is_empty()).then(|| Pattern {
                 source: schema.pattern.clone(),
-                compiled: pattern::compile(&schema.pattern),
+                compiled: orchestra_re2::compile(&schema.pattern),
             }),
             min_items: schema.min_items,
             max_items: schema.max_items,

@@ -4,7 +4,6 @@ mod arithmetic;
 mod builtin;
 mod collection;
 mod escape;
-mod pattern;
 mod strings;
 
 use crate::{error::EvalError, interpreter::Interpreter, value::Value};

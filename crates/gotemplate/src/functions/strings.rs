@@ -1,12 +1,12 @@
 //! Sprig's functions on strings, and the random ones.
 
 use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
+use orchestra_re2::InvalidPattern;
 use sha2::{Digest, Sha256};
 
 use super::{
     Body, Function,
     Parameter::{Any, Int, Str},
-    pattern,
 };
 use crate::{
     error::EvalError,
@@ -199,20 +199,18 @@ fn atoi(text: &str) -> i64 {
 }
 
 fn is_match(interp: &mut Interpreter, args: &[Value]) -> Result<Value, EvalError> {
-    Ok(Value::Bool(matched(interp, args)?.unwrap_or_default()))
+    Ok(Value::Bool(matched(interp, args)?.unwrap_or(false)))
 }
 
 fn must_match(interp: &mut Interpreter, args: &[Value]) -> Result<Value, EvalError> {
-    let invalid = || EvalError::new("invalid regular expression");
-    matched(interp, args)?.map(Value::Bool).ok_or_else(invalid)
+    matched(interp, args)?.map(Value::Bool).map_err(|error| EvalError::new(error.to_string()))
 }
 
-/// True if a pattern matches a text; `None` if the pattern is invalid.
-fn matched(interp: &mut Interpreter, args: &[Value]) -> Result<Option<bool>, EvalError> {
+/// True if a pattern matches a text. The outer error is a spent budget.
+fn matched(interp: &mut Interpreter, args: &[Value]) -> Result<Result<bool, InvalidPattern>, EvalError> {
     let (pattern, text) = (args[0].as_str(), args[1].as_str());
     interp.budget.spend(pattern.len().saturating_mul(text.len() / 64 + 64))?;
-    let regex = pattern::compile(pattern).map_err(EvalError::new)?;
-    Ok(regex.map(|regex| regex.is_match(text)))
+    Ok(orchestra_re2::compile(pattern).map(|regex| regex.is_match(text)))
 }
 
 fn split(separator: &str, text: &str) -> Vec<String> {

@@ -1,11 +1,10 @@
-//! Translator of patterns in RE2 syntax, which schemas and rules use, to the syntax of the `regex` crate. Where the two
-//! read the same text differently (`\d` is ASCII in RE2, `&&` is no operator in a class, …) the pattern is rewritten.
+//! Translator of patterns in RE2 syntax, which CRDs, CEL rules and Go templates use, to the syntax of the `regex` crate. Where
+//! the two read the same text differently (`\d` is ASCII in RE2, `&&` is no operator in a class, …) the pattern is rewritten.
 
 use std::fmt::Write as _;
 
 pub use regex::Regex;
 
-const UNCLOSED_CLASS: &str = "missing closing ]";
 /// The largest count of a repetition.
 const MAX_REPEAT: u32 = 1000;
 
@@ -14,33 +13,27 @@ const MAX_SIZE: usize = 1 << 26;
 /// Depth of nested groups, as in RE2.
 const MAX_NESTING: u32 = 1000;
 
-/// Compiles a pattern; the error is a message.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
-    let mut rewriter =
-        Rewriter { text: pattern.chars().collect(), at: 0, out: String::new(), problem_from: 0 };
-    rewriter.rewrite().map_err(|problem| {
-        let from = rewriter.problem_from.min(rewriter.text.len());
-        let to = if problem == UNCLOSED_CLASS {
-            rewriter.text.len()
-        } else {
-            rewriter.at.min(rewriter.text.len())
-        };
-        let snippet: String = rewriter.text[from.min(to)..to].iter().collect();
-        format!("error parsing regexp: {problem}: `{snippet}`")
-    })?;
-    regex::RegexBuilder::new(&rewriter.out)
-        .nest_limit(MAX_NESTING)
-        .size_limit(MAX_SIZE)
-        .build()
-        .map_err(|_| format!("error parsing regexp: not understood: `{pattern}`"))
+/// Error for a pattern that RE2 rejects. It does not quote the pattern, which may be secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid regular expression: {0}")]
+pub struct InvalidPattern(&'static str);
+
+/// Compiles a pattern.
+pub fn compile(pattern: &str) -> Result<Regex, InvalidPattern> {
+    let mut rewriter = Rewriter { text: pattern.chars().collect(), at: 0, out: String::new() };
+    rewriter.rewrite().map_err(InvalidPattern)?;
+    regex::RegexBuilder::new(&rewriter.out).nest_limit(MAX_NESTING).size_limit(MAX_SIZE).build().map_err(
+        |error| match error {
+            regex::Error::CompiledTooBig(_) => InvalidPattern("expression too large"),
+            _ => InvalidPattern("unbalanced parenthesis, empty range or misplaced operator"),
+        },
+    )
 }
 
 struct Rewriter {
     text: Vec<char>,
     at: usize,
     out: String,
-    /// Start of the construct that is being read.
-    problem_from: usize,
 }
 
 impl Rewriter {
@@ -61,9 +54,6 @@ impl Rewriter {
     fn rewrite(&mut self) -> Result<(), &'static str> {
         let mut after_repetition = false;
         while let Some(c) = self.next() {
-            if !after_repetition || !"*+?{".contains(c) {
-                self.problem_from = self.at - 1;
-            }
             let repetition = match c {
                 '*' | '+' | '?' => {
                     self.out.push(c);
@@ -214,7 +204,7 @@ impl Rewriter {
         let mut first = true;
         let mut range = Range::None;
         loop {
-            let c = self.next().ok_or(UNCLOSED_CLASS)?;
+            let c = self.next().ok_or("missing closing ]")?;
             range = match c {
                 ']' if !first => {
                     self.out.push(']');
@@ -306,6 +296,13 @@ mod tests {
             ("(?s)^.$", "\n", true),
             ("(?m)a$", "a\n", true),
             ("(?P<n>a)|b", "b", true),
+            (r"^[]a]+?$", "a]", true),
+            (r"^[^]a]$", "b", true),
+            (r"^[\s,]+$", "\u{b}", false),
+            (r"^[^\S]$", " ", true),
+            (r"^\d{2,3}$", "12", true),
+            ("(?i)^É$", "é", true),
+            (r"\.\*\{", "a.*{", true),
         ] {
             assert_eq!(compile(pattern).unwrap().is_match(text), matches, "{pattern} on {text}");
         }
@@ -331,6 +328,8 @@ mod tests {
             "\\p{Nope}",
             "[[:nope:]]",
             "a)",
+            "(?R)a",
+            r"a\b{start}\Z",
         ] {
             assert!(compile(pattern).is_err(), "{pattern}");
         }
