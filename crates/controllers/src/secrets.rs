@@ -48,7 +48,7 @@ impl Secrets for SingleNamespaceSecrets {
 /// Value of one key of a Secret.
 pub(crate) async fn read(api: &Api<Secret>, secret: &SecretKeyRef) -> Result<Option<Read>, DriverError> {
     let found = api.get_opt(&secret.name).await.map_err(|error| {
-        driver_error(&error, SecretRequest { verb: "read", name: &secret.name, key: Some(&secret.key) })
+        driver_error(error, SecretRequest { verb: "read", name: &secret.name, key: Some(&secret.key) })
     })?;
     Ok(found.and_then(|found| {
         let version = found.resource_version().unwrap_or_default();
@@ -57,18 +57,14 @@ pub(crate) async fn read(api: &Api<Secret>, secret: &SecretKeyRef) -> Result<Opt
     }))
 }
 
-/// Error of a request about a Secret. The log has its source, without any content of the Secret.
-pub(crate) fn driver_error(error: &kube::Error, request: SecretRequest<'_>) -> DriverError {
-    let SecretRequest { verb, name, key } = request;
-    let status = match error {
+/// Error of a request about a Secret, with its source unless that may quote the content.
+pub(crate) fn driver_error(error: kube::Error, request: SecretRequest<'_>) -> DriverError {
+    let status = match &error {
         kube::Error::Api(status) => Some(&**status),
         _ => None,
     };
-    // The error of a deserialization may quote the content.
-    if matches!(error, kube::Error::SerdeError(_)) {
-        tracing::warn!(secret = name, key, "failed to {verb} a secret: cannot be deserialized");
-    } else {
-        tracing::warn!(secret = name, key, "failed to {verb} a secret: {error}");
-    }
-    request.error(status)
+    let may_quote =
+        matches!(error, kube::Error::SerdeError(_)) || status.is_some_and(|status| status.code == 422);
+    let failed = request.error(status);
+    if may_quote { failed } else { failed.with_source(error) }
 }

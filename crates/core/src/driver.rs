@@ -1,6 +1,6 @@
 //! Answers of drivers: the inputs of decisions about what runs and what is provided.
 
-use std::time::Duration;
+use std::{error::Error, sync::Arc, time::Duration};
 
 use orchestra_api::{
     Placement, WorkloadPlan,
@@ -9,46 +9,75 @@ use orchestra_api::{
     plan::{Phase, WorkloadPlanSpec},
 };
 
-/// Interval of checks on a [`DriverError::Unwatched`]: soon enough for somebody who has just fixed it, and each check is only
+/// Interval of checks on a [`DriverErrorKind::Unwatched`]: soon enough for somebody who has just fixed it, and each check is only
 /// a few reads.
 pub(crate) const UNWATCHED_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Error of a driver.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DriverError {
+/// Kind of a [`DriverError`], which decides when the driver is called again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriverErrorKind {
     /// A fault that may pass. It is retried, and the status shows it meanwhile.
-    #[error("{message}")]
-    Transient {
-        /// Reason for the condition.
-        reason: Reason,
-        /// Neutral sentence for users.
-        message: String,
-    },
+    Transient,
     /// A fault that no retry heals: the plan or the claim has to change.
-    #[error("{message}")]
-    Refused {
-        /// Reason for the condition.
-        reason: Reason,
-        /// Neutral sentence for users.
-        message: String,
-    },
+    Refused,
     /// A fault that is fixed where nothing is watched, for example a foreign object of the same name, or a kind that is not
     /// installed. The status shows it like a refusal, and it is checked in intervals.
-    #[error("{message}")]
-    Unwatched {
-        /// Reason for the condition.
-        reason: Reason,
-        /// Neutral sentence for users.
-        message: String,
-    },
+    Unwatched,
+}
+
+/// Error of a driver: a neutral sentence for users, and the cause for operators.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct DriverError {
+    /// Kind, which decides about retries.
+    pub kind: DriverErrorKind,
+    /// Reason for the condition.
+    pub reason: Reason,
+    /// Neutral sentence for users.
+    pub message: String,
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl DriverError {
+    fn new(kind: DriverErrorKind, reason: Reason, message: impl Into<String>) -> Self {
+        Self { kind, reason, message: message.into(), source: None }
+    }
+
+    /// A transient error.
+    pub fn transient(reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(DriverErrorKind::Transient, reason, message)
+    }
+
     /// A transient error: something cannot be reached now.
     pub fn unreachable(message: impl Into<String>) -> Self {
-        Self::Transient { reason: Reason::NetworkUnavailable, message: message.into() }
+        Self::transient(Reason::NetworkUnavailable, message)
+    }
+
+    /// An error that no retry heals.
+    pub fn refused(reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(DriverErrorKind::Refused, reason, message)
+    }
+
+    /// An error whose fix no watch reports.
+    pub fn unwatched(reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(DriverErrorKind::Unwatched, reason, message)
+    }
+
+    /// The same error with its cause, which is logged for operators. It must not quote the content of a Secret.
+    #[must_use]
+    pub fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
+        Self { source: Some(Arc::new(source)), ..self }
     }
 }
+
+/// Equality of what is reported; the cause does not count.
+impl PartialEq for DriverError {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, self.reason, &self.message) == (other.kind, other.reason, &other.message)
+    }
+}
+
+impl Eq for DriverError {}
 
 /// A plan and where it runs.
 #[derive(Clone, Debug, PartialEq)]

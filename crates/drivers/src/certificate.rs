@@ -113,14 +113,11 @@ fn parameters(name: &str, now: SystemTime) -> CertificateParams {
 }
 
 fn refused(message: String) -> DriverError {
-    DriverError::Refused { reason: Reason::BindingFailed, message }
+    DriverError::refused(Reason::BindingFailed, message)
 }
 
 fn broken(why: impl std::fmt::Display) -> DriverError {
-    DriverError::Transient {
-        reason: Reason::BindingPending,
-        message: format!("The certificate could not be issued: {why}."),
-    }
+    DriverError::transient(Reason::BindingPending, format!("The certificate could not be issued: {why}."))
 }
 
 /// Seconds since 1970.

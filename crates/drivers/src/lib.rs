@@ -33,7 +33,7 @@ pub mod workload_origin;
 /// Namespace, and name or identity in it.
 pub type NamespacedName = (String, String);
 
-pub use orchestra_core::driver::{DriverError, Observation, Released, Removed, Target};
+pub use orchestra_core::driver::{DriverError, DriverErrorKind, Observation, Released, Removed, Target};
 pub use provision_context::ProvisionContext;
 pub use provisioner::Provisioner;
 pub use runtime::{LogLine, LogQuery, Runtime};

@@ -26,10 +26,10 @@ pub(crate) fn generate() -> Result<Vec<u8>, DriverError> {
 }
 
 fn without_numbers() -> DriverError {
-    DriverError::Transient {
-        reason: Reason::BindingPending,
-        message: "This machine has no entropy for random numbers; retrying.".to_owned(),
-    }
+    DriverError::transient(
+        Reason::BindingPending,
+        "This machine has no entropy for random numbers; retrying.",
+    )
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ impl Crash {
             std::future::pending::<()>().await;
         }
         let (reason, message) = (Reason::NetworkUnavailable, "The answer was lost.".to_owned());
-        Err(DriverError::Transient { reason, message })
+        Err(DriverError::transient(reason, message))
     }
 }
 

@@ -54,12 +54,12 @@ impl InstanceContext {
         }
     }
 
-    fn error(&self, error: &kube::Error, verb: &str) -> DriverError {
+    fn error(&self, error: kube::Error, verb: &str) -> DriverError {
         secrets::driver_error(error, SecretRequest { verb, name: &self.name, key: None })
     }
 
     async fn find(&self) -> Result<Option<Secret>, DriverError> {
-        self.api.get_opt(&self.name).await.map_err(|error| self.error(&error, "read"))
+        self.api.get_opt(&self.name).await.map_err(|error| self.error(error, "read"))
     }
 
     async fn update(&self, edit: &Edit<'_>) -> Result<InstanceSecret, DriverError> {
@@ -83,7 +83,7 @@ impl InstanceContext {
                 Ok(written) => return Ok(self.shown(&written, wanted)),
                 // Read again, and edited again.
                 Err(kube::Error::Api(status)) if denial::is_race(&status) => {}
-                Err(error) => return Err(self.error(&error, "write")),
+                Err(error) => return Err(self.error(error, "write")),
             }
         }
         Err(DriverError::unreachable(format!(
@@ -122,7 +122,7 @@ impl InstanceContext {
             Ok(_) => Ok(()),
             // It is gone, or has been replaced.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            Err(error) => Err(self.error(&error, "delete")),
+            Err(error) => Err(self.error(error, "delete")),
         }
     }
 }

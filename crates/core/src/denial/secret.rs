@@ -24,7 +24,7 @@ impl SecretRequest<'_> {
         let secret = format!("the secret `{name}`{key}");
         if status.and_then(NotFound::of) == Some(NotFound::Namespace) {
             let message = format!("Failed to {verb} {secret}: the namespace does not exist.");
-            return DriverError::Transient { reason: Denial::Terminating.reason(), message };
+            return DriverError::transient(Denial::Terminating.reason(), message);
         }
         let Some((status, denial)) = status.and_then(|status| Some((status, Denial::of(status)?))) else {
             return DriverError::unreachable(format!("Failed to {verb} {secret}; retrying."));
@@ -39,7 +39,7 @@ impl SecretRequest<'_> {
                 format!("Failed to {verb} {secret}: {}", denial.describe(&status.message).message)
             }
         };
-        DriverError::Transient { reason: denial.reason(), message }
+        DriverError::transient(denial.reason(), message)
     }
 }
 
@@ -48,6 +48,7 @@ mod tests {
     use orchestra_api::Reason;
 
     use super::*;
+    use crate::driver::DriverErrorKind;
 
     #[test]
     fn a_failed_request_names_the_secret_and_the_cause_without_content() {
@@ -77,9 +78,8 @@ mod tests {
             ),
             (Some(status(500, "etcdserver: leader changed")), Reason::NetworkUnavailable, "Failed to read"),
         ] {
-            let DriverError::Transient { reason: found, message } = request.error(status.as_ref()) else {
-                panic!("{status:?} is retried");
-            };
+            let DriverError { kind, reason: found, message, .. } = request.error(status.as_ref());
+            assert_eq!(kind, DriverErrorKind::Transient, "{message}");
             assert_eq!(found, reason, "{message}");
             assert!(message.starts_with(start), "{message}");
             assert!(!message.contains("hunter2") && !message.contains("etcd"), "{message}");

@@ -38,7 +38,7 @@ use crate::{
         provisioner::{self, ResourceRequest},
     },
     decision::Requeue,
-    driver::{DriverError, Released, UNWATCHED_CHECK_INTERVAL},
+    driver::{DriverError, DriverErrorKind, Released, UNWATCHED_CHECK_INTERVAL},
     sentence::sentence,
 };
 
@@ -185,15 +185,15 @@ pub fn report_ensured(
             let requeue = answer.requeue();
             (answer, requeue)
         }
-        Err(DriverError::Refused { reason, message }) => {
-            (Provision::Failed(reason, message), Requeue::OnChange)
-        }
-        Err(DriverError::Unwatched { reason, message }) => {
-            (Provision::Failed(reason, message), Requeue::After(UNWATCHED_CHECK_INTERVAL))
-        }
-        Err(DriverError::Transient { reason, message }) => {
-            (Provision::Blocked(reason, message.clone()), Requeue::Backoff(message))
-        }
+        Err(DriverError { kind, reason, message, .. }) => match kind {
+            DriverErrorKind::Refused => (Provision::Failed(reason, message), Requeue::OnChange),
+            DriverErrorKind::Unwatched => {
+                (Provision::Failed(reason, message), Requeue::After(UNWATCHED_CHECK_INTERVAL))
+            }
+            DriverErrorKind::Transient => {
+                (Provision::Blocked(reason, message.clone()), Requeue::Backoff(message))
+            }
+        },
     };
     let is_unreachable = matches!(requeue, Requeue::Backoff(_));
     let claims = inputs.claims.iter().filter(|claim| instance.claims.contains(&name_of(claim)));

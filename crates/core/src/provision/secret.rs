@@ -17,12 +17,12 @@ pub fn check_secret_owner(secret: &ObjectMeta, instance: &str) -> Result<(), Dri
         return Ok(());
     }
     let name = secret.name.as_deref().unwrap_or_default();
-    Err(DriverError::Unwatched {
-        reason: Reason::BindingFailed,
-        message: format!(
+    Err(DriverError::unwatched(
+        Reason::BindingFailed,
+        format!(
             "The secret `{name}` already exists in this namespace and is not managed by orchestra; rename or delete it."
         ),
-    })
+    ))
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ fn a_failure_is_checked_again_unless_a_watch_reports_what_fixes_it() {
     let unwatched = Requeue::After(UNWATCHED_CHECK_INTERVAL);
     for (answer, expected) in [
         (Ok(Provision::Failed(reason, message.clone())), (Phase::Failed, Requeue::OnChange)),
-        (Err(DriverError::Refused { reason, message: message.clone() }), (Phase::Failed, Requeue::OnChange)),
-        (Err(DriverError::Unwatched { reason, message: message.clone() }), (Phase::Failed, unwatched)),
-        (Err(DriverError::Transient { reason, message }), (Phase::Binding, backoff)),
+        (Err(DriverError::refused(reason, message.clone())), (Phase::Failed, Requeue::OnChange)),
+        (Err(DriverError::unwatched(reason, message.clone())), (Phase::Failed, unwatched)),
+        (Err(DriverError::transient(reason, message)), (Phase::Binding, backoff)),
     ] {
         assert_eq!(reported(answer.clone()), expected, "{answer:?}");
     }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     decision::{Deferral, Requeue},
-    driver::{DriverError, Observation, Removed, UNWATCHED_CHECK_INTERVAL},
+    driver::{DriverError, DriverErrorKind, Observation, Removed, UNWATCHED_CHECK_INTERVAL},
     status::FIRST_STATUS_DEBOUNCE,
 };
 
@@ -65,16 +65,17 @@ pub fn report_applied(
                 placed_on,
             }
         }
-        Err(DriverError::Refused { reason, message }) => {
-            status(plan, Phase::Failed, reason, Some(message), recorded)
-        }
-        Err(DriverError::Unwatched { reason, message }) => {
-            report.requeue = Requeue::After(UNWATCHED_CHECK_INTERVAL);
-            status(plan, Phase::Failed, reason, Some(message), recorded)
-        }
-        Err(DriverError::Transient { reason, message }) => {
-            report.requeue = Requeue::Backoff(message.clone());
-            status(plan, Phase::Provisioning, reason, Some(message), recorded)
+        Err(DriverError { kind, reason, message, .. }) => {
+            let phase = match kind {
+                DriverErrorKind::Refused | DriverErrorKind::Unwatched => Phase::Failed,
+                DriverErrorKind::Transient => Phase::Provisioning,
+            };
+            report.requeue = match kind {
+                DriverErrorKind::Refused => Requeue::OnChange,
+                DriverErrorKind::Unwatched => Requeue::After(UNWATCHED_CHECK_INTERVAL),
+                DriverErrorKind::Transient => Requeue::Backoff(message.clone()),
+            };
+            status(plan, phase, reason, Some(message), recorded)
         }
     };
     let stored = decision.status.as_ref().or(plan.status.as_ref());

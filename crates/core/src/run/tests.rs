@@ -158,9 +158,9 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
 fn a_failed_plan_is_checked_again_unless_a_watch_reports_what_fixes_it() {
     let inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
     let (reason, message) = (Reason::RuntimeDegraded, "It exists already.".to_owned());
-    let unwatched = DriverError::Unwatched { reason, message: message.clone() };
+    let unwatched = DriverError::unwatched(reason, message.clone());
     for (error, expected) in [
-        (DriverError::Refused { reason, message }, Requeue::OnChange),
+        (DriverError::refused(reason, message), Requeue::OnChange),
         (unwatched, Requeue::After(UNWATCHED_CHECK_INTERVAL)),
     ] {
         let report = report_applied(&inputs, &decide(&inputs), Err(error), Ok(Removed::Gone));

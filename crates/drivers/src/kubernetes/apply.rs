@@ -51,9 +51,11 @@ impl Kubernetes {
             |at: &SecretKeyRef| values.get(at).map(|value| value.expose().to_vec()).unwrap_or_default();
         let mut objects = Vec::new();
         for object in render::render(&subject, &value) {
-            let kind = Kind::of(&object).ok_or_else(|| DriverError::Refused {
-                reason: Reason::ProjectionError,
-                message: "The rendered plan contains an object of an unknown kind.".to_owned(),
+            let kind = Kind::of(&object).ok_or_else(|| {
+                DriverError::refused(
+                    Reason::ProjectionError,
+                    "The rendered plan contains an object of an unknown kind.",
+                )
             })?;
             objects.push((kind, owned_fields::desired(&object), object));
         }
@@ -178,13 +180,13 @@ impl Kubernetes {
                         return Err(name_conflict(kind, name));
                     }
                 }
-                Err(error) => return Err(driver_error(kind, &error)),
+                Err(error) => return Err(driver_error(kind, name, error)),
             }
         }
-        Err(DriverError::Transient {
-            reason: Reason::RuntimeProvisioning,
-            message: "Another client keeps changing its objects (conflict); retrying.".to_owned(),
-        })
+        Err(DriverError::transient(
+            Reason::RuntimeProvisioning,
+            "Another client keeps changing its objects (conflict); retrying.",
+        ))
     }
 
     /// Applies an object to the one with this uid, or creates it.
@@ -220,7 +222,7 @@ impl Kubernetes {
                 self.cache.store(kind, &watched);
                 watched.state(kind)
             })),
-            Err(error) => Err(driver_error(kind, &error)),
+            Err(error) => Err(driver_error(kind, name, error)),
         }
     }
 
@@ -244,7 +246,7 @@ impl Kubernetes {
                 self.cache.deleted(id, live);
                 Ok(false)
             }
-            Err(error) => Err(driver_error(live.kind, &error)),
+            Err(error) => Err(driver_error(live.kind, &live.name, error)),
         }
     }
 
@@ -261,7 +263,7 @@ impl Kubernetes {
             match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
                 Ok(_) => {}
                 Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-                Err(error) => return Err(driver_error(Kind::Pod, &error)),
+                Err(error) => return Err(driver_error(Kind::Pod, &pod.name, error)),
             }
         }
         Ok(())
@@ -283,9 +285,11 @@ async fn read(
 ) -> Result<BTreeMap<SecretKeyRef, SecretText>, DriverError> {
     let mut values = BTreeMap::new();
     for at in composed {
-        let read = secrets.read(&at).await?.ok_or_else(|| DriverError::Transient {
-            reason: Reason::ProjectionError,
-            message: format!("The secret `{}` has no key `{}` yet; retrying.", at.name, at.key),
+        let read = secrets.read(&at).await?.ok_or_else(|| {
+            DriverError::transient(
+                Reason::ProjectionError,
+                format!("The secret `{}` has no key `{}` yet; retrying.", at.name, at.key),
+            )
         })?;
         values.insert(at, read.value);
     }

@@ -79,7 +79,7 @@ impl Kubernetes {
         }
         let ours = ListParams::default().labels(&of_workload(&id.1));
         let pods = self.api(Kind::Pod, &id.0).list(&ours).await;
-        for pod in pods.map_err(|error| driver_error(Kind::Pod, &error))?.items {
+        for pod in pods.map_err(|error| driver_error(Kind::Pod, "", error))?.items {
             self.cache.store(Kind::Pod, &WatchedObject::new(pod));
         }
         Ok(())

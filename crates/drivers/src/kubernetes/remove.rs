@@ -5,7 +5,7 @@ use orchestra_api::plan::InventoryItem;
 use orchestra_core::render::kubernetes::WORKLOAD_UID;
 
 use super::{Kubernetes, api_error::driver_error, kind::Kind, object_state::Facts, of_workload};
-use crate::{DriverError, NamespacedName, Removed, Target};
+use crate::{DriverError, DriverErrorKind, NamespacedName, Removed, Target};
 
 impl Kubernetes {
     /// Deletes the listed objects.
@@ -26,7 +26,9 @@ impl Kubernetes {
                 Some(live) if !matches!(kind, Kind::Secret | Kind::ConfigMap) => Some(live),
                 _ => match self.get_object(&id, *kind, &item.name).await {
                     // A kind that is not installed has no objects.
-                    Err(DriverError::Unwatched { .. }) if *kind == Kind::HttpRoute => None,
+                    Err(error) if *kind == Kind::HttpRoute && error.kind == DriverErrorKind::Unwatched => {
+                        None
+                    }
                     found => found?,
                 },
             };
@@ -59,7 +61,7 @@ impl Kubernetes {
         }
         let ours = ListParams::default().labels(&of_workload(&id.1));
         let pods = self.api(Kind::Pod, &id.0).list(&ours).await;
-        let pods = pods.map_err(|error| driver_error(Kind::Pod, &error))?;
+        let pods = pods.map_err(|error| driver_error(Kind::Pod, "", error))?;
         let is_ours = |annotation: &String| annotation == uid;
         Ok(pods.items.iter().any(|pod| {
             let annotations = pod.metadata.annotations.as_ref();

@@ -54,11 +54,8 @@ impl Preparation<'_> {
     /// Programs of a plan of the target.
     pub(super) async fn prepare(&self, plan: &WorkloadPlanSpec) -> Result<PreparedPrograms, DriverError> {
         let Target { namespace, name, .. } = self.target;
-        let origin = self.origins.find(namespace, name).map_err(|error| unreadable(&error))?;
-        let origin = origin.ok_or_else(|| DriverError::Refused {
-            reason: Reason::SpecInvalid,
-            message: "The folder of `image: .` is unknown on this machine: apply the file here with `orchestra up` or `orchestra apply`.".to_owned(),
-        })?;
+        let origin = self.origins.find(namespace, name).map_err(unreadable)?;
+        let origin = origin.ok_or_else(|| DriverError::refused(Reason::SpecInvalid, "The folder of `image: .` is unknown on this machine: apply the file here with `orchestra up` or `orchestra apply`."))?;
         let mut programs = PreparedPrograms::new();
         for (name, container) in &plan.containers {
             let prepared = self.container(plan, container, &origin).await?;
@@ -75,9 +72,11 @@ impl Preparation<'_> {
     ) -> Result<PreparedProgram, DriverError> {
         let mut environment = base_environment(origin.path.as_deref());
         for (name, text) in &container.variables {
-            let value = String::from_utf8(self.text(text).await?).map_err(|_| DriverError::Refused {
-                reason: Reason::ProjectionError,
-                message: format!("The variable `{name}` refers to a secret that is not valid UTF-8."),
+            let value = String::from_utf8(self.text(text).await?).map_err(|_| {
+                DriverError::refused(
+                    Reason::ProjectionError,
+                    format!("The variable `{name}` refers to a secret that is not valid UTF-8."),
+                )
             })?;
             environment.insert(name.clone(), value);
         }
@@ -85,12 +84,12 @@ impl Preparation<'_> {
         for (target, file) in &container.files {
             let content = match &file.content {
                 FileContent::Text(text) => self.text(text).await?,
-                FileContent::Binary(text) => {
-                    BASE64_STANDARD.decode(text).map_err(|_| DriverError::Refused {
-                        reason: Reason::SpecInvalid,
-                        message: format!("The content of the file `{target}` is not valid base64."),
-                    })?
-                }
+                FileContent::Binary(text) => BASE64_STANDARD.decode(text).map_err(|_| {
+                    DriverError::refused(
+                        Reason::SpecInvalid,
+                        format!("The content of the file `{target}` is not valid base64."),
+                    )
+                })?,
             };
             let usual = if is_secret(&file.content) { SECRET_MODE } else { MODE };
             let mode =
@@ -116,23 +115,22 @@ impl Preparation<'_> {
         let key = volume.claim.as_deref().unwrap_or_default();
         let claim = plan.claims.iter().find(|claim| claim.key == key);
         let binding = match claim {
-            Some(claim) => local_bindings::find(self.data, &self.target.namespace, &claim.name)
-                .map_err(|error| unreadable(&error))?,
+            Some(claim) => {
+                local_bindings::find(self.data, &self.target.namespace, &claim.name).map_err(unreadable)?
+            }
             None => None,
         };
         let inner = Path::new(volume.path.as_deref().unwrap_or_default().trim_start_matches('/'));
         if inner.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
-            return Err(DriverError::Refused {
-                reason: Reason::ProjectionError,
-                message: format!(
-                    "The `path` of the volume at `{target}` leaves the volume: write one without `..`."
-                ),
-            });
+            return Err(DriverError::refused(
+                Reason::ProjectionError,
+                format!("The `path` of the volume at `{target}` leaves the volume: write one without `..`."),
+            ));
         }
         match binding {
             Some(LocalBinding::Folder(source)) => {
                 let source = source.join(inner);
-                fs::create_dir_all(&source).map_err(|error| unreadable(&error))?;
+                fs::create_dir_all(&source).map_err(unreadable)?;
                 mounts.push(Mount { source, target: target.into(), read_only: volume.read_only });
                 Ok(())
             }
@@ -144,12 +142,12 @@ impl Preparation<'_> {
                 }
                 Ok(())
             }
-            Some(LocalBinding::Route(_)) | None => Err(DriverError::Refused {
-                reason: Reason::ProjectionError,
-                message: format!(
+            Some(LocalBinding::Route(_)) | None => Err(DriverError::refused(
+                Reason::ProjectionError,
+                format!(
                     "The resource `{key}` cannot be mounted at `{target}`: on this machine only resources of type `volume` and `secret` can."
                 ),
-            }),
+            )),
         }
     }
 
@@ -167,10 +165,10 @@ impl Preparation<'_> {
     async fn secret(&self, secret: &SecretKeyRef) -> Result<Vec<u8>, DriverError> {
         match self.secrets.read(secret).await? {
             Some(read) => Ok(read.value.expose().to_vec()),
-            None => Err(DriverError::Transient {
-                reason: Reason::ProjectionError,
-                message: format!("The secret `{}` has no key `{}` yet.", secret.name, secret.key),
-            }),
+            None => Err(DriverError::transient(
+                Reason::ProjectionError,
+                format!("The secret `{}` has no key `{}` yet.", secret.name, secret.key),
+            )),
         }
     }
 }
@@ -181,11 +179,9 @@ fn is_secret(content: &FileContent) -> bool {
     matches!(content, FileContent::Text(text) if text.iter().any(is_output))
 }
 
-fn unreadable(error: &io::Error) -> DriverError {
-    DriverError::Transient {
-        reason: Reason::RuntimeDegraded,
-        message: format!("The data folder cannot be read: {error}."),
-    }
+fn unreadable(error: io::Error) -> DriverError {
+    DriverError::transient(Reason::RuntimeDegraded, format!("The data folder cannot be read: {error}."))
+        .with_source(error)
 }
 
 /// Environment of every program: inherited variables, and the `PATH` of the author with the folder of this program last.

@@ -131,17 +131,14 @@ impl Process {
         let ports = versions.flat_map(|plan| plan.ports.values());
         let ports: BTreeSet<u16> = ports.flat_map(|port| [port.port, port.target_port]).collect();
         let taken = self.ports.take(id, &ports);
-        let waiting = taken.map_err(|(port, (namespace, name))| DriverError::Refused {
-            reason: Reason::NetworkUnavailable,
-            message: format!(
+        let waiting = taken.map_err(|(port, (namespace, name))| DriverError::refused(Reason::NetworkUnavailable, format!(
                 "Port {port} is already in use by the workload `{name}` in the namespace `{namespace}`: choose another port, or stop that workload."
-            ),
-        })?;
+            )))?;
         for other in waiting {
             self.notifier.notify(&other);
         }
         let folder = self.folder(id);
-        state::save_ports(&folder, &ports).map_err(|error| unwritable(&folder, &error))
+        state::save_ports(&folder, &ports).map_err(|error| unwritable(&folder, error))
     }
 }
 
@@ -197,9 +194,11 @@ impl Runtime for Process {
             let Some(mut status) = status else { return Ok(Observation::default()) };
             // A new supervisor has no status yet; the last one holds until then.
             let first = tokio::time::timeout(FIRST_STATUS_TIMEOUT, status.wait_for(Option::is_some)).await;
-            first.ok().and_then(|status| status.ok()?.clone()).ok_or_else(|| DriverError::Transient {
-                reason: Reason::RuntimeProvisioning,
-                message: "Waiting for the first status from the runtime.".to_owned(),
+            first.ok().and_then(|status| status.ok()?.clone()).ok_or_else(|| {
+                DriverError::transient(
+                    Reason::RuntimeProvisioning,
+                    "Waiting for the first status from the runtime.",
+                )
             })
         })
     }
@@ -220,7 +219,7 @@ impl Runtime for Process {
                 for other in self.ports.release(&id) {
                     self.notifier.notify(&other);
                 }
-                self.origins.forget(&id.0, &id.1).map_err(|error| unwritable(&self.data, &error))?;
+                self.origins.forget(&id.0, &id.1).map_err(|error| unwritable(&self.data, error))?;
                 return Ok(Removed::Gone);
             }
             self.set_desired(&id, None);
@@ -273,14 +272,15 @@ fn workload_folders(data: &Path) -> Vec<(NamespacedName, PathBuf)> {
     found
 }
 
-fn unwritable(folder: &Path, error: &io::Error) -> DriverError {
-    DriverError::Transient {
-        reason: Reason::PermissionDenied,
-        message: format!(
+fn unwritable(folder: &Path, error: io::Error) -> DriverError {
+    DriverError::transient(
+        Reason::PermissionDenied,
+        format!(
             "The data folder `{}` cannot be written: {error}. Free disk space, or correct its permissions.",
             folder.display()
         ),
-    }
+    )
+    .with_source(error)
 }
 
 #[cfg(test)]

@@ -99,8 +99,7 @@ impl Files {
 
     async fn load(&self) -> Result<(), DriverError> {
         let maps = maps(&self.client).await.map_err(|error| {
-            tracing::warn!("the platform's provisioner files cannot be listed: {error}");
-            DriverError::unreachable("The provisioner files cannot be read; retrying.")
+            DriverError::unreachable("The provisioner files cannot be read; retrying.").with_source(error)
         })?;
         for map in &maps {
             self.take_in(map);

@@ -260,10 +260,10 @@ fn outcome(instance: &Instance, error: RunError) -> Result<Provision, DriverErro
                 instance.type_
             )))
         }
-        RunError::NewSecrets => Err(DriverError::Transient {
-            reason: Reason::BindingPending,
-            message: "Its secret was changed concurrently; retrying.".to_owned(),
-        }),
+        RunError::NewSecrets => Err(DriverError::transient(
+            Reason::BindingPending,
+            "Its secret was changed concurrently; retrying.",
+        )),
     }
 }
 
@@ -293,10 +293,10 @@ fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&InstanceSecret>) -> P
 
 /// Error for a request that cannot succeed.
 fn refused(message: String) -> DriverError {
-    DriverError::Refused { reason: Reason::BindingFailed, message }
+    DriverError::refused(Reason::BindingFailed, message)
 }
 
 /// Error for a request that cannot succeed until somebody fixes what is not watched.
 fn unwatched(message: String) -> DriverError {
-    DriverError::Unwatched { reason: Reason::BindingFailed, message }
+    DriverError::unwatched(Reason::BindingFailed, message)
 }

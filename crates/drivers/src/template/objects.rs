@@ -77,7 +77,7 @@ impl Objects {
         let item = Item::of(wanted);
         let api = self.api(owner.namespace, &item);
         let fields_hash = owned_fields::desired(wanted);
-        let found = api.get_opt(&item.name).await.map_err(|error| driver_error(&item, &error))?;
+        let found = api.get_opt(&item.name).await.map_err(|error| driver_error(&item, error))?;
         let Some(found) = found else { return self.create(owner, &api, &item, wanted, fields_hash).await };
         let (is_owned, is_labelled) = (owner.owns(&found), owner.is_labelled(&found));
         let (uid, is_leaving) =
@@ -106,7 +106,7 @@ impl Objects {
                 self.delete(owner, &item).await?;
                 Err(being_deleted())
             }
-            Err(error) => Err(driver_error(&item, &error)),
+            Err(error) => Err(driver_error(&item, error)),
         }
     }
 
@@ -121,7 +121,7 @@ impl Objects {
         fields_hash: FieldsHash,
     ) -> Result<Json, DriverError> {
         let made = api.patch(&item.name, &PatchParams::apply(MANAGER), &Patch::Apply(wanted)).await;
-        let made = made.map_err(|error| driver_error(item, &error))?;
+        let made = made.map_err(|error| driver_error(item, error))?;
         let notes = made.metadata.managed_fields.iter().flatten();
         if notes.clone().any(|note| note.manager.as_deref() != Some(MANAGER)) {
             // A foreign object: our fields are removed from it.
@@ -129,7 +129,7 @@ impl Objects {
                 "metadata": {"name": item.name, "namespace": owner.namespace, "uid": made.uid()}});
             let back =
                 api.patch(&item.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&nothing)).await;
-            back.map_err(|error| driver_error(item, &error))?;
+            back.map_err(|error| driver_error(item, error))?;
             return Err(name_conflict(item));
         }
         Ok(self.record_defaulted(made, fields_hash))
@@ -159,7 +159,7 @@ impl Objects {
         let found = match api.get_opt(&item.name).await {
             Ok(found) => found.filter(|found| owner.owns(found)),
             Err(error) if is_unknown_kind(&error) => None,
-            Err(error) => return Err(driver_error(item, &error)),
+            Err(error) => return Err(driver_error(item, error)),
         };
         let Some(found) = found else { return Ok(false) };
         self.defaulted
@@ -175,7 +175,7 @@ impl Objects {
             Ok(answer) => Ok(answer.left().is_some_and(|left| !left.finalizers().is_empty())),
             // Deleted, or recreated by another client.
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
-            Err(error) => Err(driver_error(item, &error)),
+            Err(error) => Err(driver_error(item, error)),
         }
     }
 
@@ -185,14 +185,14 @@ impl Objects {
         let found = match api.get_opt(&item.name).await {
             Ok(found) => found.filter(|found| owner.owns(found)),
             Err(error) if is_unknown_kind(&error) => None,
-            Err(error) => return Err(driver_error(item, &error)),
+            Err(error) => return Err(driver_error(item, error)),
         };
         let Some(found) = found else { return Ok(()) };
         let patch = json!({"metadata": {"uid": found.uid(), "labels": {label::MANAGED_BY: null}}});
         match api.patch(&item.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
             Ok(_) => Ok(()),
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            Err(error) => Err(driver_error(item, &error)),
+            Err(error) => Err(driver_error(item, error)),
         }
     }
 
@@ -208,7 +208,7 @@ impl Objects {
         match api.list_metadata(&ListParams::default().labels(&owner.selector())).await {
             Ok(found) => Ok(found.items.iter().map(|object| named(object.name_any())).collect()),
             Err(error) if is_unknown_kind(&error) => Ok(Vec::new()),
-            Err(error) => Err(driver_error(&named(String::new()), &error)),
+            Err(error) => Err(driver_error(&named(String::new()), error)),
         }
     }
 
@@ -217,7 +217,7 @@ impl Objects {
         let pod = Item { api_version: "v1".to_owned(), kind: "Pod".to_owned(), name: String::new() };
         let labels = format!("{}={}", label::INSTANCE, owner.instance);
         let found = self.api(owner.namespace, &pod).list(&ListParams::default().labels(&labels)).await;
-        let found = found.map_err(|error| driver_error(&pod, &error))?;
+        let found = found.map_err(|error| driver_error(&pod, error))?;
         Ok(found.items.into_iter().map(|object| split_managed_fields(object).0).collect())
     }
 
@@ -227,7 +227,7 @@ impl Objects {
         let chosen = ListParams::default().labels(&owner.selector());
         let gone =
             self.api(owner.namespace, &secret).delete_collection(&DeleteParams::default(), &chosen).await;
-        gone.map(|_| ()).map_err(|error| driver_error(&secret, &error))
+        gone.map(|_| ()).map_err(|error| driver_error(&secret, error))
     }
 
     fn api(&self, namespace: &str, item: &Item) -> Api<DynamicObject> {
@@ -258,18 +258,18 @@ fn is_unknown_kind(error: &Error) -> bool {
 }
 
 /// Error of a request about an object.
-fn driver_error(item: &Item, error: &Error) -> DriverError {
-    let status = match api_error::log_answer(&item.kind, &item.name, error) {
-        Ok(status) => status,
+fn driver_error(item: &Item, error: Error) -> DriverError {
+    let (status, source) = match api_error::answer(&item.kind, &item.name, error) {
+        Ok(answer) => answer,
         Err(error) => return error,
     };
-    if is_unknown_kind(error) {
+    if NotFound::of(&status) == Some(NotFound::Kind) {
         return unwatched(format!(
             "The kind `{}` is not installed on the cluster: the platform's administrators must install it.",
             item.kind
         ));
     }
-    api_error::driver_error(status, Reason::BindingPending, |denial, denied| {
+    api_error::driver_error(&status, Reason::BindingPending, |denial, denied| {
         match denial {
         Denial::Invalid => Denied {
             reason: Reason::BindingFailed,
@@ -287,6 +287,7 @@ fn driver_error(item: &Item, error: &Error) -> DriverError {
         Denial::Terminating | Denial::Quota | Denial::Policy => denied,
     }
     })
+    .with_source(source)
 }
 
 /// Error for an object of the instance that is no longer managed.
@@ -310,10 +311,7 @@ fn name_conflict(item: &Item) -> DriverError {
 
 /// Error for a previous object that is still being deleted.
 fn being_deleted() -> DriverError {
-    DriverError::Transient {
-        reason: Reason::BindingPending,
-        message: "Waiting for the previous instance to be deleted.".to_owned(),
-    }
+    DriverError::transient(Reason::BindingPending, "Waiting for the previous instance to be deleted.")
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{files::Files, instance_secret, refused};
 use crate::{
-    DriverError, ProvisionContext,
+    DriverError, DriverErrorKind, ProvisionContext,
     provision_context::{InstanceSecret, SecretData},
 };
 
@@ -208,10 +208,8 @@ pub(super) async fn recorded(ctx: &dyn ProvisionContext) -> Result<Record, Drive
     };
     let kept = ctx.update_secret(&read).await;
     match kept {
-        Err(error @ DriverError::Transient { .. }) => Err(error),
-        Ok(_) | Err(DriverError::Refused { .. } | DriverError::Unwatched { .. }) => {
-            Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default())
-        }
+        Err(error) if error.kind == DriverErrorKind::Transient => Err(error),
+        Ok(_) | Err(_) => Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default()),
     }
 }
 
@@ -222,8 +220,8 @@ async fn environment(
 ) -> Result<Option<(Map<String, Json>, String)>, DriverError> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let found = api.get_opt(ENVIRONMENT).await.map_err(|error| {
-        tracing::warn!("the environment of a namespace cannot be read: {error}");
         DriverError::unreachable("The environment of this namespace cannot be read; retrying.")
+            .with_source(error)
     })?;
     Ok(found.map(|found| {
         let version = found.resource_version().unwrap_or_default();

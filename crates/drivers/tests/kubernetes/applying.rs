@@ -11,7 +11,7 @@ use orchestra_api::{
     Reason,
     plan::{File, FileContent, Kind, Segment},
 };
-use orchestra_drivers::{DriverError, Removed, Runtime as _};
+use orchestra_drivers::{DriverError, DriverErrorKind, Removed, Runtime as _};
 use serde_json::json;
 
 use crate::kubernetes::support::{Fixture, with_secret, written};
@@ -148,7 +148,9 @@ async fn a_foreign_object_is_neither_adopted_nor_deleted() {
     let services = fixture.services();
     let made =
         services.create(&PostParams::default(), &serde_json::from_value(theirs).unwrap()).await.unwrap();
-    let Err(DriverError::Unwatched { reason, message }) = fixture.apply(&target).await else {
+    let Err(DriverError { kind: DriverErrorKind::Unwatched, reason, message, .. }) =
+        fixture.apply(&target).await
+    else {
         panic!("it is not reported")
     };
     assert_eq!(reason, Reason::RuntimeDegraded);
@@ -171,7 +173,10 @@ async fn leftovers_of_another_workload_of_the_same_name_are_not_adopted() {
     fixture.apply(&target).await.unwrap();
     let before = fixture.versions().await;
     target.plan.workload_ref.uid = "uid-of-another".to_owned();
-    assert!(matches!(fixture.apply(&target).await, Err(DriverError::Unwatched { .. })));
+    assert!(matches!(
+        fixture.apply(&target).await,
+        Err(DriverError { kind: DriverErrorKind::Unwatched, .. })
+    ));
     let inventory = fixture.runtime.inventory(&target);
     assert_eq!(fixture.runtime.remove(&target, &inventory).await, Ok(Removed::Gone));
     assert_eq!(fixture.versions().await, before);
@@ -286,7 +291,12 @@ async fn an_exceeded_quota_is_reported_with_its_reason() {
     quotas.create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
     let message = fixture
         .until(async || match fixture.apply(&target).await {
-            Err(DriverError::Transient { reason: Reason::QuotaExceeded, message }) => Some(message),
+            Err(DriverError {
+                kind: DriverErrorKind::Transient,
+                reason: Reason::QuotaExceeded,
+                message,
+                ..
+            }) => Some(message),
             other => {
                 drop(other);
                 let inventory = fixture.runtime.inventory(&target);

@@ -16,7 +16,7 @@ use orchestra_api::{
     label,
 };
 use orchestra_core::provision::{Bound, Provision};
-use orchestra_drivers::{DriverError, template::Template};
+use orchestra_drivers::{DriverError, DriverErrorKind, template::Template};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -119,7 +119,7 @@ async fn data_without_its_secret_is_reported_and_gets_no_new_password() {
     let kept = fixture.instance_secret("postgres").await.unwrap().name_any();
     fixture.api::<Secret>().delete(&kept, &DeleteParams::default()).await.unwrap();
     match fixture.ensure(&engine, &instance).await {
-        Err(DriverError::Unwatched { message, .. }) => {
+        Err(DriverError { kind: DriverErrorKind::Unwatched, message, .. }) => {
             assert!(message.contains(&kept) && message.contains("was deleted"), "{message}");
         }
         other => panic!("{other:?}"),
@@ -167,7 +167,7 @@ async fn a_foreign_object_of_the_same_name_is_reported_and_left_alone() {
     let before = versions::<PersistentVolumeClaim>(&fixture).await;
     let refused = fixture.ensure(&engine, &instance).await.unwrap_err();
     assert!(
-        matches!(&refused, DriverError::Unwatched { message, .. } if message.contains(&name)),
+        matches!(&refused, DriverError { kind: DriverErrorKind::Unwatched, message, .. } if message.contains(&name)),
         "{refused:?}"
     );
     fixture.release(&engine, "volume", DeprovisionPolicy::Delete).await;

@@ -161,7 +161,7 @@ impl Provisioner for ScriptedProvisioner {
                     return Ok(Provision::Failed(*reason, message.clone()));
                 }
                 ProvisionScript::Fail(reason, message) => {
-                    return Err(DriverError::Transient { reason: *reason, message: message.clone() });
+                    return Err(DriverError::transient(*reason, message.clone()));
                 }
                 _ => {}
             }

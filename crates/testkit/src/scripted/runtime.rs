@@ -142,7 +142,7 @@ impl ScriptedRuntime {
                 Segment::ClaimOutput(output) => {
                     let Some(read) = secrets.read(&output.secret_key_ref).await? else {
                         let message = format!("The secret of `{}` is not there.", output.claim);
-                        return Err(DriverError::Transient { reason: Reason::ProjectionError, message });
+                        return Err(DriverError::transient(Reason::ProjectionError, message));
                     };
                     value.push_str(&String::from_utf8_lossy(read.value.expose()));
                 }
@@ -212,8 +212,8 @@ impl Runtime for ScriptedRuntime {
     ) -> BoxFuture<'a, Result<(), DriverError>> {
         Box::pin(async move {
             match self.script_of(target) {
-                RunScript::Refuse(reason, message) => return Err(DriverError::Refused { reason, message }),
-                RunScript::Fail(reason, message) => return Err(DriverError::Transient { reason, message }),
+                RunScript::Refuse(reason, message) => return Err(DriverError::refused(reason, message)),
+                RunScript::Fail(reason, message) => return Err(DriverError::transient(reason, message)),
                 _ => {}
             }
             let mut running = Self::start(target, secrets).await?;

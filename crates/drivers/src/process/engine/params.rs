@@ -36,13 +36,13 @@ impl Params {
 
 /// Error for a request that cannot succeed.
 pub(super) fn refused(message: impl Into<String>) -> DriverError {
-    DriverError::Refused { reason: Reason::BindingFailed, message: message.into() }
+    DriverError::refused(Reason::BindingFailed, message.into())
 }
 
 /// Error of this machine; it is retried.
 pub(super) fn unavailable(why: impl std::fmt::Display) -> DriverError {
-    DriverError::Transient {
-        reason: Reason::BindingPending,
-        message: format!("This machine cannot provide it: {why}. Retrying."),
-    }
+    DriverError::transient(
+        Reason::BindingPending,
+        format!("This machine cannot provide it: {why}. Retrying."),
+    )
 }

@@ -30,7 +30,8 @@ use super::super::{
     deps::{Proxy, Servers},
 };
 use crate::{
-    DriverError, NamespacedName, ProvisionContext, Provisioner, Released, SecretText, Secrets,
+    DriverError, DriverErrorKind, NamespacedName, ProvisionContext, Provisioner, Released, SecretText,
+    Secrets,
     process::{
         OriginStore,
         proxy::Rule,
@@ -77,7 +78,7 @@ impl Fixture {
     pub(super) async fn message(&self, type_: &str, params: Json) -> String {
         match self.ensure(type_, params).await {
             Ok(Provision::Pending(message) | Provision::Binding(message) | Provision::Failed(_, message))
-            | Err(DriverError::Refused { message, .. }) => message,
+            | Err(DriverError { kind: DriverErrorKind::Refused, message, .. }) => message,
             other => panic!("{other:?}"),
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::fixture::{Fixture, INSTANCE, NAMESPACE, instance, ports, values};
 use crate::{
-    DriverError, Provisioner,
+    DriverError, DriverErrorKind, Provisioner,
     process::{
         local_bindings::{self, LocalBinding},
         proxy::Rule,
@@ -87,7 +87,9 @@ async fn a_route_conflict_names_its_owner_and_ends_with_it() {
         dependents: vec![Dependent { workload: "shop".to_owned(), key: "other".to_owned() }],
         ..instance("route", json!({}))
     };
-    let Err(DriverError::Refused { message, .. }) = fixture.engine.ensure(&second, &fixture.ctx).await else {
+    let Err(DriverError { kind: DriverErrorKind::Refused, message, .. }) =
+        fixture.engine.ensure(&second, &fixture.ctx).await
+    else {
         panic!()
     };
     assert_eq!(
