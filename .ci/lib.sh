@@ -185,3 +185,9 @@ cluster() {
   eval "$(grep '^export ' "$work/$1.env")"
   kubectl version
 }
+
+# data VARIABLE FOLDER FILE: the folder of test data that is kept beside the checkout.
+data() {
+  printf -v "$1" %s "${!1:-$(cd .. && pwd)/$2}"; export "${1?}"
+  [ -e "${!1}/$3" ] || { echo "no test data in ${!1}: set $1 to its folder"; return 1; }
+}

@@ -9,7 +9,7 @@ use std::{
 use orchestra_api::crd::WriteError;
 use orchestra_score::grammar::{Object, Shape, TextRule, WORKLOAD};
 
-use crate::{chart::ChartError, root};
+use crate::{chart::ChartError, permissions::PermissionsError, root};
 
 /// Folders with generated files, which have this mark at their beginning.
 const FOLDERS: &[&str] = &["deploy", "docs/reference"];
@@ -22,6 +22,8 @@ pub(crate) enum GenerateError {
     Crd(#[from] WriteError),
     #[error(transparent)]
     Chart(#[from] ChartError),
+    #[error(transparent)]
+    Permissions(#[from] PermissionsError),
     #[error("failed to {action} {}: {source}", path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -38,6 +40,7 @@ fn files() -> Result<Vec<(String, String)>, GenerateError> {
         ("docs/reference/score.schema.json".to_owned(), format!("{:#}\n", orchestra_score::json_schema())),
         ("docs/reference/cel.md".to_owned(), cel_reference()),
         ("docs/reference/cli.md".to_owned(), cli_reference()),
+        ("docs/reference/permissions.md".to_owned(), crate::permissions::page()?),
         ("docs/reference/score.md".to_owned(), score_reference()),
     ];
     for definition in orchestra_api::crd::all() {

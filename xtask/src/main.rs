@@ -13,6 +13,7 @@ mod dist;
 mod docs;
 mod generate;
 mod laptop;
+mod permissions;
 
 use std::{
     path::{Path, PathBuf},

@@ -308,6 +308,15 @@ fn every_setting_of_a_cluster_is_accepted_and_documented() {
     assert!(rows >= plan.values.len(), "every documented setting belongs in this test");
 }
 
+#[test]
+fn the_documented_settings_of_provisioners_are_a_valid_config() {
+    let page = include_str!("../../../../docs/provisioners.md");
+    let example = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let config = check(example).unwrap();
+    let types: Vec<&str> = config.provisioners().iter().map(|entry| entry.type_.as_str()).collect();
+    assert!(types.starts_with(&["postgres", "postgres", "volume", "dapr-pubsub"]), "{types:?}");
+}
+
 /// A24: `-8` and `2` are numbers in YAML, and ranges here.
 #[test]
 fn ranges_need_no_quotes() {

@@ -9,6 +9,7 @@ use crate::{
         template::{Extension, Generates, Refusal, Rendered, Request, SavedState, render},
     },
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
 use orchestra_api::{claim::Output, plan::Port};
 use orchestra_score::model::Protocol;
 use serde_json::{Map, Value as Json, json};
@@ -144,6 +145,101 @@ fn servers_are_hardened_and_have_their_own_volume() {
             of("StatefulSet")["spec"]["selector"]["matchLabels"],
             "{type_}"
         );
+    }
+}
+
+/// The names of images and variables are those of the images' own documentation.
+#[test]
+fn servers_start_the_official_image_and_clients_reach_its_port() {
+    for (type_, image, port, uri, variables) in [
+        (
+            "amqp",
+            "docker.io/library/rabbitmq:4",
+            5672,
+            "amqp://app:PASSWORD@HOST:5672/%2F",
+            &["RABBITMQ_DEFAULT_USER", "RABBITMQ_DEFAULT_PASS"][..],
+        ),
+        (
+            "elasticsearch",
+            "docker.elastic.co/elasticsearch/elasticsearch:8.18.0",
+            9200,
+            "http://elastic:PASSWORD@HOST:9200",
+            &["ELASTIC_PASSWORD", "discovery.type"],
+        ),
+        (
+            "mongodb",
+            "docker.io/library/mongo:7",
+            27017,
+            "mongodb://app:PASSWORD@HOST:27017/",
+            &["MONGO_INITDB_ROOT_USERNAME", "MONGO_INITDB_ROOT_PASSWORD_FILE"],
+        ),
+        (
+            "mysql",
+            "docker.io/library/mysql:8.4",
+            3306,
+            "mysql://app:PASSWORD@HOST:3306/app",
+            &["MYSQL_USER", "MYSQL_PASSWORD_FILE"],
+        ),
+        (
+            "postgres",
+            "docker.io/library/postgres:17",
+            5432,
+            "postgresql://app:PASSWORD@HOST:5432/app",
+            &["POSTGRES_USER", "POSTGRES_PASSWORD_FILE"],
+        ),
+        ("redis", "docker.io/library/redis:7", 6379, "redis://default:PASSWORD@HOST:6379", &[]),
+    ] {
+        let given = rendered(&instance(type_, "default", &json!({}))).unwrap();
+        let of = |kind: &str| given.objects.iter().find(|object| object["kind"] == kind).unwrap();
+        let spec = &of("StatefulSet")["spec"]["template"]["spec"];
+        let container = &spec["containers"][0];
+        assert_eq!(container["image"], image, "{type_}");
+        let opened = container["ports"].as_array().unwrap().iter().any(|own| own["containerPort"] == port);
+        assert!(opened, "{type_}: {port}");
+        let forwarded = of("Service")["spec"]["ports"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|own| own["port"] == port && own["targetPort"] == port);
+        assert!(forwarded, "{type_}: {port}");
+        assert_eq!(plain(&given, "port"), json!(port), "{type_}");
+        let (host, password) = (plain(&given, "host"), given.saved.state["password"].as_str().unwrap());
+        assert_eq!(host, of("Service")["metadata"]["name"], "{type_}");
+        assert_eq!(of("Secret")["data"]["password"], STANDARD.encode(password), "{type_}");
+        let expected = uri.replace("PASSWORD", password).replace("HOST", host.as_str().unwrap());
+        assert_eq!(given.sealed.composed["output.uri"], expected, "{type_}");
+        let named: Vec<&str> = container["env"]
+            .as_array()
+            .map(|all| all.iter().filter_map(|one| one["name"].as_str()).collect())
+            .unwrap_or_default();
+        for variable in variables {
+            assert!(named.contains(variable), "{type_}: {variable} of {named:?}");
+        }
+    }
+}
+
+#[test]
+fn every_volume_is_declared_and_mounted() {
+    for entry in entries() {
+        let class = entry.class.as_deref().unwrap_or("default");
+        let given = rendered(&instance(&entry.type_, class, &json!({}))).unwrap();
+        for set in given.objects.iter().filter(|object| object["kind"] == "StatefulSet") {
+            let spec = &set["spec"]["template"]["spec"];
+            let names = |list: &Json| -> Vec<String> {
+                list.as_array()
+                    .map(|all| all.iter().filter_map(|one| Some(one["name"].as_str()?.to_owned())).collect())
+                    .unwrap_or_default()
+            };
+            let volumes = names(&spec["volumes"]);
+            for container in spec["containers"].as_array().unwrap() {
+                let mut mounted = names(&container["volumeMounts"]);
+                mounted.sort_unstable();
+                mounted.dedup();
+                let mut declared = volumes.clone();
+                declared.sort_unstable();
+                assert_eq!(mounted, declared, "{}", entry.uri);
+            }
+        }
     }
 }
 
