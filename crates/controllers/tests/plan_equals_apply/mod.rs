@@ -203,7 +203,6 @@ async fn a_deletion_removes_exactly_what_the_preview_shows() {
         );
         let workloads: Api<Workload> = Api::default_namespaced(platform.client());
         workloads.delete(NAME, &DeleteParams::default()).await.unwrap();
-        platform.orchestrate(RunScript::Run).await;
-        assert_eq!(platform.objects().await, BTreeSet::new());
+        assert_eq!(platform.remaining().await, BTreeSet::new());
     }
 }

@@ -1,6 +1,9 @@
 //! Platform whose controllers run on demand. External controllers are played.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use k8s_openapi::{api::core::v1::ConfigMap, jiff::Timestamp};
 use kube::{
@@ -116,6 +119,19 @@ impl Platform {
         objects
     }
 
+    /// Versions of all our objects, by UID.
+    async fn versions(&self) -> BTreeMap<Option<String>, Option<String>> {
+        fn of<K: ResourceExt>(objects: Vec<K>) -> impl Iterator<Item = (Option<String>, Option<String>)> {
+            objects.into_iter().map(|object| (object.uid(), object.resource_version()))
+        }
+        let mut versions = BTreeMap::new();
+        versions.extend(of(self.all::<Workload>().await));
+        versions.extend(of(self.all::<ResourceClaim>().await));
+        versions.extend(of(self.all::<WorkloadPlan>().await));
+        versions.extend(of(self.all::<WorkloadExposure>().await));
+        versions
+    }
+
     /// Inputs of a preview while the built-in runtime has this script.
     pub(super) fn preview_context(&self, script: RunScript) -> PreviewContext {
         self.runtime.script("default", NAME, script);
@@ -152,6 +168,20 @@ impl Platform {
             }
         }
         panic!("it does not settle: {:#?}", plan(&self.inputs().await));
+    }
+
+    /// Objects that are left once the controllers change nothing more. A single run may end between the deletion of an
+    /// object and the event about it.
+    pub(super) async fn remaining(&self) -> BTreeSet<(ObjectKind, String)> {
+        let mut before = self.versions().await;
+        loop {
+            self.orchestrate(RunScript::Run).await;
+            let after = self.versions().await;
+            if after == before {
+                return self.objects().await;
+            }
+            before = after;
+        }
     }
 
     pub(super) async fn report_external(&self) {
