@@ -19,7 +19,7 @@ use std::{
 
 use http::Method;
 use k8s_openapi::jiff::Timestamp;
-use kube::ResourceExt;
+use kube::{ResourceExt, api::ListParams};
 use orchestra_api::Workload;
 use orchestra_core::workload_state;
 use tokio::{
@@ -241,13 +241,36 @@ impl Session {
                 }
             }
             if workload_state::nothing_to_run(self.workloads.values()) {
-                self.write(&["All workloads were stopped by another command.".to_owned()])?;
-                return Ok(FollowEnd::StoppedElsewhere);
+                return self.stopped_elsewhere();
             }
-            self.write(&["The platform no longer answers; restarting it.".to_owned()])?;
+            let is_being_stopped = self.workloads.values().all(|workload| {
+                workload_state::is_deleting(workload) || workload_state::is_suspended(workload)
+            });
+            if !is_being_stopped {
+                self.write(&["The platform no longer answers; restarting it.".to_owned()])?;
+            }
             // Stopping the workloads needs a platform, too.
             self.reconnect().await?;
+            // The platform that is gone may have stopped them, and its last events are lost.
+            let left = self.left().await?;
+            if workload_state::nothing_to_run(&left) {
+                background::shut_down(&self.platform, &self.data).await;
+                self.workloads.retain(|name, _| left.iter().any(|workload| workload.name_any() == *name));
+                return self.stopped_elsewhere();
+            }
         }
+    }
+
+    /// Applied workloads that still exist.
+    async fn left(&self) -> Result<Vec<Workload>, CliError> {
+        let listed = self.platform.workloads().list(&ListParams::default()).await;
+        let listed = listed.map_err(|error| self.platform.api_error("workloads", error))?;
+        Ok(listed.items.into_iter().filter(|workload| self.applied.contains(&workload.name_any())).collect())
+    }
+
+    fn stopped_elsewhere(&mut self) -> Result<FollowEnd, CliError> {
+        self.write(&["All workloads were stopped by another command.".to_owned()])?;
+        Ok(FollowEnd::StoppedElsewhere)
     }
 
     /// Score files, and the files that they refer to.
