@@ -38,7 +38,7 @@ const MAX_NOTE_BYTES: usize = 1024;
 /// Maximum length of the part of an event's name that comes from its object: names have up to 253 characters.
 const MAX_STEM: usize = 236;
 /// Attempts per event.
-const MAX_TRIES: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 /// Timeout of an attempt, and of the queue after shutdown.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -195,12 +195,12 @@ async fn write_all(client: Client, mut queue: mpsc::Receiver<Event>, stop: Shutd
 async fn write(client: &Client, event: &Event) {
     let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<Event> = Api::namespaced(client.clone(), namespace);
-    for tried in 0..MAX_TRIES {
+    for attempt in 0..MAX_ATTEMPTS {
         let answer = timeout(REQUEST_TIMEOUT, api.create(&PostParams::default(), event)).await;
         let reason = match answer {
             Ok(Ok(_)) => return,
             // The answer to an earlier attempt was lost.
-            Ok(Err(kube::Error::Api(status))) if status.code == 409 && tried > 0 => return,
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 && attempt > 0 => return,
             Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) && status.code != 429 => {
                 tracing::warn!(namespace, "event rejected: {}", status.message);
                 return;
@@ -209,7 +209,7 @@ async fn write(client: &Client, event: &Event) {
             Err(slow) => slow.to_string(),
         };
         tracing::debug!(namespace, "failed to write an event: {reason}");
-        sleep(backoff::delay(tried, fastrand::f64())).await;
+        sleep(backoff::delay(attempt, fastrand::f64())).await;
     }
-    tracing::warn!(namespace, "event dropped after {MAX_TRIES} attempts");
+    tracing::warn!(namespace, "event dropped after {MAX_ATTEMPTS} attempts");
 }

@@ -41,7 +41,7 @@ pub(crate) async fn store_new(
     let generated = object["metadata"]["name"].as_str().unwrap_or_default().is_empty()
         && object["metadata"]["generateName"].is_string();
     let generates = object["metadata"]["generateName"].as_str().is_some_and(|base| !base.is_empty());
-    let mut tries = if generated { MAX_ATTEMPTS } else { 1 };
+    let mut attempts_left = if generated { MAX_ATTEMPTS } else { 1 };
     loop {
         let mut object = object.clone();
         lifecycle::before_create(kind, &mut object, &call.target.namespace, &call.now);
@@ -62,13 +62,13 @@ pub(crate) async fn store_new(
             }
             return Ok(Answer { code: StatusCode::CREATED, content: Content::Object(object), warnings });
         }
-        tries -= 1;
+        attempts_left -= 1;
         match call.write(key, Expected::Absent, Some(&kind.to_stored(object))).await {
             Ok((revision, bytes)) => {
                 let content = Content::Stored(revision, bytes);
                 return Ok(Answer { code: StatusCode::CREATED, content, warnings });
             }
-            Err(WriteError::Conflict(_)) if tries == 0 => return Err(taken(call, &name, generates)),
+            Err(WriteError::Conflict(_)) if attempts_left == 0 => return Err(taken(call, &name, generates)),
             Err(WriteError::Conflict(_)) => {}
             Err(error) => return Err(failed(&error)),
         }

@@ -174,13 +174,13 @@ mod tests {
         let env = TestEnv::start().await;
         let secrets = NamespaceSecrets::new(env.client());
         let ctx = InstanceContext::new(&secrets, &Cache::default(), "gone", "vault", "a");
-        let tries = AtomicUsize::new(0);
+        let attempts = AtomicUsize::new(0);
         let edit = |_: &SecretData| {
-            tries.fetch_add(1, Ordering::Relaxed);
+            attempts.fetch_add(1, Ordering::Relaxed);
             Ok([("password".to_owned(), SecretText::new(b"x".to_vec()))].into())
         };
         let error = ctx.update_secret(&edit).await.unwrap_err();
-        assert_eq!(tries.into_inner(), 1);
+        assert_eq!(attempts.into_inner(), 1);
         assert!(error.to_string().contains("the namespace does not exist"), "{error}");
     }
 }

@@ -233,8 +233,8 @@ impl Explained {
             ConditionType::RuntimeReady => {
                 let refused =
                     placement.iter().filter(|found| matches!(found.conclusion, Conclusion::Refused(_)));
-                let tried = refused.flat_map(place::Explanation::considered);
-                gaps.iter().map(|gap| gap.message.clone()).chain(tried).collect()
+                let considered = refused.flat_map(place::Explanation::considered);
+                gaps.iter().map(|gap| gap.message.clone()).chain(considered).collect()
             }
             ConditionType::Ready => Vec::new(),
         }

@@ -33,10 +33,10 @@ impl Bindings {
                 want.len() == got.len()
                     && want.iter().all(|(key, want)| {
                         got.iter().any(|(own, got)| {
-                            let mut tried = self.clone();
-                            let fits = tried.text(key, own) && tried.matches(want, got);
+                            let mut candidate = self.clone();
+                            let fits = candidate.text(key, own) && candidate.matches(want, got);
                             if fits {
-                                *self = tried;
+                                *self = candidate;
                             }
                             fits
                         })

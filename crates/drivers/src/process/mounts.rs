@@ -50,7 +50,7 @@ pub(super) fn place(files: &[PlacedFile], mounts: &[Mount], staging: &Path) -> R
     let Some(first) = targets.first() else { return Ok(()) };
     let staging = staging.canonicalize().map_err(|error| not_placed(first, refused(error)))?;
     enter().map_err(|error| not_placed(first, no_namespace(&error)))?;
-    let mut view = View { staging: &staging, memory: BTreeSet::new(), volumes: Vec::new() };
+    let mut view = View { staging: &staging, tmpfs_devices: BTreeSet::new(), volumes: Vec::new() };
     let detached = view.gather(files, mounts)?;
     for (target, mounted) in &detached {
         view.attach(target, mounted).map_err(|why| not_placed(target, why))?;
@@ -136,7 +136,7 @@ struct DetachedMount {
 struct View<'a> {
     staging: &'a Path,
     /// Devices of the tmpfs mirrors.
-    memory: BTreeSet<u64>,
+    tmpfs_devices: BTreeSet<u64>,
     /// Mount points of volumes.
     volumes: Vec<PathBuf>,
 }
@@ -202,7 +202,7 @@ impl View<'_> {
             (false, false) => return Err(PlaceError::FileThere),
             (false, true) => {}
         }
-        if !self.volumes.iter().any(|volume| there.starts_with(volume)) && !self.in_memory(&there) {
+        if !self.volumes.iter().any(|volume| there.starts_with(volume)) && !self.is_on_tmpfs(&there) {
             // A mirror of `/proc` or `/sys` would not change with the kernel.
             if ["/proc", "/sys"].iter().any(|kernel| there.starts_with(kernel)) {
                 return Err(PlaceError::Refused { why: "the folder belongs to the kernel".to_owned() });
@@ -257,16 +257,16 @@ impl View<'_> {
 
     fn cover_staging(&mut self) -> io::Result<()> {
         mount("tmpfs", self.staging, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0700")?;
-        self.memory.insert(fs::metadata(self.staging)?.dev());
+        self.tmpfs_devices.insert(fs::metadata(self.staging)?.dev());
         Ok(())
     }
 
     fn uncover_staging(&self) {
-        while self.in_memory(self.staging) && unmount(self.staging, UnmountFlags::DETACH).is_ok() {}
+        while self.is_on_tmpfs(self.staging) && unmount(self.staging, UnmountFlags::DETACH).is_ok() {}
     }
 
-    fn in_memory(&self, path: &Path) -> bool {
-        fs::metadata(path).is_ok_and(|found| self.memory.contains(&found.dev()))
+    fn is_on_tmpfs(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|found| self.tmpfs_devices.contains(&found.dev()))
     }
 }
 

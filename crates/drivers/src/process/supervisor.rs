@@ -209,7 +209,7 @@ impl Task {
         let plan = &version.plan;
         if self.started.as_ref().is_none_or(|(revision, _)| *revision != plan.revision) {
             self.started = Some((plan.revision.clone(), Instant::now()));
-            self.runs.set_failures(&self.state.tries_of(&plan.revision));
+            self.runs.set_failures(&self.state.failures_of(&plan.revision));
         }
         let decision = decisions::decide(plan, &self.runs.states(&version, SystemTime::now()));
         for container in &decision.stop {

@@ -27,11 +27,11 @@ pub struct WorkloadState {
     #[serde(default)]
     pub failed: Option<FailedVersion>,
     /// Consecutive failures of the containers of a job.
-    #[serde(default)]
-    pub tries: BTreeMap<String, u32>,
-    /// Revision of that job.
-    #[serde(default)]
-    pub tried: String,
+    #[serde(rename = "tries", default)]
+    pub failures: BTreeMap<String, u32>,
+    /// Revision of the job that these failures belong to.
+    #[serde(rename = "tried", default)]
+    pub failures_revision: String,
 }
 
 /// Version that did not become ready.
@@ -135,16 +135,16 @@ impl<'a> Versions<'a> {
 
 impl WorkloadState {
     /// Recorded failures of a revision.
-    pub fn tries_of(&self, revision: &str) -> BTreeMap<String, u32> {
-        if self.tried == revision { self.tries.clone() } else { BTreeMap::new() }
+    pub fn failures_of(&self, revision: &str) -> BTreeMap<String, u32> {
+        if self.failures_revision == revision { self.failures.clone() } else { BTreeMap::new() }
     }
 
     /// State with the failures of a job: its retries are limited, also across restarts of the platform.
-    fn with_tries(self, plan: &WorkloadPlanSpec, failures: &BTreeMap<String, u32>) -> Self {
+    fn with_failures(self, plan: &WorkloadPlanSpec, failures: &BTreeMap<String, u32>) -> Self {
         if plan.kind != Kind::Job || failures.is_empty() {
             return self;
         }
-        Self { tries: failures.clone(), tried: plan.revision.clone(), ..self }
+        Self { failures: failures.clone(), failures_revision: plan.revision.clone(), ..self }
     }
 }
 
@@ -169,16 +169,16 @@ pub fn advance(
         return Step { state, next: Next::PublishPortConflict { conflict, requeue: PORT_CHECK_INTERVAL } };
     }
     if !decision.start.is_empty() {
-        return Step { state: state.with_tries(plan, failures), next: Next::Start };
+        return Step { state: state.with_failures(plan, failures), next: Next::Start };
     }
     let is_good = decision.phase == Phase::Ready && !matches!(rollback, Rollback::Done(_));
     let state = if is_suspended {
         // After a resume everything is tried again.
-        WorkloadState { failed: None, tries: BTreeMap::new(), tried: String::new(), ..state }
+        WorkloadState { failed: None, failures: BTreeMap::new(), failures_revision: String::new(), ..state }
     } else if is_good {
-        WorkloadState { good: Some(plan.clone()), failed: None, ..state }.with_tries(plan, failures)
+        WorkloadState { good: Some(plan.clone()), failed: None, ..state }.with_failures(plan, failures)
     } else {
-        state.with_tries(plan, failures)
+        state.with_failures(plan, failures)
     };
     let requeue = requeue_after(plan, decision, rollback, *elapsed);
     let next = match adopted {

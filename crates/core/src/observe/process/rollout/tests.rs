@@ -144,8 +144,11 @@ fn a_version_is_recorded_as_good_when_it_is_ready_and_was_not_rolled_back_to() {
 fn failures_are_recorded_for_jobs_only_and_a_suspension_forgets_them() {
     let failures = BTreeMap::from([("app".to_owned(), 2)]);
     let observed = Observed { failures: failures.clone(), ..after(SECOND) };
-    let recorded =
-        WorkloadState { tries: failures.clone(), tried: "r2".to_owned(), ..WorkloadState::default() };
+    let recorded = WorkloadState {
+        failures: failures.clone(),
+        failures_revision: "r2".to_owned(),
+        ..WorkloadState::default()
+    };
     let state_after = |plan: &WorkloadPlanSpec, state: &WorkloadState, decision: &ProgramDecision| {
         advance(Versions { desired: plan, last_good: LastGood::None }, state, decision, &observed).state
     };
@@ -157,8 +160,8 @@ fn failures_are_recorded_for_jobs_only_and_a_suspension_forgets_them() {
             WorkloadState::default()
         );
     }
-    assert_eq!(recorded.tries_of("r2"), failures);
-    assert_eq!(recorded.tries_of("r3"), BTreeMap::new());
+    assert_eq!(recorded.failures_of("r2"), failures);
+    assert_eq!(recorded.failures_of("r3"), BTreeMap::new());
     job.lifecycle.suspend = true;
     let before = WorkloadState { failed: failed("r2").failed, ..recorded };
     assert_eq!(state_after(&job, &before, &decision(Phase::Pending)), WorkloadState::default());
