@@ -102,7 +102,7 @@ impl Kubernetes {
     ) -> ObjectAction {
         let live = live.map(|live| LiveObject {
             owner: live.owner.as_deref(),
-            is_leaving: live.is_leaving,
+            is_deleting: live.is_deleting,
             is_current: live.fields_hash == Some(wanted) || self.cache.is_defaulted(id, live, wanted),
             revision: live.revision.as_deref(),
         });

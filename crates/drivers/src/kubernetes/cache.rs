@@ -386,7 +386,7 @@ fn is_unexplained(live: &ObjectState) -> bool {
             rollout.kind != RolloutKind::Deployment
                 && rollout.total < rollout.desired
                 && !is_finished(rollout)
-                && !live.is_leaving
+                && !live.is_deleting
         }
         _ => false,
     }

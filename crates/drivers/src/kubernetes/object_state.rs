@@ -29,7 +29,7 @@ pub(super) struct ObjectState {
     pub(super) revision: Option<Box<str>>,
     /// Hash of the fields that we own.
     pub(super) fields_hash: Option<FieldsHash>,
-    pub(super) is_leaving: bool,
+    pub(super) is_deleting: bool,
     pub(super) facts: Facts,
     /// Cause of its failure, from events.
     pub(super) event_cause: Option<Box<Cause>>,
@@ -104,7 +104,7 @@ impl WatchedObject {
             owner: text(&metadata["annotations"][WORKLOAD_UID]).filter(|_| is_managed),
             revision: text(&metadata["annotations"][REVISION]),
             fields_hash: self.fields_hash,
-            is_leaving: metadata["deletionTimestamp"].is_string(),
+            is_deleting: metadata["deletionTimestamp"].is_string(),
             facts,
             event_cause: None,
         }

@@ -33,7 +33,7 @@ impl Kubernetes {
                 },
             };
             let Some(live) = live.filter(|live| live.owner.as_deref() == Some(uid)) else { continue };
-            stopping |= live.is_leaving || self.delete(&id, &live).await?;
+            stopping |= live.is_deleting || self.delete(&id, &live).await?;
         }
         let has_run = items.iter().any(|(kind, _)| kind.maker().is_some());
         if has_run && !self.has_other_rollout(&id) && self.has_pods(&id, uid).await? {
@@ -51,7 +51,7 @@ impl Kubernetes {
     /// True if another controller than the deleted ones runs the Workload.
     fn has_other_rollout(&self, id: &NamespacedName) -> bool {
         let view = self.cache.view(id);
-        view.objects.iter().any(|live| matches!(live.facts, Facts::Rollout(_)) && !live.is_leaving)
+        view.objects.iter().any(|live| matches!(live.facts, Facts::Rollout(_)) && !live.is_deleting)
     }
 
     /// True if pods of a Workload still exist.

@@ -152,7 +152,7 @@ impl Template {
         let Ok(pods) = self.objects.pods(owner).await else {
             return Provision::Binding(otherwise.to_owned());
         };
-        let pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_terminating);
+        let pods = pods.iter().map(|pod| Pod::read(&pod["metadata"], pod)).filter(|pod| !pod.is_deleting);
         let pods: Vec<Pod> = pods.collect();
         if pods.is_empty()
             && let Some(cause @ Cause::Denied { .. }) = self.not_made(owner, object).await
@@ -192,15 +192,15 @@ impl Template {
         for (api_version, kind) in admit::KINDS.iter().filter(|(_, kind)| *kind != "Secret") {
             items.extend(self.objects.of(owner, api_version, kind).await?);
         }
-        let mut is_leaving = false;
+        let mut is_deleting = false;
         for item in &items {
             match disposition(&item.kind, release.policy, &record.keep) {
                 Disposition::Keep => {}
                 Disposition::Orphan => self.objects.orphan(owner, item).await?,
-                Disposition::Delete => is_leaving |= self.objects.delete(owner, item).await?,
+                Disposition::Delete => is_deleting |= self.objects.delete(owner, item).await?,
             }
         }
-        if is_leaving {
+        if is_deleting {
             return Ok(Released::Waiting("Deleting its objects.".to_owned()));
         }
         if release.policy == DeprovisionPolicy::Delete {

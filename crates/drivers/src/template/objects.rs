@@ -80,12 +80,12 @@ impl Objects {
         let found = api.get_opt(&item.name).await.map_err(|error| driver_error(&item, error))?;
         let Some(found) = found else { return self.create(owner, &api, &item, wanted, fields_hash).await };
         let (is_owned, is_labelled) = (owner.owns(&found), owner.is_labelled(&found));
-        let (uid, is_leaving) =
+        let (uid, is_deleting) =
             (found.uid().unwrap_or_default(), found.metadata.deletion_timestamp.is_some());
         let (object, held) = split_managed_fields(found);
         let live = LiveObject {
             owner: is_owned.then_some(owner.instance),
-            is_leaving,
+            is_deleting,
             is_current: held == Some(fields_hash) || self.is_defaulted(&uid, fields_hash, held),
             revision: None,
         };

@@ -92,7 +92,7 @@ fn cause(rollout: &Rollout, pods: &[Pod], now: Timestamp) -> Option<String> {
 /// Cause of a pod that does not run.
 fn pod_cause(pod: &Json, now: Timestamp) -> Option<String> {
     let summary = observe::Pod::read(&pod["metadata"], pod);
-    let cause = summary.own_cause(now).filter(|_| !summary.is_terminating)?;
+    let cause = summary.own_cause(now).filter(|_| !summary.is_deleting)?;
     Some(describe(cause, pod))
 }
 

@@ -93,7 +93,7 @@ pub fn observe(snapshot: &Snapshot<'_>) -> RuntimeStatus {
 /// Rollout that counts: that of the current revision, if there are several.
 fn rollout<'a>(snapshot: &Snapshot<'a>) -> Option<&'a Rollout> {
     let Snapshot { plan, rollouts, .. } = *snapshot;
-    let mut remaining = rollouts.iter().filter(|rollout| !rollout.is_terminating);
+    let mut remaining = rollouts.iter().filter(|rollout| !rollout.is_deleting);
     let is_current = |rollout: &&Rollout| rollout.revision.as_deref() == Some(plan.revision.as_str());
     remaining.clone().find(is_current).or_else(|| remaining.next())
 }
@@ -203,7 +203,7 @@ fn early<'a>(pod: &'a Pod, rollout: &Rollout) -> Option<&'a ProbeFailure> {
 /// Pods of the current revision.
 fn current<'a>(snapshot: &Snapshot<'a>) -> impl Iterator<Item = &'a Pod> {
     let Snapshot { plan, pods, .. } = *snapshot;
-    pods.iter().filter(|pod| is_of(plan, pod) && !pod.is_terminating)
+    pods.iter().filter(|pod| is_of(plan, pod) && !pod.is_deleting)
 }
 
 fn is_of(plan: &WorkloadPlanSpec, pod: &Pod) -> bool {

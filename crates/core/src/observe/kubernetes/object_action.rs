@@ -13,7 +13,7 @@ pub struct LiveObject<'a> {
     /// Uid of the Workload, or id of the instance, that it was created for.
     pub owner: Option<&'a str>,
     /// True if it is being deleted.
-    pub is_leaving: bool,
+    pub is_deleting: bool,
     /// True if its fields are as desired.
     pub is_current: bool,
     /// Revision that it was created for.
@@ -62,7 +62,7 @@ impl ObjectAction {
         let Some(live) = live else { return Self::Create };
         if live.owner != Some(desired.owner) {
             Self::ReportConflict
-        } else if live.is_leaving {
+        } else if live.is_deleting {
             Self::AwaitDeletion
         } else if live.is_current {
             Self::Keep
@@ -81,23 +81,23 @@ mod tests {
     #[test]
     fn the_action_on_an_object_follows_from_its_owner_its_state_and_its_kind() {
         let live =
-            LiveObject { owner: Some("u1"), is_leaving: false, is_current: false, revision: Some("r1") };
+            LiveObject { owner: Some("u1"), is_deleting: false, is_current: false, revision: Some("r1") };
         let current = LiveObject { is_current: true, ..live };
         let foreign = LiveObject { owner: None, ..current };
         let of_another = LiveObject { owner: Some("u2"), ..current };
-        let leaving = LiveObject { is_leaving: true, ..current };
+        let deleting = LiveObject { is_deleting: true, ..current };
         for (case, live, kind, revision, expected) in [
             ("absent", None, "Job", "r2", ObjectAction::Create),
             ("not ours", Some(foreign), "Service", "r2", ObjectAction::ReportConflict),
             ("of another workload", Some(of_another), "Service", "r2", ObjectAction::ReportConflict),
             (
-                "not ours and leaving",
-                Some(LiveObject { is_leaving: true, ..foreign }),
+                "not ours and deleting",
+                Some(LiveObject { is_deleting: true, ..foreign }),
                 "Service",
                 "r2",
                 ObjectAction::ReportConflict,
             ),
-            ("leaving", Some(leaving), "Job", "r2", ObjectAction::AwaitDeletion),
+            ("being deleted", Some(deleting), "Job", "r2", ObjectAction::AwaitDeletion),
             ("as desired", Some(current), "Service", "r2", ObjectAction::Keep),
             ("a job as desired", Some(current), "Job", "r2", ObjectAction::Keep),
             ("a job of another revision", Some(live), "Job", "r2", ObjectAction::Replace),

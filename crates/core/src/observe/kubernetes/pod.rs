@@ -27,7 +27,7 @@ pub struct Pod {
     /// Time when it became unready, if it was ready since its last start.
     pub down_since: Option<Timestamp>,
     /// True if it is being deleted.
-    pub is_terminating: bool,
+    pub is_deleting: bool,
     /// True if it has succeeded or failed.
     pub is_finished: bool,
     /// Failure by its own status.
@@ -96,7 +96,7 @@ impl Pod {
             set_revision: text("/labels/controller-revision-hash"),
             is_ready,
             down_since,
-            is_terminating: metadata["deletionTimestamp"].is_string(),
+            is_deleting: metadata["deletionTimestamp"].is_string(),
             is_finished,
             cause: cause.map(Box::new),
             event_cause: None,
@@ -117,7 +117,7 @@ impl Pod {
 
     /// True if its events are needed: it should run, and its status does not show why it does not.
     pub fn needs_events(&self, now: Timestamp) -> bool {
-        !self.is_ready && !self.is_terminating && !self.is_finished && self.own_cause(now).is_none()
+        !self.is_ready && !self.is_deleting && !self.is_finished && self.own_cause(now).is_none()
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Rollout {
     /// Revision of the plan.
     pub revision: Option<Box<str>>,
     /// True if it is being deleted.
-    pub is_terminating: bool,
+    pub is_deleting: bool,
     /// True if the status is about the current generation.
     pub is_observed: bool,
     /// Desired pods.
@@ -90,7 +90,7 @@ impl Rollout {
         Self {
             kind,
             revision: metadata["annotations"][REVISION].as_str().map(Box::from),
-            is_terminating: metadata["deletionTimestamp"].is_string(),
+            is_deleting: metadata["deletionTimestamp"].is_string(),
             is_observed: is_observed || kind == RolloutKind::Job,
             desired,
             total: if kind == RolloutKind::Job {

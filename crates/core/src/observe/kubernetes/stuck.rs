@@ -17,7 +17,7 @@ pub fn stuck_pods<'a>(
         of_set.is_some_and(|of_set| updates.iter().any(|update| *update != of_set))
     };
     let is_stuck = |pod: &&Pod| {
-        !pod.is_ready && !pod.is_terminating && is_outdated(pod) && pod.revision.as_deref() != Some(revision)
+        !pod.is_ready && !pod.is_deleting && is_outdated(pod) && pod.revision.as_deref() != Some(revision)
     };
     pods.iter().filter(is_stuck).collect()
 }
@@ -42,7 +42,7 @@ mod tests {
         for (case, rollout, pod, expected) in [
             ("of an older revision", &set, old.clone(), true),
             ("ready", &set, Pod { is_ready: true, ..old.clone() }, false),
-            ("terminating", &set, Pod { is_terminating: true, ..old.clone() }, false),
+            ("terminating", &set, Pod { is_deleting: true, ..old.clone() }, false),
             ("of the update", &set, updated.clone(), false),
             ("of this plan", &set, Pod { set_revision: old.set_revision.clone(), ..updated }, false),
             ("of no set", &set, Pod { set_revision: None, ..old.clone() }, false),

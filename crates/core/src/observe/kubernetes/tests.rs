@@ -117,9 +117,9 @@ fn a_workload_is_reachable_while_any_version_of_it_is_available() {
 
 #[test]
 fn the_rollout_of_the_current_revision_counts_and_none_that_is_being_deleted() {
-    let rollout = |revision: &str, is_terminating| Rollout {
+    let rollout = |revision: &str, is_deleting| Rollout {
         revision: Some(revision.into()),
-        is_terminating,
+        is_deleting,
         ..Rollout::default()
     };
     let plan = WorkloadPlanSpec { revision: "r2".to_owned(), ..WorkloadPlanSpec::default() };
