@@ -120,12 +120,12 @@ async fn one_of_conflicting_writes_wins_even_within_a_batch() {
     let ledger = Ledger::open(Slow { began, go_on }, Options::default()).unwrap();
     let other = hand_over(&ledger, "other").await;
     begun.recv().unwrap();
-    let rivals = [hand_over(&ledger, "same").await, hand_over(&ledger, "same").await];
+    let conflicting = [hand_over(&ledger, "same").await, hand_over(&ledger, "same").await];
     go.send(()).unwrap();
     assert_eq!(other.await, Ok(Revision(1)));
     assert_eq!(begun.recv().unwrap(), 1, "the second is refused before anything is kept");
     go.send(()).unwrap();
-    let [one, two] = rivals;
+    let [one, two] = conflicting;
     assert_eq!(one.await, Ok(Revision(2)));
     assert_eq!(two.await, Err(WriteError::Conflict(Some(Revision(2)))));
 }

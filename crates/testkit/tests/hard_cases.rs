@@ -72,11 +72,11 @@ async fn a_definition_cannot_take_a_built_in_kind() {
         .create(&PostParams::default(), &serde_json::from_value(json!({"metadata": {"name": "l"}})).unwrap())
         .await
         .unwrap();
-    let rival = definition("coordination.k8s.io", "leases", "Lease", true);
+    let conflicting = definition("coordination.k8s.io", "leases", "Lease", true);
     let all = definitions(&env);
-    all.create(&PostParams::default(), &serde_json::from_value(rival).unwrap()).await.unwrap();
+    all.create(&PostParams::default(), &serde_json::from_value(conflicting).unwrap()).await.unwrap();
     all.delete("leases.coordination.k8s.io", &DeleteParams::default()).await.unwrap();
-    env.eventually("the rival is gone", async || {
+    env.eventually("the conflicting kind is gone", async || {
         all.get_opt("leases.coordination.k8s.io").await.unwrap().is_none()
     })
     .await;

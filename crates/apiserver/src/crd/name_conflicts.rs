@@ -33,11 +33,11 @@ pub(crate) fn conflicts(definition: &Value, all: &[Value]) -> Vec<Taken> {
         )
     };
     for other in all {
-        let rival = other["spec"]["group"] == definition["spec"]["group"]
+        let conflicts = other["spec"]["group"] == definition["spec"]["group"]
             && other["metadata"]["name"] != definition["metadata"]["name"]
             // An established definition keeps its accepted names, however old it is.
             && (established(other) || age(other) < age(definition));
-        if rival {
+        if conflicts {
             let names =
                 if established(other) { &other["status"]["acceptedNames"] } else { &other["spec"]["names"] };
             resources.extend(names["plural"].as_str());

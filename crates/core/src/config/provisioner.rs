@@ -160,12 +160,12 @@ pub(super) fn check(entries: &[Provisioner], faults: &mut Faults) {
     for (index, entry) in entries.iter().enumerate() {
         let at = at.index(index);
         check_entry(entry, &at, faults);
-        let rival = entries[..index].iter().position(|other| are_rivals(entry, other));
-        if let Some(rival) = rival {
+        let other = entries[..index].iter().position(|earlier| is_ambiguous(entry, earlier));
+        if let Some(other) = other {
             faults.add(
                 at,
                 format!(
-                    "ambiguous: this entry and `provisioners.{rival}` are equally specific for {} ({})",
+                    "ambiguous: this entry and `provisioners.{other}` are equally specific for {} ({})",
                     entry.type_,
                     describe(entry)
                 ),
@@ -208,7 +208,7 @@ fn check_entry(entry: &Provisioner, at: &Pointer, faults: &mut Faults) {
 }
 
 /// True if some claim could match both with equal specificity. An entry without a type could not be read.
-fn are_rivals(one: &Provisioner, other: &Provisioner) -> bool {
+fn is_ambiguous(one: &Provisioner, other: &Provisioner) -> bool {
     let share_a_runtime = one.runtime_classes.is_empty()
         || one.runtime_classes.iter().any(|class| other.runtime_classes.contains(class));
     let no_param_differs =

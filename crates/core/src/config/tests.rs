@@ -430,7 +430,7 @@ fn provisioner_entries_are_checked() {
 
 #[test]
 fn two_provisioners_are_never_equally_specific_for_one_claim() {
-    for (one, other, rivals) in [
+    for (one, other, is_ambiguous) in [
         ("", "", true),
         ("class: small", "class: small", true),
         ("class: small", "class: large", false),
@@ -449,8 +449,8 @@ fn two_provisioners_are_never_equally_specific_for_one_claim() {
         };
         let entries = format!("{}, {}, {{type: mysql, engine: builtin}}", entry(one), entry(other));
         let faults = with_provisioners(&entries).err().unwrap_or_default();
-        assert_eq!(faults.len(), usize::from(rivals), "{one} / {other}: {faults:?}");
-        if rivals {
+        assert_eq!(faults.len(), usize::from(is_ambiguous), "{one} / {other}: {faults:?}");
+        if is_ambiguous {
             assert!(
                 faults[0]
                     .message
