@@ -48,7 +48,7 @@ async fn embedded(folder: &Path) -> Verdict {
         let api = Api::open(Memory, Options::default()).await?;
         Ok(Target::router(api.router_for(Caller::admin())))
     };
-    playing::judge(folder, server).await.unwrap()
+    playing::compare(folder, server).await.unwrap()
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ async fn run(arguments: Arguments) -> Result<bool, TargetError> {
     }
     if matches!(arguments.command, Command::Play { .. }) {
         let lines = Accepted::read(&folder.join("differences.txt"))?;
-        let (open, stale) = accepted::judge(differences, &lines);
+        let (open, stale) = accepted::split_accepted(differences, &lines);
         differences = open;
         for line in stale.iter().filter(|_| arguments.only.is_empty()) {
             println!("accepted, but no longer so: {line}");

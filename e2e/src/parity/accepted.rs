@@ -39,7 +39,7 @@ impl Accepted {
 }
 
 /// Differences that are not accepted, and lines of the file that match no difference.
-pub fn judge(differences: Vec<Difference>, accepted: &[Accepted]) -> (Vec<Difference>, Vec<String>) {
+pub fn split_accepted(differences: Vec<Difference>, accepted: &[Accepted]) -> (Vec<Difference>, Vec<String>) {
     let stale = accepted
         .iter()
         .filter(|line| !differences.iter().any(|difference| line.covers(difference)))

@@ -27,7 +27,7 @@ pub struct Verdict {
 }
 
 /// Compares a server with the recordings of a parity folder; `server` returns one for each script.
-pub async fn judge<S>(folder: &Path, server: S) -> Result<Verdict, TargetError>
+pub async fn compare<S>(folder: &Path, server: S) -> Result<Verdict, TargetError>
 where
     S: AsyncFn() -> Result<Target, TargetError>,
 {
@@ -54,7 +54,7 @@ where
         verdict.steps += script.recorded_steps();
     }
     let lines = Accepted::read(&folder.join("differences.txt"))?;
-    (verdict.differences, verdict.stale) = accepted::judge(differences, &lines);
+    (verdict.differences, verdict.stale) = accepted::split_accepted(differences, &lines);
     Ok(verdict)
 }
 

@@ -42,7 +42,7 @@ fn read(text: &str) -> Json {
 }
 
 /// Verdict on the last document of a sample.
-async fn judge(server: &Server, sample: &Sample) -> Verdict {
+async fn validate(server: &Server, sample: &Sample) -> Verdict {
     let (last, before) = sample.objects.split_last().unwrap();
     for object in before {
         let verdict = server.apply(object, false).await;
@@ -102,11 +102,11 @@ fn round_trip(object: &Json) -> Option<String> {
 }
 
 /// Verdicts on all samples, by name.
-async fn judge_all(server: &Server) -> BTreeMap<String, Verdict> {
+async fn validate_all(server: &Server) -> BTreeMap<String, Verdict> {
     let mut verdicts = BTreeMap::new();
     let mut problems = Vec::new();
     for sample in samples() {
-        let verdict = judge(server, &sample).await;
+        let verdict = validate(server, &sample).await;
         problems.extend(problem(&sample, &verdict).map(|problem| format!("{}: {problem}", sample.name)));
         verdicts.insert(sample.name, verdict);
     }
@@ -131,7 +131,7 @@ async fn the_embedded_server_accepts_the_definitions_without_warnings() {
 
 #[tokio::test]
 async fn the_embedded_server_accepts_valid_samples_and_rejects_invalid_ones() {
-    judge_all(&Server::embedded("verdicts").await).await;
+    validate_all(&Server::embedded("verdicts").await).await;
 }
 
 #[tokio::test]
@@ -145,9 +145,9 @@ async fn a_real_server_gives_the_same_verdicts_about_the_same_fields() {
     let rejections = |verdicts: BTreeMap<String, Verdict>| -> BTreeMap<String, Option<String>> {
         verdicts.into_iter().map(|(name, verdict)| (name, verdict.err().map(without_value))).collect()
     };
-    let of_real = rejections(judge_all(&real).await);
+    let of_real = rejections(validate_all(&real).await);
     real.clean_up().await;
-    let of_embedded = rejections(judge_all(&Server::embedded(&namespace).await).await);
+    let of_embedded = rejections(validate_all(&Server::embedded(&namespace).await).await);
     let differing = of_real.iter().filter(|(name, message)| of_embedded[*name] != **message);
     let differing: Vec<_> = differing.map(|(name, real)| (name, real, &of_embedded[name])).collect();
     assert!(differing.is_empty(), "{differing:#?}");

@@ -123,7 +123,7 @@ pub fn check(policy: &PlatformPolicy) -> Vec<Fault> {
 }
 
 /// Verdict of each policy that selects a Workload, in order of precedence. Defaults of other policies apply, since a
-/// Workload that they complete violates nothing. An invalid policy judges with its last accepted version.
+/// Workload that they complete violates nothing. An invalid policy is evaluated with its last accepted version.
 pub fn evaluate(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Vec<Verdict> {
     let policies = last_good(policies);
     let (policies, _) = reading::read(&policies);

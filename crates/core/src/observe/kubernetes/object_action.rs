@@ -91,7 +91,7 @@ mod tests {
             ("not ours", Some(foreign), "Service", "r2", ObjectAction::ReportConflict),
             ("of another workload", Some(of_another), "Service", "r2", ObjectAction::ReportConflict),
             (
-                "not ours and deleting",
+                "not ours and being deleted",
                 Some(LiveObject { is_deleting: true, ..foreign }),
                 "Service",
                 "r2",
