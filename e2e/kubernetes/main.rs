@@ -16,7 +16,7 @@ use std::{process::ExitCode, sync::Arc, time::Instant};
 use clap::Parser;
 
 use cluster::Cluster;
-use suite::Tally;
+use suite::Summary;
 
 #[derive(Parser)]
 #[command(about)]
@@ -64,16 +64,16 @@ async fn main() -> ExitCode {
     cluster.forward();
     let wanted =
         |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|part| name.contains(part));
-    let mut tally = Tally::default();
+    let mut summary = Summary::default();
     if !arguments.installed {
-        tally.add(suite::first(&cluster, &cases, &wanted).await);
-        if tally.failed > 0 {
-            println!("{tally}");
+        summary.add(suite::first(&cluster, &cases, &wanted).await);
+        if summary.failed > 0 {
+            println!("{summary}");
             return ExitCode::FAILURE;
         }
     }
-    tally.add(suite::together(&cluster, &cases, &wanted, arguments.at_once).await);
-    tally.add(suite::alone(&cluster, &cases, &wanted).await);
-    println!("{tally} ({:.0} s)", started.elapsed().as_secs_f32());
-    if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    summary.add(suite::together(&cluster, &cases, &wanted, arguments.at_once).await);
+    summary.add(suite::alone(&cluster, &cases, &wanted).await);
+    println!("{summary} ({:.0} s)", started.elapsed().as_secs_f32());
+    if summary.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

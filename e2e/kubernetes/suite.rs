@@ -49,14 +49,14 @@ impl std::error::Error for Skip {}
 
 /// Number of passed, failed and skipped cases.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct Summary {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
     pub(crate) skipped: usize,
     failures: Vec<&'static str>,
 }
 
-impl Tally {
+impl Summary {
     pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -65,7 +65,7 @@ impl Tally {
     }
 }
 
-impl Display for Tally {
+impl Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for name in &self.failures {
             writeln!(f, "failed: {name}")?;
@@ -79,17 +79,17 @@ impl Display for Tally {
 type CaseFilter<'a> = &'a dyn Fn(&str) -> bool;
 
 /// Runs the cases that others depend on, and the tutorial, which needs an empty platform.
-pub(crate) async fn first(cluster: &Arc<Cluster>, cases: &[Case], wanted: CaseFilter<'_>) -> Tally {
-    let mut tally = Tally::default();
+pub(crate) async fn first(cluster: &Arc<Cluster>, cases: &[Case], wanted: CaseFilter<'_>) -> Summary {
+    let mut summary = Summary::default();
     for case in cases {
         if case.when == When::Needed || (case.when == When::First && wanted(case.name)) {
-            tally.add(run(cluster, case).await);
+            summary.add(run(cluster, case).await);
         }
-        if tally.failed > 0 {
+        if summary.failed > 0 {
             break;
         }
     }
-    tally
+    summary
 }
 
 /// Runs the independent cases.
@@ -98,27 +98,27 @@ pub(crate) async fn together(
     cases: &[Case],
     wanted: CaseFilter<'_>,
     at_once: usize,
-) -> Tally {
+) -> Summary {
     let chosen = cases.iter().filter(|case| case.when == When::Together && wanted(case.name));
     let runs = chosen.map(|case| run(cluster, case).boxed_local());
     let mut ended = stream::iter(runs).buffer_unordered(at_once);
-    let mut tally = Tally::default();
+    let mut summary = Summary::default();
     while let Some(one) = ended.next().await {
-        tally.add(one);
+        summary.add(one);
     }
-    tally
+    summary
 }
 
 /// Runs the disruptive cases.
-pub(crate) async fn alone(cluster: &Arc<Cluster>, cases: &[Case], wanted: CaseFilter<'_>) -> Tally {
-    let mut tally = Tally::default();
+pub(crate) async fn alone(cluster: &Arc<Cluster>, cases: &[Case], wanted: CaseFilter<'_>) -> Summary {
+    let mut summary = Summary::default();
     for case in cases.iter().filter(|case| case.when == When::Alone && wanted(case.name)) {
-        tally.add(run(cluster, case).await);
+        summary.add(run(cluster, case).await);
     }
-    tally
+    summary
 }
 
-async fn run(cluster: &Arc<Cluster>, case: &Case) -> Tally {
+async fn run(cluster: &Arc<Cluster>, case: &Case) -> Summary {
     let started = Instant::now();
     let space = match Space::open(cluster, case.name).await {
         Ok(space) => space,
@@ -128,26 +128,26 @@ async fn run(cluster: &Arc<Cluster>, case: &Case) -> Tally {
     if ended.as_ref().is_err_and(|error| !error.is::<Skip>()) {
         println!("{}", space.dump().await);
     }
-    let tally = report(case, started, &space.notes(), ended);
+    let summary = report(case, started, &space.notes(), ended);
     space.close().await;
-    tally
+    summary
 }
 
-fn report(case: &Case, started: Instant, notes: &str, ended: Result<(), Error>) -> Tally {
+fn report(case: &Case, started: Instant, notes: &str, ended: Result<(), Error>) -> Summary {
     let name = case.name;
     let seconds = started.elapsed().as_secs_f32();
     match ended {
         Ok(()) => {
             println!("ok      {name} ({seconds:.1} s){notes}");
-            Tally { passed: 1, ..Tally::default() }
+            Summary { passed: 1, ..Summary::default() }
         }
         Err(error) if error.is::<Skip>() => {
             println!("skipped {name}: {error}");
-            Tally { skipped: 1, ..Tally::default() }
+            Summary { skipped: 1, ..Summary::default() }
         }
         Err(error) => {
             println!("FAILED  {name} ({seconds:.1} s): {error}");
-            Tally { failed: 1, failures: vec![name], ..Tally::default() }
+            Summary { failed: 1, failures: vec![name], ..Summary::default() }
         }
     }
 }

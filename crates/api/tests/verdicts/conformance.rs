@@ -96,7 +96,7 @@ async fn try_random_documents(server: &Server) {
 
 /// Applies every case of the conformance data, and counts the agreements and differences of validator and server.
 async fn try_conformance_data(server: &Server) -> BTreeMap<String, usize> {
-    let mut tally: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut problems = Vec::new();
     for (name, document) in conformance_cases() {
         let report = check(&document);
@@ -113,10 +113,10 @@ async fn try_conformance_data(server: &Server) -> BTreeMap<String, usize> {
         } else {
             "not an object".to_owned()
         };
-        *tally.entry(verdict).or_default() += 1;
+        *counts.entry(verdict).or_default() += 1;
     }
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
-    tally
+    counts
 }
 
 /// Applies a document at all limits of the validator, and documents with one entry more.
@@ -145,11 +145,11 @@ async fn the_server_stores_what_the_validator_accepts() {
 #[tokio::test]
 #[ignore = "needs the conformance data: SCORE_CONFORMANCE=folder"]
 async fn definition_and_validator_differ_only_in_what_a_definition_cannot_express() {
-    let tally = try_conformance_data(&Server::embedded("conformance").await).await;
-    for (verdict, count) in &tally {
+    let counts = try_conformance_data(&Server::embedded("conformance").await).await;
+    for (verdict, count) in &counts {
         println!("{count:4} {verdict}");
     }
-    let of_validator: Vec<_> = tally
+    let of_validator: Vec<_> = counts
         .iter()
         .filter_map(|(verdict, count)| Some((verdict.strip_prefix("only the validator: ")?, *count)))
         .collect();
