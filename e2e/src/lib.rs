@@ -1,7 +1,7 @@
 //! End-to-end tests of the product.
 //!
 //! [`kubectl`] runs command scripts with the real kubectl and compares its output with recordings from a real
-//! kube-apiserver. [`parity`] plays request scripts against an API server and compares the responses with recordings from
+//! kube-apiserver. [`parity`] replays request scripts on an API server and compares the responses with recordings from
 //! a real kube-apiserver. [`platform`] installs CRDs and roles on any server, and [`tutorial`] runs the tutorial there.
 
 pub mod kubectl;

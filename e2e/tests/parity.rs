@@ -6,7 +6,7 @@ use orchestra_apiserver::{Api, Caller, Options, store::Memory};
 use orchestra_e2e::parity::{
     self, Script, Target,
     accepted::Accepted,
-    playing::{self, Verdict},
+    comparison::{self, Verdict},
 };
 
 const MOST_ACCEPTED: usize = 15;
@@ -17,7 +17,7 @@ fn every_step_of_every_script_is_recorded() {
     let folder = parity::folder();
     let scripts = Script::all(&folder).unwrap();
     for script in &scripts {
-        let recording = playing::recording(&folder, script).unwrap();
+        let recording = comparison::recording(&folder, script).unwrap();
         let recorded: Vec<_> = recording.steps.iter().map(|answer| answer.step.as_str()).collect();
         let written: Vec<_> =
             script.steps.iter().filter(|step| !step.setup).map(|step| step.name.as_str()).collect();
@@ -48,7 +48,7 @@ async fn embedded(folder: &Path) -> Verdict {
         let api = Api::open(Memory, Options::default()).await?;
         Ok(Target::router(api.router_for(Caller::admin())))
     };
-    playing::compare(folder, server).await.unwrap()
+    comparison::compare(folder, server).await.unwrap()
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use orchestra_e2e::parity::{
     accepted::{self, Accepted},
     cleanup,
     difference::{self, Parity},
-    normalise, player,
+    normalise, replay,
     target::TargetError,
 };
 use tokio::{sync::Semaphore, task::JoinSet};
@@ -68,11 +68,11 @@ async fn run(arguments: Arguments) -> Result<bool, TargetError> {
         Command::Record | Command::Compare => Target::kubeconfig(None).await?,
         Command::Play { server } => Target::kubeconfig(Some(server)).await?,
     };
-    let mut plays = start(scripts, &target, &arguments);
+    let mut replays = start(scripts, &target, &arguments);
     let mut differences = Vec::new();
     let mut good = true;
-    while let Some(play) = plays.join_next().await {
-        let (topic, recording, failures) = play??;
+    while let Some(replay) = replays.join_next().await {
+        let (topic, recording, failures) = replay??;
         for failure in &failures {
             println!("{topic}: {failure}");
         }
@@ -108,20 +108,20 @@ async fn run(arguments: Arguments) -> Result<bool, TargetError> {
     Ok(good && differences.is_empty())
 }
 
-type Played = Result<(String, Recording, Vec<String>), TargetError>;
+type Replayed = Result<(String, Recording, Vec<String>), TargetError>;
 
-fn start(scripts: Vec<Script>, target: &Target, arguments: &Arguments) -> JoinSet<Played> {
-    let mut plays = JoinSet::new();
+fn start(scripts: Vec<Script>, target: &Target, arguments: &Arguments) -> JoinSet<Replayed> {
+    let mut replays = JoinSet::new();
     let slots = Arc::new(Semaphore::new(arguments.jobs));
     let keep = arguments.keep;
     for script in scripts {
         let (target, slots) = (target.clone(), slots.clone());
-        plays.spawn(async move {
+        replays.spawn(async move {
             let _slot = slots.acquire().await?;
             if !keep {
                 cleanup::clean(&script, &target).await?;
             }
-            let transcript = player::play(&script, &target).await;
+            let transcript = replay::replay(&script, &target).await;
             if !keep {
                 cleanup::clean(&script, &target).await?;
             }
@@ -129,7 +129,7 @@ fn start(scripts: Vec<Script>, target: &Target, arguments: &Arguments) -> JoinSe
             Ok((script.topic, recording, transcript.failures))
         });
     }
-    plays
+    replays
 }
 
 fn list(scripts: &[Script]) -> bool {

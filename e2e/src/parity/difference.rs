@@ -26,7 +26,7 @@ pub struct Difference {
     pub place: String,
     /// Recorded value, if present.
     pub expected: Option<Value>,
-    /// Value of the played server, if present.
+    /// Value of the replayed server, if present.
     pub got: Option<Value>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Differences between a recorded and a played script.
+/// Differences between a recorded and a replayed script.
 pub fn compare(
     topic: &str,
     expected: &Recording,

@@ -1,17 +1,17 @@
 //! Comparison of the embedded API server with a real one.
 //!
-//! A [`Script`] is a list of requests, and of values to save from their responses. The [`player`] sends it to a
+//! A [`Script`] is a list of requests, and of values to save from their responses. Module [`replay`] sends it to a
 //! [`Target`], [`normalise`] removes values that differ between runs (UIDs, times, versions), and the result is a
 //! [`Recording`]. Recordings of a real server are committed; [`difference`] compares other servers with them: codes,
 //! headers, reasons, causes, field paths and objects, and texts that clients match on (the private module `wording`).
 
 pub mod accepted;
 pub mod cleanup;
+pub mod comparison;
 pub mod difference;
 pub mod normalise;
-pub mod player;
-pub mod playing;
 pub mod recording;
+pub mod replay;
 pub mod script;
 pub mod target;
 mod tokens;

@@ -4,8 +4,8 @@ use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use super::{
-    player::Transcript,
     recording::{Answer, Content, Recording},
+    replay::Transcript,
     tokens::{Tokens, is_collection, own_version},
 };
 

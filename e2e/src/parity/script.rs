@@ -30,7 +30,7 @@ pub struct Step {
     /// `METHOD /path?query`.
     #[serde(default)]
     pub send: String,
-    /// Fixture whose steps are played here; they must succeed and are not recorded.
+    /// Fixture whose steps are run here; they must succeed and are not recorded.
     #[serde(default)]
     include: Option<String>,
     /// Additional headers; `null` removes a default one.

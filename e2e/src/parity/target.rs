@@ -1,4 +1,4 @@
-//! Servers that scripts are played against.
+//! Servers that scripts are replayed against.
 
 use std::{error::Error, path::Path};
 

@@ -36,37 +36,37 @@ pub(crate) fn is_matched(text: &str) -> bool {
 }
 
 /// Removes the wording that is not compared from a recorded answer and the answer to compare with it.
-pub(super) fn strip(recorded: &mut Value, played: &mut Value) {
-    match (recorded, played) {
-        (Value::Object(recorded), Value::Object(played)) => {
-            if is_status(recorded) && is_status(played) {
-                strip_status(recorded, played);
+pub(super) fn strip(recorded: &mut Value, replayed: &mut Value) {
+    match (recorded, replayed) {
+        (Value::Object(recorded), Value::Object(replayed)) => {
+            if is_status(recorded) && is_status(replayed) {
+                strip_status(recorded, replayed);
             }
             for (key, recorded) in recorded {
-                if let Some(played) = played.get_mut(key) {
+                if let Some(replayed) = replayed.get_mut(key) {
                     match key.as_str() {
-                        "warning" => strip_texts(recorded, played),
-                        "text" => read_yaml(recorded, played),
+                        "warning" => strip_texts(recorded, replayed),
+                        "text" => read_yaml(recorded, replayed),
                         _ => {}
                     }
-                    strip(recorded, played);
+                    strip(recorded, replayed);
                 }
             }
         }
-        (Value::Array(recorded), Value::Array(played)) => {
-            recorded.iter_mut().zip(played).for_each(|(recorded, played)| strip(recorded, played));
+        (Value::Array(recorded), Value::Array(replayed)) => {
+            recorded.iter_mut().zip(replayed).for_each(|(recorded, replayed)| strip(recorded, replayed));
         }
         _ => {}
     }
 }
 
 /// Parses texts that are YAML documents, to ignore their formatting.
-fn read_yaml(recorded: &mut Value, played: &mut Value) {
+fn read_yaml(recorded: &mut Value, replayed: &mut Value) {
     let read = |value: &Value| -> Option<Value> {
         serde_saphyr::from_str(value.as_str()?).ok().filter(Value::is_object)
     };
-    if let (Some(first), Some(second)) = (read(recorded), read(played)) {
-        (*recorded, *played) = (first, second);
+    if let (Some(first), Some(second)) = (read(recorded), read(replayed)) {
+        (*recorded, *replayed) = (first, second);
     }
 }
 
@@ -74,17 +74,17 @@ fn is_status(object: &Map<String, Value>) -> bool {
     object.get("kind").is_some_and(|kind| kind == "Status")
 }
 
-fn strip_status(recorded: &mut Map<String, Value>, played: &mut Map<String, Value>) {
-    strip_message(recorded, played);
-    let (Some(recorded), Some(played)) = (causes(recorded), causes(played)) else { return };
-    for list in [&mut *recorded, &mut *played] {
+fn strip_status(recorded: &mut Map<String, Value>, replayed: &mut Map<String, Value>) {
+    strip_message(recorded, replayed);
+    let (Some(recorded), Some(replayed)) = (causes(recorded), causes(replayed)) else { return };
+    for list in [&mut *recorded, &mut *replayed] {
         list.sort_by_key(|cause| {
             ["field", "reason"].map(|key| cause[key].as_str().unwrap_or_default().to_owned())
         });
     }
-    for (recorded, played) in recorded.iter_mut().zip(played) {
-        if let (Value::Object(recorded), Value::Object(played)) = (recorded, played) {
-            strip_message(recorded, played);
+    for (recorded, replayed) in recorded.iter_mut().zip(replayed) {
+        if let (Value::Object(recorded), Value::Object(replayed)) = (recorded, replayed) {
+            strip_message(recorded, replayed);
         }
     }
 }
@@ -93,24 +93,24 @@ fn causes(status: &mut Map<String, Value>) -> Option<&mut Vec<Value>> {
     status.get_mut("details")?.get_mut("causes")?.as_array_mut()
 }
 
-fn strip_message(recorded: &mut Map<String, Value>, played: &mut Map<String, Value>) {
-    if let (Some(recorded), Some(played)) = (recorded.get_mut("message"), played.get_mut("message")) {
-        strip_text(recorded, played);
+fn strip_message(recorded: &mut Map<String, Value>, replayed: &mut Map<String, Value>) {
+    if let (Some(recorded), Some(replayed)) = (recorded.get_mut("message"), replayed.get_mut("message")) {
+        strip_text(recorded, replayed);
     }
 }
 
-fn strip_texts(recorded: &mut Value, played: &mut Value) {
-    if let (Value::Array(recorded), Value::Array(played)) = (recorded, played) {
-        recorded.iter_mut().zip(played).for_each(|(recorded, played)| strip_text(recorded, played));
+fn strip_texts(recorded: &mut Value, replayed: &mut Value) {
+    if let (Value::Array(recorded), Value::Array(replayed)) = (recorded, replayed) {
+        recorded.iter_mut().zip(replayed).for_each(|(recorded, replayed)| strip_text(recorded, replayed));
     }
 }
 
-fn strip_text(recorded: &mut Value, played: &mut Value) {
-    if let (Value::String(recorded), Value::String(played)) = (recorded, played)
+fn strip_text(recorded: &mut Value, replayed: &mut Value) {
+    if let (Value::String(recorded), Value::String(replayed)) = (recorded, replayed)
         && !is_matched(recorded)
-        && !played.is_empty()
+        && !replayed.is_empty()
     {
-        played.clone_from(recorded);
+        replayed.clone_from(recorded);
     }
 }
 
@@ -120,10 +120,10 @@ mod tests {
 
     use super::*;
 
-    fn same(recorded: &Value, played: &Value) -> bool {
-        let (mut recorded, mut played) = (recorded.clone(), played.clone());
-        strip(&mut recorded, &mut played);
-        recorded == played
+    fn same(recorded: &Value, replayed: &Value) -> bool {
+        let (mut recorded, mut replayed) = (recorded.clone(), replayed.clone());
+        strip(&mut recorded, &mut replayed);
+        recorded == replayed
     }
 
     fn refusal(message: &str, field: &str, reason: &str) -> Value {

@@ -1,13 +1,13 @@
 //! Benchmark on a real API server for `benches/RESULTS.md`: time until many Workloads are ready, writes, memory and CPU.
 //!
-//! The program runs in its own process, as in production. No containers run: a player in this process reports every
-//! Deployment as ready at once ([`player`]), so that only the control plane is measured. Writes are read from the audit log of
+//! The program runs in its own process, as in production. No containers run: simulated nodes in this process report every
+//! Deployment as ready at once ([`simulated_nodes`]), so that only the control plane is measured. Writes are read from the audit log of
 //! the server ([`audit`]).
 //!
 //! The baseline stores the same Workloads without a control plane and creates a bare Deployment and Service for each: no
 //! control plane can be faster on this machine.
 //!
-//! With `--peer` another control plane is measured instead, with the same load, player and metrics. It has its own CRDs and
+//! With `--peer` another control plane is measured instead, with the same load, nodes and metrics. It has its own CRDs and
 //! so needs its own cluster; two successive runs compare the two.
 //!
 //! Use a disposable cluster: objects are not deleted.
@@ -16,8 +16,8 @@
 
 mod audit;
 mod load;
-mod player;
 mod process;
+mod simulated_nodes;
 
 use std::{
     collections::BTreeMap,
@@ -100,14 +100,14 @@ async fn measure(options: &Options) -> Result<Json, Failure> {
     let template = options.peer.as_ref().map(|(_, workload)| workload.as_path());
     let cluster = Cluster::reach(&options.kubeconfig, template).await?;
     cluster.prepare().await?;
-    let playing = tokio::spawn(player::play(cluster.client()));
+    let nodes = tokio::spawn(simulated_nodes::simulate(cluster.client()));
     let server = process::server_beside(&options.kubeconfig);
     let bench = Bench { options, audit, server, cluster };
     let figures = match &options.peer {
         Some((peer, _)) => bench.peer(peer).await?,
         None => bench.ours().await?,
     };
-    playing.abort();
+    nodes.abort();
     Ok(figures)
 }
 

@@ -39,11 +39,15 @@ fn a_workload_is_applied_followed_explained_and_deleted() {
     session.until_planned("hello-web");
     let waited = session.run(&["wait", "hello-web", "--timeout", "1s"]);
     assert_eq!(waited.code, 1);
-    assert!(waited.err.contains("first status from the runtime `played`"), "{}", waited.err);
+    assert!(waited.err.contains("first status from the runtime `simulated`"), "{}", waited.err);
     assert!(waited.err.contains("Run `orchestra explain hello-web` for the cause."), "{}", waited.err);
     let explained = session.run(&["explain", "hello-web"]);
     assert_eq!(explained.code, 0, "{explained:?}");
-    assert!(explained.out.contains("RuntimeReady") && explained.out.contains("played"), "{}", explained.out);
+    assert!(
+        explained.out.contains("RuntimeReady") && explained.out.contains("simulated"),
+        "{}",
+        explained.out
+    );
 
     session.report_ready("hello-web", "http://hello.example.test");
     let waited = session.run(&["wait", "hello-web"]);

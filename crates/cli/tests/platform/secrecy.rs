@@ -14,7 +14,7 @@ const PLATFORM: &str = "\
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 spec:
-  profiles: [{name: web-service, kind: service, backends: [{backendId: here, runtimeClass: played}]}]
+  profiles: [{name: web-service, kind: service, backends: [{backendId: here, runtimeClass: simulated}]}]
   provisioners:
     - type: postgres
       engine: static

@@ -19,12 +19,12 @@ use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-/// Orchestrator config with an external runtime, whose part the tests play.
+/// Orchestrator config with an external runtime, which the tests simulate.
 pub(crate) const PLAYED: &str = "\
 apiVersion: score.dev/v1b1
 kind: OrchestratorConfig
 spec:
-  profiles: [{name: web-service, kind: service, backends: [{backendId: here, runtimeClass: played}]}]
+  profiles: [{name: web-service, kind: service, backends: [{backendId: here, runtimeClass: simulated}]}]
 ";
 
 /// Output of a command.

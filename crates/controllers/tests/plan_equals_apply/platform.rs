@@ -1,4 +1,4 @@
-//! Platform whose controllers run on demand. External controllers are played.
+//! Platform whose controllers run on demand. External controllers are simulated.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

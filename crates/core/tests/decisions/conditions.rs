@@ -203,7 +203,7 @@ fn the_document_lists_every_condition_with_every_reason_and_a_test_for_each() {
     let histories = random::history();
     for _ in 0..HISTORY_COUNT {
         let history: History = histories.new_tree(&mut runner).unwrap().current();
-        history.play(|fixture| {
+        history.replay(|fixture| {
             let status = fixture.status();
             check_messages(&status);
             seen.extend(line(&status).split(' ').filter(|pair| !pair.is_empty()).map(ToOwned::to_owned));

@@ -83,7 +83,7 @@ pub(crate) struct History(Vec<Step>);
 
 impl History {
     /// Takes all steps, and checks the state whenever it has settled.
-    pub(crate) fn play(&self, mut check: impl FnMut(&Fixture)) {
+    pub(crate) fn replay(&self, mut check: impl FnMut(&Fixture)) {
         let mut fixture = Fixture::new(CONFIG);
         for happening in &self.0 {
             happening.take(&mut fixture);

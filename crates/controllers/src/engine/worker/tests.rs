@@ -24,9 +24,9 @@ impl Reconcile for Script {
 }
 
 fn script<F: Future<Output = Result<Action, Error>> + Send + 'static>(
-    play: impl Fn(String) -> F + Send + Sync + 'static,
+    script: impl Fn(String) -> F + Send + Sync + 'static,
 ) -> Arc<Script> {
-    Arc::new(Script(Box::new(move |key| Box::pin(play(key)))))
+    Arc::new(Script(Box::new(move |key| Box::pin(script(key)))))
 }
 
 fn options(concurrency: usize) -> Options {

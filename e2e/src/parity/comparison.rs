@@ -1,4 +1,4 @@
-//! Plays all scripts against one in-process server, or a new one for each script.
+//! Comparison with all recordings, of one in-process server or of a new one for each script.
 
 use std::{io, path::Path};
 
@@ -9,7 +9,7 @@ use super::{
     accepted::{self, Accepted},
     difference::{self, Difference, Parity},
     normalise::normalise,
-    player,
+    replay,
     target::TargetError,
 };
 
@@ -33,24 +33,26 @@ where
 {
     let mut verdict = Verdict::default();
     let mut differences = Vec::new();
-    let mut plays = JoinSet::new();
+    let mut replays = JoinSet::new();
     for script in Script::all(folder)? {
         let target = server().await?;
-        plays.spawn(async move {
-            let played = player::play(&script, &target).await;
-            (script, played)
+        replays.spawn(async move {
+            let replayed = replay::replay(&script, &target).await;
+            (script, replayed)
         });
     }
-    while let Some(play) = plays.join_next().await {
-        let (script, played) = play?;
+    while let Some(replay) = replays.join_next().await {
+        let (script, replayed) = replay?;
         let expected = recording(folder, &script)?;
         differences.extend(difference::compare(
             &script.topic,
             &expected,
-            &normalise(&played)?,
+            &normalise(&replayed)?,
             Parity::Semantic,
         )?);
-        verdict.failures.extend(played.failures.iter().map(|failure| format!("{}: {failure}", script.topic)));
+        verdict
+            .failures
+            .extend(replayed.failures.iter().map(|failure| format!("{}: {failure}", script.topic)));
         verdict.steps += script.recorded_steps();
     }
     let lines = Accepted::read(&folder.join("differences.txt"))?;

@@ -1,4 +1,4 @@
-//! Player of scripts.
+//! Replay of scripts.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -33,8 +33,8 @@ pub struct Transcript {
     pub failures: Vec<String>,
 }
 
-/// Plays all steps. A failing step does not stop the others, so that all differences are found.
-pub async fn play(script: &Script, target: &Target) -> Transcript {
+/// Runs all steps. A failing step does not stop the others, so that all differences are found.
+pub async fn replay(script: &Script, target: &Target) -> Transcript {
     let mut variables = Variables::default();
     let (namespace, group) = (script.namespace(), script.group());
     for (name, value) in [
@@ -47,22 +47,22 @@ pub async fn play(script: &Script, target: &Target) -> Transcript {
     ] {
         variables.set(name, Value::String(value));
     }
-    let mut player = Player { target, variables, watches: HashMap::new(), transcript: Transcript::default() };
+    let mut replay = Replay { target, variables, watches: HashMap::new(), transcript: Transcript::default() };
     for step in &script.steps {
-        player.play(step).await;
+        replay.run(step).await;
     }
-    player.transcript
+    replay.transcript
 }
 
-struct Player<'a> {
+struct Replay<'a> {
     target: &'a Target,
     variables: Variables,
     watches: HashMap<String, Watching>,
     transcript: Transcript,
 }
 
-impl Player<'_> {
-    async fn play(&mut self, step: &Step) {
+impl Replay<'_> {
+    async fn run(&mut self, step: &Step) {
         let mut answer = match &step.collect {
             Some(wanted) => {
                 let mut answer = empty(step);

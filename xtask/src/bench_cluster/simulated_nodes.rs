@@ -1,4 +1,4 @@
-//! Player of nodes: reports every Deployment as ready at once.
+//! Simulated nodes: they report every Deployment as ready at once.
 
 use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
@@ -17,9 +17,9 @@ use super::Failure;
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// Runs until it is stopped.
-pub(super) async fn play(client: Client) {
+pub(super) async fn simulate(client: Client) {
     while let Err(error) = follow(&client).await {
-        eprintln!("the player restarts: {error}");
+        eprintln!("the simulated nodes restart: {error}");
     }
 }
 
