@@ -19,7 +19,7 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Decision {
-    /// Change of the finalizer that keeps the Workload until everything made for it is gone.
+    /// Change of the finalizer that keeps the Workload until everything created for it is gone.
     pub finalizer: Finalizer,
     /// Claims to apply.
     pub claims: Vec<ResourceClaim>,
@@ -42,7 +42,7 @@ pub struct Decision {
 pub enum Finalizer {
     /// No change.
     Unchanged,
-    /// It is added before anything is made.
+    /// It is added before anything is created.
     Add,
     /// It is removed: nothing is left.
     Remove,
@@ -84,7 +84,7 @@ pub enum Write<'a> {
     Exposure(&'a WorkloadExposure),
     /// Delete an object.
     Delete(&'a Deletion),
-    /// Fail if the API still has an object that was made for the Workload. The cache may lag behind, and nobody would remove what is
+    /// Fail if the API still has an object that was created for the Workload. The cache may lag behind, and nobody would remove what is
     /// left after this.
     EnsureNoLeftovers,
     /// Remove the finalizer of the Workload.
@@ -98,7 +98,7 @@ pub enum Deferral {
     /// The namespace has not been observed, and with it which policies apply.
     NamespaceUnknown,
     /// The plan moves to another placement after the first report of its runtime: before that, an external runtime cannot see
-    /// that something was made.
+    /// that something was created.
     Move,
     /// The only change of the status is that provisioning started, and a built-in runtime reports more within a moment.
     /// One write covers both.
@@ -199,7 +199,7 @@ pub enum Fault {
     Denied(Denied),
     /// The API did not answer, or failed.
     Unavailable,
-    /// An object that was made for a deleted Workload is invalid, and a finalizer keeps it.
+    /// An object that was created for a deleted Workload is invalid, and a finalizer keeps it.
     InvalidLeftover {
         /// Its kind.
         kind: String,

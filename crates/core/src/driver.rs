@@ -109,7 +109,7 @@ impl Target {
     }
 }
 
-/// Observed state of what a runtime made for a plan.
+/// Observed state of what a runtime created for a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Revision that runs or is being rolled out; absent if nothing exists.

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use orchestra_api::WorkloadRef;
 
-/// Object that was made for a Workload and still exists.
+/// Object that was created for a Workload and still exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
     /// Valid object: the next reconcile deletes it.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Kinds that the orchestrator, or Kubernetes on its behalf, creates in a namespace.
-pub(super) const MADE: [(&str, &str); 17] = [
+pub(super) const CREATED_KINDS: [(&str, &str); 17] = [
     ("score.dev/v1b1", "workloads"),
     ("score.dev/v1b1", "resourceclaims"),
     ("score.dev/v1b1", "workloadplans"),
@@ -35,7 +35,7 @@ pub(super) const MADE: [(&str, &str); 17] = [
 ];
 
 /// Names of all objects of a kind in a namespace, except those that every namespace has.
-pub(super) async fn made(space: &Space, group: &str, plural: &str) -> Result<Vec<String>, Error> {
+pub(super) async fn names_of(space: &Space, group: &str, plural: &str) -> Result<Vec<String>, Error> {
     let all = space.list(group, plural).await?;
     let names = all.iter().filter_map(|object| object["metadata"]["name"].as_str());
     Ok(names.filter(|name| !["kube-root-ca.crt", "default"].contains(name)).map(ToOwned::to_owned).collect())
@@ -128,8 +128,8 @@ pub(super) async fn deletion(space: &Space) -> Result<(), Error> {
     answers(space, "other", "still there").await?;
     space.delete("other").await?;
     until("nothing is left", async || {
-        for (group, plural) in MADE {
-            same(plural, made(space, group, plural).await?, Vec::new())?;
+        for (group, plural) in CREATED_KINDS {
+            same(plural, names_of(space, group, plural).await?, Vec::new())?;
         }
         Ok(())
     })

@@ -144,8 +144,8 @@ pub(super) async fn delete(space: &Space) -> Result<(), Error> {
     until("the application answers", async || visit(space, "shop").await).await?;
     space.delete("shop").await?;
     until("nothing is left", async || {
-        for (group, plural) in super::changes::MADE {
-            let names: Vec<_> = super::changes::made(space, group, plural).await?;
+        for (group, plural) in super::changes::CREATED_KINDS {
+            let names: Vec<_> = super::changes::names_of(space, group, plural).await?;
             same(plural, names, Vec::new())?;
         }
         Ok(())

@@ -5,13 +5,13 @@ use orchestra_api::{Reason, label};
 
 use crate::driver::DriverError;
 
-/// True if a Secret was made for the instance.
+/// True if a Secret was created for the instance.
 pub fn is_secret_of(secret: &ObjectMeta, instance: &str) -> bool {
     let owner = secret.labels.as_ref().and_then(|labels| labels.get(label::INSTANCE));
     owner.is_some_and(|owner| owner == instance)
 }
 
-/// Refuses to adopt a Secret that was not made for the instance: somebody else uses its content.
+/// Refuses to adopt a Secret that was not created for the instance: somebody else uses its content.
 pub fn check_secret_owner(secret: &ObjectMeta, instance: &str) -> Result<(), DriverError> {
     if is_secret_of(secret, instance) {
         return Ok(());

@@ -6,7 +6,7 @@
 //!       └─ Work::Nothing ─────────────────────────────┘
 //! ```
 //!
-//! Everything a runtime makes is recorded before it is made, and removed from that record. The first record is an annotation
+//! Everything that a runtime creates is recorded before it is created, and removed from that record. The first record is an annotation
 //! written together with the finalizer; from the first status on, it is the inventory of the status (ADR 0017).
 
 mod record;
@@ -64,7 +64,7 @@ pub struct Capabilities {
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Decision {
-    /// Finalizer to add before anything is made, with what will be made.
+    /// Finalizer to add before anything is created, with what will be created.
     pub add_finalizer: Option<AddFinalizer>,
     /// Status of the exposure to write first: addresses of a placement that is being left are withdrawn.
     pub exposure: Option<WorkloadExposureStatus>,
@@ -77,7 +77,7 @@ pub struct Decision {
 /// Finalizer to add to a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddFinalizer {
-    /// Record of what will be made. Absent if the status already has an inventory.
+    /// Record of what will be created. Absent if the status already has an inventory.
     pub record: Option<Record>,
 }
 
@@ -152,33 +152,33 @@ fn delete(inputs: &Inputs) -> Decision {
     if !has_finalizer(&inputs.plan) {
         return nothing(Report::default());
     }
-    match made(inputs) {
-        Made::Recorded(made) => remove(inputs, made),
-        Made::Nothing => nothing(Report { remove_finalizer: true, ..Report::default() }),
-        Made::Unknown => nothing(Report::default()),
+    match applied(inputs) {
+        Applied::Recorded(record) => remove(inputs, record),
+        Applied::Nothing => nothing(Report { remove_finalizer: true, ..Report::default() }),
+        Applied::Unknown => nothing(Report::default()),
     }
 }
 
-/// Objects that a built-in runtime made for a plan, or may have made.
-enum Made {
+/// Objects that a built-in runtime created for a plan, or may have created.
+enum Applied {
     Nothing,
     Recorded(Record),
     /// Only a runtime that this binary lacks knows.
     Unknown,
 }
 
-/// Objects that were made for a plan. Without a readable record, a plan with the finalizer and without a status may have been
-/// started: everything that its runtime makes counts.
-fn made(inputs: &Inputs) -> Made {
+/// Objects that were created for a plan. Without a readable record, a plan with the finalizer and without a status may have been
+/// started: everything that its runtime creates counts.
+fn applied(inputs: &Inputs) -> Applied {
     let plan = &inputs.plan;
     match (Record::of(plan), &inputs.capabilities) {
-        (Some(record), _) => Made::Recorded(record),
-        (None, _) if plan.status.is_some() || !has_finalizer(plan) => Made::Nothing,
-        (None, Some(capabilities)) => Made::Recorded(Record {
+        (Some(record), _) => Applied::Recorded(record),
+        (None, _) if plan.status.is_some() || !has_finalizer(plan) => Applied::Nothing,
+        (None, Some(capabilities)) => Applied::Recorded(Record {
             placement: plan.spec.placement(),
             inventory: capabilities.inventory.clone(),
         }),
-        (None, None) => Made::Unknown,
+        (None, None) => Applied::Unknown,
     }
 }
 
@@ -187,15 +187,15 @@ fn add_finalizer(plan: &WorkloadPlan, record: Record) -> Option<AddFinalizer> {
     (!has_finalizer(plan)).then(|| AddFinalizer { record: plan.status.is_none().then_some(record) })
 }
 
-/// The plan belongs to a runtime that is not built in: what ours made is removed, then the finalizer.
+/// The plan belongs to a runtime that is not built in: what ours created is removed, then the finalizer.
 fn leave_to_external_runtime(inputs: &Inputs) -> Decision {
-    match made(inputs) {
-        Made::Recorded(made) if inputs.runtimes.contains(&made.placement.runtime_class) => {
-            Decision { add_finalizer: add_finalizer(&inputs.plan, made.clone()), ..remove(inputs, made) }
+    match applied(inputs) {
+        Applied::Recorded(record) if inputs.runtimes.contains(&record.placement.runtime_class) => {
+            Decision { add_finalizer: add_finalizer(&inputs.plan, record.clone()), ..remove(inputs, record) }
         }
-        // A built-in runtime that this binary lacks made it: the plan is held until that runtime is back.
-        Made::Recorded(_) | Made::Unknown => nothing(Report::default()),
-        Made::Nothing => {
+        // A built-in runtime that this binary lacks created it: the plan is held until that runtime is back.
+        Applied::Recorded(_) | Applied::Unknown => nothing(Report::default()),
+        Applied::Nothing => {
             nothing(Report { remove_finalizer: has_finalizer(&inputs.plan), ..Report::default() })
         }
     }
@@ -217,12 +217,12 @@ fn run(inputs: &Inputs, capabilities: &Capabilities) -> Decision {
         let refused = WorkloadPlanStatus { placement: current.placement, ..refused };
         let report = Report { status: changed(plan, refused), ..Report::default() };
         return Decision {
-            add_finalizer: Record::of(plan).and_then(|made| add_finalizer(plan, made)),
+            add_finalizer: Record::of(plan).and_then(|record| add_finalizer(plan, record)),
             ..nothing(report)
         };
     }
-    if let Some(made) = Record::of(plan).filter(|made| made.placement != placement) {
-        return Decision { add_finalizer: add_finalizer(plan, made.clone()), ..remove(inputs, made) };
+    if let Some(record) = Record::of(plan).filter(|record| record.placement != placement) {
+        return Decision { add_finalizer: add_finalizer(plan, record.clone()), ..remove(inputs, record) };
     }
     let is_new = !has_finalizer(plan) && plan.status.is_none();
     let recorded = union(&current.inventory, &capabilities.inventory);
@@ -234,8 +234,8 @@ fn run(inputs: &Inputs, capabilities: &Capabilities) -> Decision {
     Decision { add_finalizer, exposure: None, status: record, work: Work::Apply(Target::of(plan)) }
 }
 
-fn remove(inputs: &Inputs, made: Record) -> Decision {
-    let Record { placement, inventory } = made;
+fn remove(inputs: &Inputs, record: Record) -> Decision {
+    let Record { placement, inventory } = record;
     if !inputs.runtimes.contains(&placement.runtime_class) {
         let message = format!("Waiting for the runtime `{}` to stop it.", placement.runtime_class);
         let status = changed(&inputs.plan, report::stopping(inputs, message));

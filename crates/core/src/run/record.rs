@@ -1,4 +1,4 @@
-//! Record of what a runtime made for a plan, or is about to make.
+//! Record of what a runtime created for a plan, or is about to create.
 
 use orchestra_api::{
     Placement, WorkloadPlan, annotation,
@@ -6,7 +6,7 @@ use orchestra_api::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Placement and inventory of what was made for a plan.
+/// Placement and inventory of what was created for a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Placement.
@@ -37,7 +37,8 @@ impl Record {
 /// Status of a plan. Before the first one, it has the record only.
 pub(super) fn current_status(plan: &WorkloadPlan) -> WorkloadPlanStatus {
     plan.status.clone().unwrap_or_else(|| {
-        let (placement, inventory) = Record::of(plan).map(|made| (made.placement, made.inventory)).unzip();
+        let (placement, inventory) =
+            Record::of(plan).map(|record| (record.placement, record.inventory)).unzip();
         WorkloadPlanStatus {
             placement,
             inventory: inventory.unwrap_or_default(),

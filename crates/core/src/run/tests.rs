@@ -228,9 +228,9 @@ fn items_of_earlier_revisions_are_removed_once_the_new_one_is_ready() {
 
 #[test]
 fn a_deleted_plan_is_released_only_when_everything_recorded_is_gone() {
-    let made = Some(reported(Phase::Ready, "here", &["a"]));
+    let applied = Some(reported(Phase::Ready, "here", &["a"]));
     for inputs in [
-        held(new(), made),
+        held(new(), applied),
         with_record(new(), &Record { placement: placement("here"), inventory: vec![item("a")] }),
     ] {
         let inputs = deleting(inputs);

@@ -26,7 +26,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Created kinds, in the order of deletion.
-    const MADE: [Self; 8] = [
+    const MANAGED: [Self; 8] = [
         Self::Ingress,
         Self::HttpRoute,
         Self::Service,
@@ -58,7 +58,7 @@ impl Kind {
     }
 
     fn find(kind: &str, group: &str) -> Option<Self> {
-        Self::MADE.into_iter().find(|made| made.named() == (kind, group))
+        Self::MANAGED.into_iter().find(|managed| managed.named() == (kind, group))
     }
 
     /// As in the inventory: `Deployment.apps`, `Service`.
@@ -100,8 +100,8 @@ impl Kind {
         }
     }
 
-    /// Kind of controller that creates pods.
-    pub(super) fn maker(self) -> Option<RolloutKind> {
+    /// Kind of rollout, if its objects create pods.
+    pub(super) fn rollout_kind(self) -> Option<RolloutKind> {
         match self {
             Self::Deployment => Some(RolloutKind::Deployment),
             Self::StatefulSet => Some(RolloutKind::StatefulSet),
@@ -128,7 +128,7 @@ mod tests {
             assert_eq!(Kind::of_inventory(written), Some(kind), "{written}");
         }
         assert_eq!(Kind::of_inventory("Pod"), None);
-        for kind in Kind::MADE {
+        for kind in Kind::MANAGED {
             let ApiResource { kind: name, group, .. } = kind.resource();
             assert_eq!(kind.named(), (&*name, &*group));
         }

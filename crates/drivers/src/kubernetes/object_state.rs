@@ -88,8 +88,8 @@ impl WatchedObject {
         let metadata = &self.json["metadata"];
         let text = |value: &Json| value.as_str().map(Box::from);
         let is_managed = metadata["labels"][label::MANAGED_BY] == label::ORCHESTRA;
-        let facts = match (kind, kind.maker()) {
-            (_, Some(maker)) => Facts::Rollout(Box::new(Rollout::read(maker, metadata, &self.json))),
+        let facts = match (kind, kind.rollout_kind()) {
+            (_, Some(rollout)) => Facts::Rollout(Box::new(Rollout::read(rollout, metadata, &self.json))),
             (Kind::Service, _) => serde_json::from_value(self.json.clone())
                 .map_or(Facts::None, |service| Facts::Service(Box::new(ServiceFact::of(&service)))),
             (Kind::Ingress, _) => serde_json::from_value(self.json.clone())

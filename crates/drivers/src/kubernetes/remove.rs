@@ -35,7 +35,7 @@ impl Kubernetes {
             let Some(live) = live.filter(|live| live.owner.as_deref() == Some(uid)) else { continue };
             stopping |= live.is_deleting || self.delete(&id, &live).await?;
         }
-        let has_run = items.iter().any(|(kind, _)| kind.maker().is_some());
+        let has_run = items.iter().any(|(kind, _)| kind.rollout_kind().is_some());
         if has_run && !self.has_other_rollout(&id) && self.has_pods(&id, uid).await? {
             return Ok(Removed::Stopping("Stopping its programs.".to_owned()));
         }

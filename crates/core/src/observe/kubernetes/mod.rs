@@ -184,8 +184,8 @@ fn cause<'a>(snapshot: &Snapshot<'a>, rollout: &'a Rollout) -> Option<&'a Cause>
     let own = own.filter_map(|pod| pod.own_cause(snapshot.now));
     let reported = current(snapshot).filter(|pod| !pod.is_ready && early(pod, rollout).is_none());
     let reported = reported.filter_map(|pod| pod.event_cause.as_deref());
-    let made = rollout.cause.as_deref().filter(|_| rollout.is_observed);
-    own.chain(reported).next().or(made)
+    let of_rollout = rollout.cause.as_deref().filter(|_| rollout.is_observed);
+    own.chain(reported).next().or(of_rollout)
 }
 
 /// Probe of a starting pod that may still succeed. It counts as failed if the pod was ready before, was restarted, or takes
