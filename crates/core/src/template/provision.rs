@@ -33,7 +33,7 @@ pub struct Given {
     /// Results of the other parts of score-compose, as plain YAML.
     pub parts: Map<String, Json>,
     /// Generated random texts, in order. An output that contains one is a secret.
-    pub drawn: Vec<String>,
+    pub random_values: Vec<String>,
 }
 
 /// Failure of a template. It never contains a rendered value, which may be secret.
@@ -128,7 +128,7 @@ impl Entry {
             outputs: run.object("outputs", &outputs)?,
             manifests,
             parts,
-            drawn: run.interpreter.random_strings().to_vec(),
+            random_values: run.interpreter.random_strings().to_vec(),
         })
     }
 

@@ -42,7 +42,7 @@ fn a_password_is_stable_across_runs_and_recorded_as_random() {
     assert_eq!(first, entry.provision(&inputs, b"first").unwrap(), "the seed decides");
     let password = first.state["password"].as_str().unwrap();
     assert_eq!(password.len(), 16);
-    assert_eq!(first.drawn, [password]);
+    assert_eq!(first.random_values, [password]);
     assert_eq!(first.outputs["password"], encode_secret_ref("pg-g", "password"));
     inputs.state = first.state.clone();
     let second = entry.provision(&inputs, b"second").unwrap();

@@ -77,26 +77,26 @@ pub(super) fn generated(
                 )));
             }
             // Unused values stay, so that a later request gets the same.
-            let mut kept: SecretData = is.clone();
-            kept.retain(|key, _| key.starts_with(VALUE));
+            let mut stored: SecretData = is.clone();
+            stored.retain(|key, _| key.starts_with(VALUE));
             let mut values = BTreeMap::new();
             for key in keys {
                 let at = format!("{VALUE}{key}");
-                if !kept.contains_key(&at) {
-                    kept.insert(at.clone(), SecretText::new(random::generate()?));
+                if !stored.contains_key(&at) {
+                    stored.insert(at.clone(), SecretText::new(random::generate()?));
                 }
-                values.insert(key, text(&kept, &at));
+                values.insert(key, text(&stored, &at));
             }
-            Ok((values, kept))
+            Ok((values, stored))
         }
         Some(Generates::Certificate) => {
             let mut hosts: BTreeSet<String> = params.texts("hosts").map_err(refused)?.into_iter().collect();
             hosts.extend(params.texts("dns").map_err(refused)?);
             let mut own = is.clone();
             own.retain(|key, _| certificate::is_own(key));
-            let kept = certificate::renewed(&own, &hosts, SystemTime::now())?;
+            let stored = certificate::renewed(&own, &hosts, SystemTime::now())?;
             let keys = [certificate::CERTIFICATE, certificate::KEY, certificate::CA];
-            Ok((keys.map(|key| (key.to_owned(), text(&kept, key))).into(), kept))
+            Ok((keys.map(|key| (key.to_owned(), text(&stored, key))).into(), stored))
         }
     }
 }

@@ -92,19 +92,19 @@ impl Template {
         }
         let owner = Owner { namespace: &instance.namespace, instance: &instance.id };
         let first = run.render_and_store(ctx, false).await;
-        let (kept, rendered) = match first {
+        let (instance_secret, rendered) = match first {
             Err(RunError::NewSecrets) => {
                 let volumes = self.objects.of(owner, "v1", VOLUME).await?;
                 if !volumes.is_empty() {
                     return Err(lost(instance, &volumes));
                 }
                 match run.render_and_store(ctx, true).await {
-                    Ok(kept) => kept,
+                    Ok(stored) => stored,
                     Err(error) => return outcome(instance, error),
                 }
             }
             Err(error) => return outcome(instance, error),
-            Ok(kept) => kept,
+            Ok(stored) => stored,
         };
         let mut live = Vec::new();
         for object in &rendered.objects {
@@ -122,7 +122,7 @@ impl Template {
                 }
             }
         }
-        Ok(bound(&run, &rendered, Some(&kept)))
+        Ok(bound(&run, &rendered, Some(&instance_secret)))
     }
 
     /// Deletes what an earlier version of the entry created, except volumes.
@@ -135,13 +135,13 @@ impl Template {
         let wanted: BTreeSet<Item> = rendered.objects.iter().map(Item::of).collect();
         let mut record = rendered.saved.record.clone();
         let stale: Vec<Item> =
-            record.made.difference(&wanted).filter(|item| item.kind != VOLUME).cloned().collect();
+            record.objects.difference(&wanted).filter(|item| item.kind != VOLUME).cloned().collect();
         if stale.is_empty() {
             return Ok(());
         }
         for item in stale {
             if !self.objects.delete(owner, &item).await? {
-                record.made.remove(&item);
+                record.objects.remove(&item);
             }
         }
         ctx.update_secret(&|is| Ok(instance_secret::noted(is, &record))).await.map(|_| ())
@@ -188,7 +188,7 @@ impl Template {
     ) -> Result<Released, DriverError> {
         let owner = Owner { namespace: &release.namespace, instance: &release.id };
         let record = run::recorded(ctx).await?;
-        let mut items = record.made.clone();
+        let mut items = record.objects.clone();
         for (api_version, kind) in admit::KINDS.iter().filter(|(_, kind)| *kind != "Secret") {
             items.extend(self.objects.of(owner, api_version, kind).await?);
         }
@@ -278,9 +278,9 @@ fn lost(instance: &Instance, volumes: &[Item]) -> DriverError {
     ))
 }
 
-fn bound(run: &Run<'_>, rendered: &Rendered, kept: Option<&InstanceSecret>) -> Provision {
+fn bound(run: &Run<'_>, rendered: &Rendered, secret: Option<&InstanceSecret>) -> Provision {
     let mut versions = run.versions();
-    if let Some(version) = kept.and_then(|kept| instance_secret::version(&kept.contents)) {
+    if let Some(version) = secret.and_then(|secret| instance_secret::version(&secret.contents)) {
         versions.insert("outputs".to_owned(), version);
     }
     let warning = rendered.warning.as_ref().map(|warning| format!(" {warning}")).unwrap_or_default();

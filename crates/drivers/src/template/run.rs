@@ -60,7 +60,7 @@ pub(super) struct Run<'a> {
     instance: &'a Instance,
     entry: Entry,
     extension: Extension,
-    kept: String,
+    secret_name: String,
     environment: Map<String, Json>,
     /// Version of the environment, if there is one.
     environment_version: Option<String>,
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
         let workloads = ctx.workload_names().into_iter();
         let workloads = workloads.filter_map(|name| ctx.workload_ports(&name).map(|ports| (name, ports)));
         Ok(Self {
-            kept: name::secret(&instance.type_, &instance.id),
+            secret_name: name::secret(&instance.type_, &instance.id),
             environment: environment.unwrap_or_default(),
             environment_version,
             workloads: workloads.collect(),
@@ -125,12 +125,12 @@ impl<'a> Run<'a> {
         let mut params = self.instance.entry.params.clone();
         params.extend(self.instance.params.clone());
         let params = Params { given: params, warning: None };
-        let (generated, kept) = instance_secret::generated(&self.extension, &params, is)?;
+        let (generated, stored) = instance_secret::generated(&self.extension, &params, is)?;
         let request = Request {
             entry: &self.entry,
             extension: &self.extension,
             instance: self.instance,
-            kept: &self.kept,
+            secret_name: &self.secret_name,
             generated: &generated,
             environment: &self.environment,
             workloads: &self.workloads,
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
             Refusal::InvalidTemplate(why) => RunError::InvalidTemplate(format!("{}: {why}", self.entry.uri)),
             other => other.into(),
         })?;
-        let contents = instance_secret::after(&rendered, kept, is)?;
+        let contents = instance_secret::after(&rendered, stored, is)?;
         Ok((rendered, contents))
     }
 
@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         }
         let (rendered, _) = self.attempt(&SecretData::new(), &instance_secret::initial_state()?)?;
         let SavedState { state, shared, record, .. } = &rendered.saved;
-        let is_plain = state.is_empty() && shared.is_empty() && record.drawn.is_empty();
+        let is_plain = state.is_empty() && shared.is_empty() && record.random_values.is_empty();
         let has_nothing = rendered.objects.is_empty() && rendered.sealed.composed.is_empty();
         Ok((is_plain && has_nothing).then_some(rendered))
     }
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
                 let is_new = earlier.is_none();
                 let past = earlier.map_or_else(instance_secret::initial_state, Ok)?;
                 let (rendered, contents) = self.attempt(is, &past)?;
-                let draws = !rendered.saved.record.drawn.is_empty();
+                let draws = !rendered.saved.record.random_values.is_empty();
                 if is_new && draws && !may_begin {
                     Err(RunError::NewSecrets)
                 } else {
@@ -188,11 +188,11 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        let kept = ctx.update_secret(&edit).await;
-        match (outcome.into_inner().unwrap_or_else(PoisonError::into_inner), kept) {
+        let stored = ctx.update_secret(&edit).await;
+        match (outcome.into_inner().unwrap_or_else(PoisonError::into_inner), stored) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(RunError::Driver(error)),
-            (Some(Ok(rendered)), Ok(kept)) => Ok((kept, rendered)),
+            (Some(Ok(rendered)), Ok(secret)) => Ok((secret, rendered)),
             (None, Ok(_)) => Err(RunError::NewSecrets),
         }
     }
@@ -206,8 +206,8 @@ pub(super) async fn recorded(ctx: &dyn ProvisionContext) -> Result<Record, Drive
         *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(instance_secret::record(is));
         if is.is_empty() { Err(refused("There is nothing.".to_owned())) } else { Ok(is.clone()) }
     };
-    let kept = ctx.update_secret(&read).await;
-    match kept {
+    let stored = ctx.update_secret(&read).await;
+    match stored {
         Err(error) if error.kind == DriverErrorKind::Transient => Err(error),
         Ok(_) | Err(_) => Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_default()),
     }

@@ -15,7 +15,7 @@ pub struct AdmissionRules {
     /// Id of the instance.
     pub instance: String,
     /// Name of the Secret that the engine keeps for the instance; no object may replace it.
-    pub kept: String,
+    pub secret_name: String,
     /// Additional kinds: `Component.dapr.io`, `Role.rbac.authorization.k8s.io`.
     pub kinds: Vec<String>,
     /// True if privileges on nodes are allowed.
@@ -142,7 +142,7 @@ fn one(manifest: &Json, rules: &AdmissionRules) -> Result<Json, String> {
     if name.is_empty() {
         return Err(format!("the {kind} has no `metadata.name`"));
     }
-    if kind == Kind::new("v1", "Secret") && name == rules.kept {
+    if kind == Kind::new("v1", "Secret") && name == rules.secret_name {
         return Err(format!("the name `{name}` is reserved for the Secret of the platform"));
     }
     for reserved in ["ownerReferences", "finalizers", "generateName"] {

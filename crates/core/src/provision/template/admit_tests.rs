@@ -4,7 +4,7 @@ fn rules() -> AdmissionRules {
     AdmissionRules {
         namespace: "shop".to_owned(),
         instance: "abc".to_owned(),
-        kept: "postgres-1".to_owned(),
+        secret_name: "postgres-1".to_owned(),
         ..AdmissionRules::default()
     }
 }
@@ -27,20 +27,21 @@ fn objects_are_forced_into_the_namespace_and_labelled_including_their_templates(
             "spec": {"template": {"metadata": {"labels": {"app": "pg"}}}, "volumeClaimTemplates": [{"metadata": {"name": "d"}}]},
         }),
     );
-    let made = admit(&[rendered], &rules()).unwrap().remove(0);
+    let admitted = admit(&[rendered], &rules()).unwrap().remove(0);
     let marks = json!({"app.kubernetes.io/managed-by": "orchestra", "score.dev/instance": "abc"});
-    assert_eq!(made["metadata"], json!({"name": "pg", "namespace": "shop", "labels": marks}));
-    assert_eq!(made["spec"]["volumeClaimTemplates"][0]["metadata"]["labels"], marks);
-    assert_eq!(made["spec"]["template"]["metadata"]["labels"]["score.dev/instance"], "abc");
-    assert_eq!(made["spec"]["template"]["metadata"]["labels"]["app"], "pg");
+    assert_eq!(admitted["metadata"], json!({"name": "pg", "namespace": "shop", "labels": marks}));
+    assert_eq!(admitted["spec"]["volumeClaimTemplates"][0]["metadata"]["labels"], marks);
+    assert_eq!(admitted["spec"]["template"]["metadata"]["labels"]["score.dev/instance"], "abc");
+    assert_eq!(admitted["spec"]["template"]["metadata"]["labels"]["app"], "pg");
 }
 
 #[test]
 fn a_selector_on_a_label_of_the_template_keeps_working() {
     let labels = json!({"app.kubernetes.io/managed-by": "score-k8s"});
     let spec = json!({"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}});
-    let made = admit(&[object("apps/v1", "Deployment", &json!({"spec": spec}))], &rules()).unwrap().remove(0);
-    let labels = &made["spec"]["template"]["metadata"]["labels"];
+    let admitted =
+        admit(&[object("apps/v1", "Deployment", &json!({"spec": spec}))], &rules()).unwrap().remove(0);
+    let labels = &admitted["spec"]["template"]["metadata"]["labels"];
     assert_eq!(labels["app.kubernetes.io/managed-by"], "score-k8s");
 }
 
@@ -73,13 +74,13 @@ fn privileges_are_rejected_at_any_depth_unless_allowed() {
             "capabilities",
         ),
     ] {
-        let made = [object("apps/v1", "Deployment", &json!({"spec": {"template": {"spec": pod}}}))];
-        assert!(admit(&made, &rules()).unwrap_err().contains(privilege), "{privilege}");
-        assert!(admit(&made, &AdmissionRules { privileged: true, ..rules() }).is_ok(), "{privilege}");
+        let admitted = [object("apps/v1", "Deployment", &json!({"spec": {"template": {"spec": pod}}}))];
+        assert!(admit(&admitted, &rules()).unwrap_err().contains(privilege), "{privilege}");
+        assert!(admit(&admitted, &AdmissionRules { privileged: true, ..rules() }).is_ok(), "{privilege}");
     }
     let harmless = json!({"hostNetwork": false, "containers": [{"securityContext": {"privileged": false, "capabilities": {"drop": ["ALL"]}}}]});
-    let made = [object("apps/v1", "Deployment", &json!({"spec": {"template": {"spec": harmless}}}))];
-    assert!(admit(&made, &rules()).is_ok());
+    let admitted = [object("apps/v1", "Deployment", &json!({"spec": {"template": {"spec": harmless}}}))];
+    assert!(admit(&admitted, &rules()).is_ok());
 }
 
 #[test]
@@ -95,14 +96,17 @@ fn owners_finalizers_and_the_secret_of_the_instance_are_reserved() {
 fn objects_are_sorted_by_dependency_and_the_last_of_a_name_wins() {
     let named = |kind: (&str, &str), value: i64| object(kind.0, kind.1, &json!({"spec": {"v": value}}));
     let (set, service) = (("apps/v1", "StatefulSet"), ("v1", "Service"));
-    let made = admit(
+    let admitted = admit(
         &[named(set, 1), named(service, 2), named(set, 3), object("v1", "Secret", &json!({}))],
         &rules(),
     );
-    let made: Vec<_> =
-        made.unwrap().iter().map(|object| (object["kind"].clone(), object["spec"]["v"].clone())).collect();
+    let admitted: Vec<_> = admitted
+        .unwrap()
+        .iter()
+        .map(|object| (object["kind"].clone(), object["spec"]["v"].clone()))
+        .collect();
     assert_eq!(
-        made,
+        admitted,
         [(json!("Secret"), json!(null)), (json!("Service"), json!(2)), (json!("StatefulSet"), json!(3))]
     );
 }

@@ -14,7 +14,7 @@ use orchestra_api::{claim::Output, plan::Port};
 use orchestra_score::model::Protocol;
 use serde_json::{Map, Value as Json, json};
 
-const KEPT: &str = "kept";
+const SECRET_NAME: &str = "kept";
 
 fn instance(type_: &str, class: &str, params: &Json) -> Instance {
     let entry = config::all().iter().find(|entry| entry.type_ == type_ && entry.engine == config::TEMPLATE);
@@ -65,7 +65,7 @@ fn rendered_beside(
         entry,
         extension: &extension,
         instance,
-        kept: KEPT,
+        secret_name: SECRET_NAME,
         generated: &generated,
         environment: &json!({"LEVEL": "debug"}).as_object().cloned().unwrap(),
         workloads,
@@ -107,11 +107,12 @@ fn every_entry_has_its_declared_outputs_and_leaks_no_secret() {
         for output in &entry.expected_outputs {
             assert!(given.sealed.outputs.contains_key(output), "{}: {output}", entry.uri);
         }
-        let drawn: Vec<&String> = given.saved.record.drawn.iter().filter(|drawn| drawn.len() >= 12).collect();
+        let random: Vec<&String> =
+            given.saved.record.random_values.iter().filter(|random| random.len() >= 12).collect();
         let open = given.objects.iter().filter(|object| object["kind"] != "Secret").map(Json::to_string);
         let shown = serde_json::to_string(&given.sealed.outputs).unwrap();
         for text in open.chain([shown]) {
-            assert!(drawn.iter().all(|drawn| !text.contains(drawn.as_str())), "{}: {text}", entry.uri);
+            assert!(random.iter().all(|random| !text.contains(random.as_str())), "{}: {text}", entry.uri);
         }
     }
 }

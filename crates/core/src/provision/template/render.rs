@@ -45,11 +45,13 @@ pub struct Record {
     /// URI of the entry.
     pub uri: String,
     /// Objects that were or will be created.
-    pub made: BTreeSet<Item>,
+    #[serde(rename = "made")]
+    pub objects: BTreeSet<Item>,
     /// Kinds that the policy `Retain` keeps.
     pub keep: Vec<String>,
     /// Generated random values.
-    pub drawn: BTreeSet<String>,
+    #[serde(rename = "drawn")]
+    pub random_values: BTreeSet<String>,
 }
 
 /// Reference to a created object.
@@ -86,7 +88,7 @@ pub struct Request<'a> {
     /// Instance.
     pub instance: &'a Instance,
     /// Name of the Secret of the instance.
-    pub kept: &'a str,
+    pub secret_name: &'a str,
     /// Generated values, by name.
     pub generated: &'a BTreeMap<String, String>,
     /// Environment of the namespace.
@@ -131,10 +133,10 @@ pub fn render(request: &Request<'_>, saved: &SavedState) -> Result<Rendered, Ref
         saved.record.workload.clone()
     };
     let mut state = saved.state.clone();
-    let mut drawn = saved.record.drawn.clone();
+    let mut random_values = saved.record.random_values.clone();
     if extension.generates.is_some() {
         state.insert(GENERATED.to_owned(), json!(request.generated));
-        drawn.extend(request.generated.values().cloned());
+        random_values.extend(request.generated.values().cloned());
     }
     let id = identity(instance, &workload);
     let inputs = template::Inputs {
@@ -154,18 +156,28 @@ pub fn render(request: &Request<'_>, saved: &SavedState) -> Result<Rendered, Ref
         compose: None,
     };
     let given = entry.provision(&inputs, &saved.seed).map_err(|failure| failed(instance, &failure))?;
-    let Given { mut state, shared, outputs, manifests, drawn: new, .. } = given;
+    let Given { mut state, shared, outputs, manifests, random_values: new, .. } = given;
     state.remove(GENERATED);
-    drawn.extend(new);
+    random_values.extend(new);
     let rules = admission_rules(request).map_err(Refusal::InvalidTemplate)?;
     let objects = admit(&manifests, &rules).map_err(Refusal::InvalidTemplate)?;
     let secrets = seal::secrets(&objects).map_err(Refusal::InvalidTemplate)?;
-    let context =
-        SecretContext { secrets: &secrets, drawn: &drawn, public: &extension.public, kept: request.kept };
+    let context = SecretContext {
+        secrets: &secrets,
+        random_values: &random_values,
+        public: &extension.public,
+        secret_name: request.secret_name,
+    };
     let sealed = seal::seal(&outputs, context).map_err(Refusal::InvalidTemplate)?;
-    let mut made = saved.record.made.clone();
-    made.extend(objects.iter().map(Item::of));
-    let record = Record { workload, uri: entry.uri.clone(), made, keep: extension.keep.clone(), drawn };
+    let mut created = saved.record.objects.clone();
+    created.extend(objects.iter().map(Item::of));
+    let record = Record {
+        workload,
+        uri: entry.uri.clone(),
+        objects: created,
+        keep: extension.keep.clone(),
+        random_values,
+    };
     let saved = SavedState { seed: saved.seed.clone(), state, shared, record };
     Ok(Rendered { objects, sealed, secrets, saved, warning })
 }
@@ -222,7 +234,7 @@ fn declared(name: &str, port: &Port) -> template::Port {
 }
 
 fn admission_rules(request: &Request<'_>) -> Result<AdmissionRules, String> {
-    let Request { extension, instance, kept, .. } = *request;
+    let Request { extension, instance, secret_name, .. } = *request;
     let given = &instance.entry.params;
     let mut kinds = extension.kinds.clone();
     let more = Params { given: given.clone(), warning: None };
@@ -231,7 +243,7 @@ fn admission_rules(request: &Request<'_>) -> Result<AdmissionRules, String> {
     Ok(AdmissionRules {
         namespace: instance.namespace.clone(),
         instance: instance.id.clone(),
-        kept: kept.to_owned(),
+        secret_name: secret_name.to_owned(),
         kinds,
         privileged,
     })

@@ -45,7 +45,7 @@ fn run(instance: &Instance, saved: &SavedState) -> Result<Rendered, Refusal> {
         entry: &entry,
         extension: &extension,
         instance,
-        kept: "kept",
+        secret_name: "postgres-1",
         generated: &BTreeMap::new(),
         environment: &Map::new(),
         workloads: &BTreeMap::new(),
@@ -73,9 +73,9 @@ fn random_values_and_names_stay_when_the_first_workload_leaves() {
 fn a_run_records_created_objects_and_kept_kinds() {
     let given = run(&instance(&["a"], &json!({})), &initial()).unwrap();
     let record = given.saved.record;
-    assert_eq!(record.made.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), ["db-a"]);
+    assert_eq!(record.objects.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), ["db-a"]);
     assert_eq!((record.uri.as_str(), record.keep), ("template://test/db", vec!["ConfigMap".to_owned()]));
-    assert_eq!(record.drawn.len(), 1);
+    assert_eq!(record.random_values.len(), 1);
 }
 
 #[test]

@@ -54,11 +54,11 @@ pub struct SecretContext<'a> {
     /// Values of the instance's own Secrets; outputs may not refer to others.
     pub secrets: &'a Secrets,
     /// Generated random values.
-    pub drawn: &'a BTreeSet<String>,
+    pub random_values: &'a BTreeSet<String>,
     /// Outputs that are public although they contain random values.
     pub public: &'a [String],
     /// Name of the Secret of the instance.
-    pub kept: &'a str,
+    pub secret_name: &'a str,
 }
 
 /// Separates secret outputs; an error is for the author of the template.
@@ -76,7 +76,7 @@ pub fn seal(outputs: &Map<String, Json>, context: SecretContext<'_>) -> Result<S
             let text = context.composed(output, value)?;
             let key = key(output);
             sealed.composed.insert(key.clone(), text);
-            Output::SecretKeyRef(SecretKeyRef { name: context.kept.to_owned(), key })
+            Output::SecretKeyRef(SecretKeyRef { name: context.secret_name.to_owned(), key })
         } else {
             Output::Value(value.clone())
         };
@@ -138,11 +138,12 @@ impl SecretContext<'_> {
         }
         let least = if NAME_OUTPUTS.contains(&output) { MIN_PASSWORD_CHARS } else { MIN_RANDOM_CHARS };
         let lower = text.to_lowercase();
-        self.drawn.iter().any(|drawn| {
+        self.random_values.iter().any(|random| {
             let contains = || {
-                lower.contains(&drawn.to_lowercase()) || text.contains(&STANDARD.encode(drawn)[..drawn.len()])
+                lower.contains(&random.to_lowercase())
+                    || text.contains(&STANDARD.encode(random)[..random.len()])
             };
-            drawn.len() >= least && contains()
+            random.len() >= least && contains()
         })
     }
 

@@ -8,14 +8,15 @@ fn own() -> Secrets {
     [(("pg".to_owned(), "password".to_owned()), PASSWORD_VALUE.as_bytes().to_vec())].into()
 }
 
-fn sealed(outputs: &Json, drawn: &[&str], public: &[String]) -> Result<Sealed, String> {
-    let (secrets, drawn) = (own(), drawn.iter().map(|text| (*text).to_owned()).collect());
-    let context = SecretContext { secrets: &secrets, drawn: &drawn, public, kept: "kept" };
+fn sealed(outputs: &Json, random: &[&str], public: &[String]) -> Result<Sealed, String> {
+    let (secrets, random) = (own(), random.iter().map(|text| (*text).to_owned()).collect());
+    let context =
+        SecretContext { secrets: &secrets, random_values: &random, public, secret_name: "postgres-1" };
     seal(outputs.as_object().unwrap(), context)
 }
 
-fn kept(output: &str) -> Output {
-    Output::SecretKeyRef(SecretKeyRef { name: "kept".to_owned(), key: format!("output.{output}") })
+fn composed(output: &str) -> Output {
+    Output::SecretKeyRef(SecretKeyRef { name: "postgres-1".to_owned(), key: format!("output.{output}") })
 }
 
 #[test]
@@ -25,7 +26,7 @@ fn a_reference_stays_one_and_a_text_with_one_is_composed() {
     let sealed = sealed(&outputs, &[], &[]).unwrap();
     let own = SecretKeyRef { name: "pg".to_owned(), key: "password".to_owned() };
     assert_eq!(sealed.outputs["password"], Output::SecretKeyRef(own));
-    assert_eq!(sealed.outputs["uri"], kept("uri"));
+    assert_eq!(sealed.outputs["uri"], composed("uri"));
     assert_eq!(sealed.outputs["port"], Output::Value(json!(5432)));
     assert_eq!(sealed.composed["output.uri"], format!("pg://app:{PASSWORD_VALUE}@host"));
 }
@@ -39,7 +40,7 @@ fn random_values_are_secret_inside_of_texts_lists_and_base64() {
     });
     let sealed = sealed(&outputs, &[PASSWORD_VALUE], &[]).unwrap();
     for output in ["a", "b", "c", "e", "f"] {
-        assert_eq!(sealed.outputs[output], kept(output), "{output}");
+        assert_eq!(sealed.outputs[output], composed(output), "{output}");
     }
     assert_eq!(sealed.outputs["g"], Output::Value(json!("plain")));
     let shown = serde_json::to_string(&sealed.outputs).unwrap();
@@ -51,11 +52,11 @@ fn a_few_random_characters_do_not_make_a_name_secret() {
     let outputs = json!({"host": "dnsabc123.localhost", "username": "user-abc123"});
     let given = sealed(&outputs, &["abc123"], &[]).unwrap();
     assert_eq!(given.outputs["host"], Output::Value(json!("dnsabc123.localhost")));
-    assert_eq!(given.outputs["username"], kept("username"));
+    assert_eq!(given.outputs["username"], composed("username"));
     let public = sealed(&outputs, &["abc123"], &["username".to_owned()]).unwrap();
     assert_eq!(public.outputs["username"], Output::Value(json!("user-abc123")));
     let long = sealed(&json!({"host": PASSWORD_VALUE}), &[PASSWORD_VALUE], &[]).unwrap();
-    assert_eq!(long.outputs["host"], kept("host"), "a password is secret in any output");
+    assert_eq!(long.outputs["host"], composed("host"), "a password is secret in any output");
 }
 
 #[test]
