@@ -57,7 +57,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
             )
         });
     }
-    let held = finalizer::is_on(&inputs.workload.metadata, finalizer::WORKLOAD);
+    let has_finalizer = finalizer::is_on(&inputs.workload.metadata, finalizer::WORKLOAD);
     let rows = live.claims.iter().map(|(name, claim)| ClaimRow {
         key: claim.spec.key.clone(),
         claim: (*name).to_owned(),
@@ -78,7 +78,7 @@ pub(crate) fn tear_down(inputs: &Inputs) -> Decision {
     explanation.notes.extend(claims.iter().map(|finding| finding.message.clone()));
     explanation.notes.push(runtime.message.clone());
     Decision {
-        finalizer: if done && held { Finalizer::Remove } else { Finalizer::Unchanged },
+        finalizer: if done && has_finalizer { Finalizer::Remove } else { Finalizer::Unchanged },
         claims: Vec::new(),
         plan: None,
         exposure: None,

@@ -127,13 +127,13 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
             let page = page.map_err(|error| Broken::relist(error.to_string()))?;
             // All pages have the revision of the first.
             let (text, version) = match first.take() {
-                Some(begun) => begun,
+                Some(started) => started,
                 None => self.begin(page.metadata.resource_version.unwrap_or_default())?,
             };
             for object in page.items {
                 let (namespace, name) = object_name(object.meta());
                 listed.insert((namespace.into(), name.into()), uid(object.meta()).into());
-                self.take_in(object, Source::List);
+                self.ingest(object, Source::List);
             }
             params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
@@ -166,7 +166,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
             timeout: Some(WATCH_SECONDS),
             ..WatchParams::default()
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut silent = true;
         let events = match timeout(REQUEST_TIMEOUT, self.api.watch(&params, &version)).await {
             Ok(Ok(events)) => events,
@@ -179,7 +179,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
             let event = match timeout(IDLE_TIMEOUT, events.next()).await {
                 Ok(Some(Ok(event))) => event,
                 Ok(Some(Err(error))) => return Err(broken(&error, version)),
-                Ok(None) if silent && begun.elapsed() < MIN_WATCH_DURATION => {
+                Ok(None) if silent && started.elapsed() < MIN_WATCH_DURATION => {
                     let reason = "watch closed immediately".to_owned();
                     return Err(Broken { reason, resume: Some(version) });
                 }
@@ -194,7 +194,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
             };
             match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                    self.take_in(object, Source::Watch);
+                    self.ingest(object, Source::Watch);
                 }
                 WatchEvent::Deleted(object) => {
                     let change = self.cache.store_mut().delete(object.0.map_err(|invalid| invalid.metadata));
@@ -211,7 +211,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
         }
     }
 
-    fn take_in(&mut self, object: DeserializeGuard<K>, source: Source) {
+    fn ingest(&mut self, object: DeserializeGuard<K>, source: Source) {
         match object.0 {
             Ok(object) => {
                 let changes = self.cache.store_mut().apply(object, source);

@@ -143,7 +143,7 @@ impl Reconcile for PlanController {
         let inputs = self.inputs(key, plan);
         let decision = run::decide(&inputs);
         self.prepare(&inputs, &decision).await?;
-        let Report { exposure, status, remove_finalizer, requeue: again, deferred } =
+        let Report { exposure, status, remove_finalizer, requeue: requeue_after, deferred } =
             self.work(&inputs, &decision).await;
         self.debounce.set(key, deferred.is_some_and(Deferral::is_timed));
         self.publish(&inputs, exposure.as_ref()).await?;
@@ -154,6 +154,6 @@ impl Reconcile for PlanController {
             self.writer.remove_finalizer(&self.context.plans, &inputs.plan, finalizer::RUNTIME).await?;
         }
         let has_exposure = self.context.exposures.get(&key.namespace, &key.name).is_some();
-        requeue(run::requeue(&inputs, again, has_exposure))
+        requeue(run::requeue(&inputs, requeue_after, has_exposure))
     }
 }

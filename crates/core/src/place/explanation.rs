@@ -102,7 +102,7 @@ pub enum ChoiceReason {
     /// First by name among equals.
     Name,
     /// Requested by the Workload.
-    Asked,
+    Requested,
 }
 
 impl fmt::Display for ProfileReason {
@@ -129,7 +129,7 @@ impl fmt::Display for ChoiceReason {
             Self::Priority => "highest priority",
             Self::Version => "newest version of the highest priority",
             Self::Name => "first by name among equals",
-            Self::Asked => "requested by the workload",
+            Self::Requested => "requested by the workload",
         })
     }
 }

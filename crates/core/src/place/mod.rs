@@ -245,14 +245,20 @@ impl<'a> Search<'a> {
                 target: id.to_owned(),
                 profile: profile.name.clone(),
                 known: ids.into_iter().collect(),
-                elsewhere: self.config.profiles().values().filter(serves).map(|p| p.name.clone()).collect(),
+                other_profiles: self
+                    .config
+                    .profiles()
+                    .values()
+                    .filter(serves)
+                    .map(|p| p.name.clone())
+                    .collect(),
             });
         };
         let considered = consider(backend, self.request);
         if !considered.dropped.is_empty() {
             return Err(Refusal::TargetUnfit(considered));
         }
-        self.go(profile, backend, ChoiceReason::Asked)
+        self.go(profile, backend, ChoiceReason::Requested)
     }
 
     /// Moves to a backend, unless data would stay behind.

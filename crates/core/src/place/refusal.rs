@@ -44,7 +44,7 @@ pub enum Refusal {
         /// Backends of the profile.
         known: Vec<String>,
         /// Other profiles that the backend serves.
-        elsewhere: Vec<String>,
+        other_profiles: Vec<String>,
     },
     /// The requested backend does not accept the Workload.
     TargetUnfit(Considered),
@@ -112,11 +112,11 @@ impl Refusal {
                     reasons.join("; ")
                 )
             }
-            Self::UnknownTarget { target, profile, known, elsewhere } => {
+            Self::UnknownTarget { target, profile, known, other_profiles } => {
                 let names: Vec<&str> = known.iter().map(String::as_str).collect();
                 let remedy = name_rules::did_you_mean(target, names.iter().copied())
                     .unwrap_or_else(|| format!("use {}, or `best`", name_rules::alternatives(&names)));
-                let served: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
+                let served: Vec<&str> = other_profiles.iter().map(String::as_str).collect();
                 match &served[..] {
                     [] => format!(
                         "the annotation {} names {target:?}, which does not exist; {remedy}",

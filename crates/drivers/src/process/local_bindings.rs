@@ -31,7 +31,7 @@ pub(super) enum LocalBinding {
 
 /// File of a binding, with its instance: claims come and go while the instance stays.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
-struct Note {
+struct BindingRecord {
     instance: String,
     /// In the file as `thing`.
     #[serde(rename = "thing")]
@@ -43,7 +43,7 @@ const ENDING: &str = ".json";
 
 /// Binding of a claim, if it is recorded.
 pub(super) fn find(data: &Path, namespace: &str, claim: &str) -> io::Result<Option<LocalBinding>> {
-    Ok(read(&path(data, namespace, claim))?.map(|note| note.binding))
+    Ok(read(&path(data, namespace, claim))?.map(|record| record.binding))
 }
 
 /// Records the binding of an instance for exactly these claims.
@@ -55,17 +55,17 @@ pub(super) fn set(
 ) -> io::Result<()> {
     let (namespace, instance) = id;
     forget(data, id, |claim| !claims.iter().any(|kept| kept == claim))?;
-    let note = Note { instance: instance.clone(), binding: binding.clone() };
+    let record = BindingRecord { instance: instance.clone(), binding: binding.clone() };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder(data, namespace))?;
     for claim in claims {
         let path = path(data, namespace, claim);
-        if read(&path).ok().flatten().as_ref() == Some(&note) {
+        if read(&path).ok().flatten().as_ref() == Some(&record) {
             continue;
         }
         // Replaced atomically.
         let new = path.with_extension("new");
         let mut file = fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec(&note)?)?;
+        file.write_all(&serde_json::to_vec(&record)?)?;
         file.sync_all()?;
         fs::rename(&new, &path)?;
     }
@@ -88,15 +88,15 @@ fn forget(data: &Path, id: &NamespacedName, of: impl Fn(&str) -> bool) -> io::Re
         let path = entry?.path();
         let claim = path.file_name().and_then(|name| name.to_str()?.strip_suffix(ENDING));
         // A file that cannot be read belongs to no instance, and is replaced by its engine.
-        let note = read(&path).ok().flatten();
-        if claim.is_some_and(&of) && note.is_some_and(|note| note.instance == *instance) {
+        let record = read(&path).ok().flatten();
+        if claim.is_some_and(&of) && record.is_some_and(|record| record.instance == *instance) {
             fs::remove_file(&path)?;
         }
     }
     Ok(())
 }
 
-fn read(path: &Path) -> io::Result<Option<Note>> {
+fn read(path: &Path) -> io::Result<Option<BindingRecord>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -66,7 +66,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// The shim was signalled; [`wait`] returns when it has exited.
-    Asked,
+    Signalled,
     /// No shim runs.
     NotRunning,
 }
@@ -154,7 +154,7 @@ pub fn find(folder: &Path) -> io::Result<State> {
 pub fn stop(folder: &Path) -> io::Result<Stopped> {
     let Some(pidfd) = open_shim(folder)? else { return Ok(Stopped::NotRunning) };
     match pidfd_send_signal(&pidfd, Signal::TERM) {
-        Ok(()) => Ok(Stopped::Asked),
+        Ok(()) => Ok(Stopped::Signalled),
         Err(rustix::io::Errno::SRCH) => Ok(Stopped::NotRunning),
         Err(error) => Err(error.into()),
     }

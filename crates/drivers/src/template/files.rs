@@ -102,12 +102,12 @@ impl Files {
             DriverError::unreachable("The provisioner files cannot be read; retrying.").with_source(error)
         })?;
         for map in &maps {
-            self.take_in(map);
+            self.ingest(map);
         }
         Ok(())
     }
 
-    fn take_in(&self, map: &ConfigMap) -> bool {
+    fn ingest(&self, map: &ConfigMap) -> bool {
         let mut entries_by_name = self.entries_by_name.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = format!("{}/", map.name_any());
         let before: Vec<(String, Vec<Entry>)> = entries_by_name
@@ -150,7 +150,7 @@ impl Files {
         let files = self.clone();
         let changes = events.filter_map(move |event| {
             let is_new = match event {
-                Ok(watcher::Event::Apply(map) | watcher::Event::InitApply(map)) => files.take_in(&map),
+                Ok(watcher::Event::Apply(map) | watcher::Event::InitApply(map)) => files.ingest(&map),
                 Ok(watcher::Event::Delete(map)) => files.drop_map(&map),
                 Ok(watcher::Event::Init | watcher::Event::InitDone) => false,
                 Err(error) => {

@@ -122,7 +122,7 @@ pub(super) fn after(
     }
     if !rendered.sealed.composed.is_empty() || !rendered.secrets.is_empty() {
         let fingerprint = fingerprint(rendered);
-        let is_same = is.get(FINGERPRINT).is_some_and(|held| held.expose() == fingerprint.as_bytes());
+        let is_same = is.get(FINGERPRINT).is_some_and(|stored| stored.expose() == fingerprint.as_bytes());
         let version = match is.get(VERSION) {
             Some(version) if is_same => version.clone(),
             _ => SecretText::new(random::generate()?),

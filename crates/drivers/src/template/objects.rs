@@ -82,11 +82,11 @@ impl Objects {
         let (is_owned, is_labelled) = (owner.owns(&found), owner.is_labelled(&found));
         let (uid, is_deleting) =
             (found.uid().unwrap_or_default(), found.metadata.deletion_timestamp.is_some());
-        let (object, held) = split_managed_fields(found);
+        let (object, live_hash) = split_managed_fields(found);
         let live = LiveObject {
             owner: is_owned.then_some(owner.instance),
             is_deleting,
-            is_current: held == Some(fields_hash) || self.is_defaulted(&uid, fields_hash, held),
+            is_current: live_hash == Some(fields_hash) || self.is_defaulted(&uid, fields_hash, live_hash),
             revision: None,
         };
         let desired = DesiredObject { owner: owner.instance, kind: &item.kind, revision: None };
@@ -135,20 +135,20 @@ impl Objects {
         Ok(self.record_defaulted(made, fields_hash))
     }
 
-    fn is_defaulted(&self, uid: &str, wanted: FieldsHash, held: Option<FieldsHash>) -> bool {
+    fn is_defaulted(&self, uid: &str, wanted: FieldsHash, live_hash: Option<FieldsHash>) -> bool {
         let defaulted = self.defaulted.lock().unwrap_or_else(PoisonError::into_inner);
-        defaulted.get(uid) == Some(&(wanted, held))
+        defaulted.get(uid) == Some(&(wanted, live_hash))
     }
 
     fn record_defaulted(&self, answer: DynamicObject, wanted: FieldsHash) -> Json {
         let uid = answer.uid().unwrap_or_default();
-        let (live, held) = split_managed_fields(answer);
+        let (live, live_hash) = split_managed_fields(answer);
         // Only objects with defaulted fields have to be recorded.
         let mut defaulted = self.defaulted.lock().unwrap_or_else(PoisonError::into_inner);
-        if held == Some(wanted) {
+        if live_hash == Some(wanted) {
             defaulted.remove(&uid);
         } else {
-            defaulted.insert(uid, (wanted, held));
+            defaulted.insert(uid, (wanted, live_hash));
         }
         live
     }
@@ -248,8 +248,8 @@ fn split_managed_fields(object: DynamicObject) -> (Json, Option<FieldsHash>) {
             live.insert("apiVersion".to_owned(), json!(types.api_version));
         }
     }
-    let held = owned_fields::owned(&live, &notes, MANAGER);
-    (live, held)
+    let live_hash = owned_fields::owned(&live, &notes, MANAGER);
+    (live, live_hash)
 }
 
 /// True if the kind of an object is not installed.

@@ -27,7 +27,7 @@ fn a_program_that_handles_the_signal_exits_with_its_own_code() {
         let dir = RunDir::new();
         dir.launch(&script("trap 'echo bye; exit 3' TERM; echo ready; sleep 1000 & wait")).await;
         dir.until("ready").await;
-        assert_eq!(process::stop(&dir.folder).unwrap(), Stopped::Asked);
+        assert_eq!(process::stop(&dir.folder).unwrap(), Stopped::Signalled);
         let exit = dir.exit().await;
         assert_eq!((exit.end, exit.stopped), (End::Code(3), true));
         assert_eq!(dir.log(), ["ready", "bye"]);
@@ -135,7 +135,7 @@ fn is_signalled(same_start: bool, same_boot: bool, locked: bool) -> bool {
     bystander.wait().unwrap();
     assert_eq!(output.last().map(String::as_str), Some("done"));
     let hit = output.contains(&"hit".to_owned());
-    assert_eq!(hit, stopped == Stopped::Asked, "{output:?}");
+    assert_eq!(hit, stopped == Stopped::Signalled, "{output:?}");
     assert_eq!(hit, found == State::Running(run.clone()));
     assert_eq!(!locked, found == State::Lost(run));
     hit

@@ -288,11 +288,11 @@ impl<R: Reconcile> Worker<R> {
         match result {
             Ok(Ok(next)) => {
                 self.backoff.succeeded(key);
-                let again = match next {
+                let requeue_after = match next {
                     Action::AwaitChange => None,
                     Action::After(wait) => Some(wait),
                 };
-                (Outcome::Ok, again)
+                (Outcome::Ok, requeue_after)
             }
             Ok(Err(error)) if error.is_conflict() => {
                 let wait = self.backoff.conflicted(key);

@@ -14,7 +14,7 @@ use orchestra_api::{claim::Output, plan::Port};
 use orchestra_score::model::Protocol;
 use serde_json::{Map, Value as Json, json};
 
-const SECRET_NAME: &str = "kept";
+const SECRET_NAME: &str = "postgres-1";
 
 fn instance(type_: &str, class: &str, params: &Json) -> Instance {
     let entry = config::all().iter().find(|entry| entry.type_ == type_ && entry.engine == config::TEMPLATE);

@@ -35,7 +35,7 @@ use crate::process::{
 };
 
 /// `pg_hba.conf`: the platform over the socket, roles with a password over the loopback address, no other clients.
-const WHO: &str = "local all postgres trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+const PG_HBA: &str = "local all postgres trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
 
 /// Settings: small, since it serves one developer, and durable. Failed statements are not logged: they may contain a password.
 const SETTINGS: [&str; 9] = [
@@ -148,7 +148,7 @@ impl Cluster {
     }
 
     fn move_in(&self, made: &Path) -> io::Result<()> {
-        fs::write(made.join("pg_hba.conf"), WHO)?;
+        fs::write(made.join("pg_hba.conf"), PG_HBA)?;
         let folder = File::open(&self.folder)?;
         // One sync for its thousand files.
         rustix::fs::syncfs(&folder)?;
