@@ -102,6 +102,7 @@ pub enum ChoiceReason {
     /// First by name among equals.
     Name,
     /// Requested by the Workload.
+    #[serde(rename = "asked")]
     Requested,
 }
 
