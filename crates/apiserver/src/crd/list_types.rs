@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use orchestra_cel::FieldError;
 use serde_json::json;
 
-use super::openapi::Walk;
+use super::openapi::SchemaVisitor;
 use super::unsupported::Props;
 use crate::schema::Schema;
 
 /// Maximum errors of a list, since every error shows all keys.
 const MAX_BAD_KEYS: usize = 100;
 
-impl Walk<'_> {
+impl SchemaVisitor<'_> {
     pub(super) fn list_type(&mut self, props: Props<'_>, path: &str) {
         let schema = props.schema;
         let place = format!("{path}.x-kubernetes-list-type");

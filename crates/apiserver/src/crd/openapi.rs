@@ -12,8 +12,8 @@ use crate::schema::{Additional, Schema};
 /// Callback to the CEL checker.
 pub(super) type CheckRule<'a> = &'a dyn Fn(&RulePlace<'_>) -> Vec<FieldError>;
 
-/// Checks the nodes of a schema.
-pub(super) struct Walk<'a> {
+/// Visitor of the nodes of a schema, which checks them.
+pub(super) struct SchemaVisitor<'a> {
     pub(super) source: &'a SchemaSource,
     pub(super) check_rule: CheckRule<'a>,
     /// Errors of the schema itself.
@@ -51,7 +51,7 @@ impl NodeContext {
     }
 }
 
-impl Walk<'_> {
+impl SchemaVisitor<'_> {
     /// Checks all nodes; rules only if `with_rules`.
     pub(super) fn run(&mut self, path: &str, with_rules: bool) {
         let root = NodeContext {

@@ -2,10 +2,10 @@
 
 use orchestra_cel::{FieldError, resolve_field_path};
 
-use super::openapi::Walk;
+use super::openapi::SchemaVisitor;
 use super::unsupported::Props;
 
-impl Walk<'_> {
+impl SchemaVisitor<'_> {
     /// Checks the texts of the rules of a node.
     pub(super) fn rule_texts(&mut self, props: Props<'_>, path: &str) {
         const REASONS: [&str; 4] =

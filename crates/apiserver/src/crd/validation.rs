@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::default_values;
 use super::definition::{Crd, SchemaSource, Version};
-use super::openapi::{CheckRule, Walk};
+use super::openapi::{CheckRule, SchemaVisitor};
 use super::unsupported::Props;
 use super::{approval, decode, kind_names, status_root, structural, versions};
 use crate::metadata::{dns1035_label, dns1123_subdomain};
@@ -30,7 +30,7 @@ pub(crate) fn validate(crd: &Value, old: Option<&Value>, check_rule: CheckRule<'
 }
 
 /// Parts that are the same in all versions.
-#[allow(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub(super) struct Shared {
     pub(super) schema: bool,
     subresources: bool,
@@ -136,8 +136,8 @@ impl<'a> Validation<'a> {
     fn check_schemas_present(&mut self) {
         for (index, version) in self.crd.versions.iter().enumerate() {
             if version.schema.is_none() {
-                let place = format!("spec.versions[{index}].schema.openAPIV3Schema");
-                self.errors.push(FieldError::required(place, ""));
+                let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+                self.errors.push(FieldError::required(path, ""));
             }
         }
         let has_defaults = |source: &SchemaSource| has_defaults(&source.schema);
@@ -154,17 +154,17 @@ impl<'a> Validation<'a> {
             let path = format!("spec.versions[{index}]");
             let problems = dns1035_label(&version.name);
             if !problems.is_empty() {
-                let place = format!("{path}.name");
-                self.errors.push(FieldError::invalid_text(place, &version.name, problems.join(",")));
+                let path = format!("{path}.name");
+                self.errors.push(FieldError::invalid_text(path, &version.name, problems.join(",")));
             }
             versions::check_warning(version, &path, &mut self.errors);
             if let Some(source) = version.schema.as_ref().filter(|_| !self.shared.schema) {
-                let status = version.subresources.as_ref().is_some_and(|one| one.status);
+                let status = version.subresources.as_ref().is_some_and(|subresources| subresources.status);
                 self.schema(source, &format!("{path}.schema"), status);
             }
             if !self.shared.subresources {
-                let place = format!("{path}.subresources");
-                versions::check_subresources(version.subresources.as_ref(), &place, &mut self.errors);
+                let path = format!("{path}.subresources");
+                versions::check_subresources(version.subresources.as_ref(), &path, &mut self.errors);
             }
             if !self.shared.columns {
                 versions::check_columns(&version.columns, &path, &mut self.errors);
@@ -228,7 +228,9 @@ impl<'a> Validation<'a> {
     fn shared_parts(&mut self) {
         let Some(first) = self.crd.versions.first() else { return };
         if let Some(source) = first.schema.as_ref().filter(|_| self.shared.schema) {
-            let status = |version: &Version| version.subresources.as_ref().is_some_and(|one| one.status);
+            let status = |version: &Version| {
+                version.subresources.as_ref().is_some_and(|subresources| subresources.status)
+            };
             self.schema(source, "spec.validation", self.crd.versions.iter().any(status));
         }
         if self.shared.subresources {
@@ -266,11 +268,15 @@ impl<'a> Validation<'a> {
             with_rules = found.is_empty();
             errors.extend(found);
         }
-        let mut walk =
-            Walk { source, check_rule: self.check_rule, errors: Vec::new(), rule_errors: Vec::new() };
-        walk.run(&path, with_rules);
-        errors.append(&mut walk.errors);
-        errors.append(&mut walk.rule_errors);
+        let mut visitor = SchemaVisitor {
+            source,
+            check_rule: self.check_rule,
+            errors: Vec::new(),
+            rule_errors: Vec::new(),
+        };
+        visitor.run(&path, with_rules);
+        errors.append(&mut visitor.errors);
+        errors.append(&mut visitor.rule_errors);
         if let Some(obstacle) = obstacle.filter(|_| errors.is_empty()) {
             errors.push(FieldError::invalid_text(path.as_str(), "", obstacle));
         }
@@ -279,15 +285,15 @@ impl<'a> Validation<'a> {
 
     fn conversion(&mut self) {
         let Some(conversion) = &self.crd.conversion else { return };
-        let place = "spec.conversion.strategy";
+        let path = "spec.conversion.strategy";
         match conversion.strategy.as_str() {
             "None" => {}
-            "" => self.errors.push(FieldError::required(place, "")),
+            "" => self.errors.push(FieldError::required(path, "")),
             "Webhook" => {
                 let detail = "this server does not call conversion webhooks, use None";
-                return self.errors.push(FieldError::forbidden(place, detail));
+                return self.errors.push(FieldError::forbidden(path, detail));
             }
-            other => self.errors.push(FieldError::not_supported(place, &other.into(), ["None", "Webhook"])),
+            other => self.errors.push(FieldError::not_supported(path, &other.into(), ["None", "Webhook"])),
         }
         for (is_set, field) in [
             (conversion.has_client_config, "webhookClientConfig"),
@@ -323,14 +329,14 @@ impl<'a> Validation<'a> {
         {
             stored.push(storage.name.clone());
         }
-        let place = "status.storedVersions";
+        let path = "status.storedVersions";
         if stored.is_empty() {
             let detail = "must have at least one stored version";
-            return self.errors.push(FieldError::invalid(place, &Value::Null, detail));
+            return self.errors.push(FieldError::invalid(path, &Value::Null, detail));
         }
         for version in versions.iter().filter(|version| version.storage && !stored.contains(&version.name)) {
             let detail = format!("must have the storage version {}", version.name);
-            self.errors.push(FieldError::invalid(place, &json!(stored), detail));
+            self.errors.push(FieldError::invalid(path, &json!(stored), detail));
         }
         for (index, name) in stored.iter().enumerate() {
             if versions.iter().all(|version| version.name != *name) {
@@ -339,7 +345,7 @@ impl<'a> Validation<'a> {
                      spec.versions until a storage migration ensures no data remains persisted in {name} and removes \
                      {name} from status.storedVersions"
                 );
-                self.errors.push(FieldError::invalid_text(format!("{place}[{index}]"), name, detail));
+                self.errors.push(FieldError::invalid_text(format!("{path}[{index}]"), name, detail));
             }
         }
     }
