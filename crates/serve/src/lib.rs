@@ -5,8 +5,9 @@
 //! share a [`CertBundle`] that is stored elsewhere.
 //!
 //! The modules, from disk to wire: `private_file` reads and writes secrets, `credential` is a certificate with its key,
-//! `authority` issues and verifies them, `identity` is the set of one data directory, `kubeconfig` hands it to clients,
-//! `cert_bundle` is a set without a directory, `connection` speaks TLS and HTTP with one client, `server` accepts them.
+//! `certificate` reads its subject and expiry, `authority` issues and verifies them, `identity` is the set of one data
+//! directory, `kubeconfig` hands it to clients, `cert_bundle` is a set without a directory, `tls` configures the protocol,
+//! `connection` speaks TLS and HTTP with one client, `peer` is that client, `server` accepts connections, `error` is what fails.
 
 mod authority;
 mod cert_bundle;
