@@ -19,16 +19,28 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`MANAGED_BY`].
 pub const ORCHESTRA: &str = "orchestra";
 
-/// Labels of a Score document: those that are valid on an object, and the others. Score allows any value.
+/// Prefix of the labels that only the orchestrator sets.
+const RESERVED_PREFIX: &str = "score.dev/";
+
+/// Labels of a Score document: those that its object may have, and the others. Score allows any value, and those of the
+/// orchestrator identify what it creates.
 pub(crate) fn split(labels: &Map<String, Json>) -> (BTreeMap<String, String>, Map<String, Json>) {
     let (mut valid, mut others) = (BTreeMap::new(), Map::new());
     for (key, value) in labels {
-        match value.as_str().filter(|value| is_key(key) && (value.is_empty() || is_name(value))) {
+        match value
+            .as_str()
+            .filter(|value| is_key(key) && !is_reserved(key) && (value.is_empty() || is_name(value)))
+        {
             Some(value) => drop(valid.insert(key.clone(), value.to_owned())),
             None => drop(others.insert(key.clone(), value.clone())),
         }
     }
     (valid, others)
+}
+
+/// True for labels that only the orchestrator sets.
+fn is_reserved(key: &str) -> bool {
+    key.starts_with(RESERVED_PREFIX)
 }
 
 fn is_key(key: &str) -> bool {
@@ -71,6 +83,7 @@ mod tests {
             ("Example.org/team", json!("shop"), false),
             ("/team", json!("shop"), false),
             ("-team", json!("shop"), false),
+            (INSTANCE, json!("postgres-1"), false),
         ] {
             let labels = Map::from_iter([(key.to_owned(), value.clone()), ("app".to_owned(), json!("web"))]);
             let (valid, others) = split(&labels);
