@@ -31,7 +31,7 @@ pub struct WorkloadExposureSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadExposureStatus {
-    /// Published addresses. An empty list withdraws all of them.
+    /// Published addresses, the best first. An empty list withdraws all of them.
     #[serde(default)]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub exposures: Vec<Exposure>,

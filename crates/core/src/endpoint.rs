@@ -1,6 +1,6 @@
 //! Endpoint of a Workload: the exposed port, and the published address shown in the status.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use orchestra_api::{
     exposure,
@@ -57,8 +57,18 @@ pub fn mirror(published: Option<&[exposure::Exposure]>, previous: Option<&str>) 
         .filter(|exposure| is_address(&exposure.url))
         // The first of equals: `max_by_key` returns the last.
         .rev()
-        .max_by_key(|exposure| (exposure.reachable != Some(false), exposure.priority));
+        .max_by_key(|exposure| rank(exposure));
     best.map_or(previous, |exposure| Some(exposure.url.clone()))
+}
+
+/// Sorts addresses, the best first, which `kubectl get` shows.
+pub(crate) fn sort(published: &mut [exposure::Exposure]) {
+    published.sort_by_key(|exposure| Reverse(rank(exposure)));
+}
+
+/// Rank of an address: reachable ones are best, then those with the highest priority.
+fn rank(exposure: &exposure::Exposure) -> (bool, i32) {
+    (exposure.reachable != Some(false), exposure.priority)
 }
 
 /// True if a text is a URI with a host.
@@ -161,6 +171,21 @@ mod tests {
             address("http://second", 5, Some(true)),
         ];
         assert_eq!(mirror(Some(&published), None).as_deref(), Some("http://first"));
+    }
+
+    #[test]
+    fn the_first_of_sorted_addresses_is_the_endpoint() {
+        let mut published = [
+            address("http://low", 1, Some(true)),
+            address("http://high-but-down", 9, Some(false)),
+            address("http://first", 5, None),
+            address("http://second", 5, Some(true)),
+        ];
+        let endpoint = mirror(Some(&published), None);
+        sort(&mut published);
+        let urls = published.each_ref().map(|exposure| exposure.url.as_str());
+        assert_eq!(urls, ["http://first", "http://second", "http://low", "http://high-but-down"]);
+        assert_eq!(endpoint.as_deref(), Some(urls[0]));
     }
 
     #[test]

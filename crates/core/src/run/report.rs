@@ -15,6 +15,7 @@ use super::{
 use crate::{
     decision::{Deferral, Requeue},
     driver::{DriverError, DriverErrorKind, Observation, Removed, UNWATCHED_CHECK_INTERVAL},
+    endpoint,
     status::FIRST_STATUS_DEBOUNCE,
 };
 
@@ -137,7 +138,8 @@ fn published(inputs: &Inputs, observation: &Observation) -> Option<WorkloadExpos
     let was_published = exposure.status.as_ref().is_some_and(|status| !status.exposures.is_empty());
     let is_reachable = observation.exposures.iter().any(|address| address.reachable != Some(false));
     let is_published = !plan.lifecycle.suspend && (is_reachable || was_published);
-    let published = if is_published { observation.exposures.clone() } else { Vec::new() };
+    let mut published = if is_published { observation.exposures.clone() } else { Vec::new() };
+    endpoint::sort(&mut published);
     let is_starting = matches!(observation.phase, Phase::Pending | Phase::Provisioning);
     if exposure.status.is_none() && published.is_empty() && is_starting {
         return None;

@@ -183,6 +183,22 @@ fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
 }
 
 #[test]
+fn the_best_address_is_published_first() {
+    let inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
+    let addresses = json!([
+        {"url": "http://down", "priority": 2, "reachable": false}, {"url": "http://web", "priority": 1},
+    ]);
+    let observed =
+        Observation { exposures: serde_json::from_value(addresses).unwrap(), ..observation(Phase::Ready) };
+    let report = report_applied(&inputs, &decide(&inputs), Ok(observed), Ok(Removed::Gone));
+    let published = report.exposure.unwrap().exposures;
+    assert_eq!(
+        published.iter().map(|address| address.url.as_str()).collect::<Vec<_>>(),
+        ["http://web", "http://down"]
+    );
+}
+
+#[test]
 fn published_addresses_stay_while_they_are_not_reachable_until_the_plan_is_suspended() {
     let address = |reachable: bool| -> Exposure {
         serde_json::from_value(json!({"url": "http://web", "priority": 1, "reachable": reachable})).unwrap()
