@@ -91,19 +91,18 @@ pub(super) fn quota(message: &str) -> String {
     )
 }
 
-/// Sentence about a quota that requires requests or limits: `failed quota: Q: must specify R for: C; R for: C`, and
-/// `failed quota: Q: must specify R,R` on older clusters.
+/// Sentence about a quota that requires requests or limits: `failed quota: Q: must specify R for: C; R for: C`.
 pub(super) fn required_by_quota(message: &str) -> Option<String> {
     let (_, rest) = message.split_once("failed quota: ")?;
     let (name, required) = rest.split_once(": must specify ")?;
-    let fields: Vec<_> = required.split(';').flat_map(resource_fields).collect();
+    let fields: Vec<_> = required.split(';').map(resource_fields).collect::<Option<Vec<_>>>()?.concat();
     let fields = fields.join(", ");
     Some(format!("The quota `{name}` of this namespace requires a value for each container: set {fields}."))
 }
 
 /// Fields of a Score file for `limits.cpu for: web,proxy`.
-fn resource_fields(required: &str) -> Vec<String> {
-    let (resources, containers) = required.split_once(" for: ").unwrap_or((required, "*"));
+fn resource_fields(required: &str) -> Option<Vec<String>> {
+    let (resources, containers) = required.split_once(" for: ")?;
     let fields = resources.split(',').flat_map(|resource| {
         let resource = match resource.trim() {
             "cpu" => "requests.cpu",
@@ -114,7 +113,7 @@ fn resource_fields(required: &str) -> Vec<String> {
             .split(',')
             .map(move |container| format!("`containers.{}.resources.{resource}`", container.trim()))
     });
-    fields.collect()
+    Some(fields.collect())
 }
 
 /// Amounts such as `requests.cpu=1,pods=2`, in words.
@@ -212,8 +211,8 @@ mod tests {
                 "`containers.web.resources.limits.cpu`, `containers.proxy.resources.limits.cpu`, `containers.web.resources.requests.memory`",
             ),
             (
-                "limits.cpu,limits.memory",
-                "`containers.*.resources.limits.cpu`, `containers.*.resources.limits.memory`",
+                "limits.cpu,limits.memory for: web",
+                "`containers.web.resources.limits.cpu`, `containers.web.resources.limits.memory`",
             ),
         ] {
             let message = format!("pods \"x\" is forbidden: failed quota: small: must specify {required}");

@@ -101,11 +101,7 @@ impl Rollout {
             updated: number(&status["updatedReplicas"]),
             available: match kind {
                 RolloutKind::Job => number(&status["ready"]),
-                RolloutKind::Deployment => number(&status["availableReplicas"]),
-                // Older clusters report only ready ones.
-                RolloutKind::StatefulSet => {
-                    number(&status["availableReplicas"]).max(number(&status["readyReplicas"]))
-                }
+                RolloutKind::Deployment | RolloutKind::StatefulSet => number(&status["availableReplicas"]),
             },
             progress,
             update_revision: status["updateRevision"].as_str().map(Box::from),
