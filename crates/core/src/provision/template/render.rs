@@ -13,6 +13,7 @@ use super::{
     setting,
 };
 use crate::{
+    claims::SEGMENTS,
     provision::{Instance, params::Params, service_ref},
     render::kubernetes::service_name,
     template::{self, Cause, Entry, Given, Service},
@@ -20,8 +21,6 @@ use crate::{
 
 /// Key of generated values in the state.
 const GENERATED: &str = "generated";
-/// Key of a parameter that contains a secret.
-const SEGMENTS: &str = "$segments";
 
 /// Saved state of earlier runs.
 #[derive(Clone, Debug, Default, PartialEq)]
