@@ -174,8 +174,8 @@ pub(crate) enum CliError {
     #[error("{file}: {source}")]
     ProvisionerFile { file: String, source: Box<dyn Error + Send + Sync> },
     #[cfg(feature = "template")]
-    #[error("{file}: {uri}: {message}")]
-    ProvisionerEntry { file: String, uri: String, message: String },
+    #[error("{file}: {uri}: {source}")]
+    ProvisionerEntry { file: String, uri: String, source: Box<dyn Error + Send + Sync> },
     #[cfg(feature = "template")]
     #[error("{0}: no entry for this type")]
     NoEntryOfType(String),

@@ -58,7 +58,7 @@ fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     // One after another, since all scripts call their kinds the same.
     for script in &scripts {
         let session = Session::start(script, &folder.join("scripts"), &arguments.kubectl, server)?;
-        let recording = session.run(&normaliser)?;
+        let recording = session.record(&normaliser)?;
         let stored = folder.join("recorded").join(format!("{}.txt", script.topic));
         commands += recording.runs.len();
         if matches!(arguments.command, Command::Record) {

@@ -48,7 +48,7 @@ impl<'a> Session<'a> {
     }
 
     /// Runs the commands of the script and cleans up.
-    pub fn run(self, normaliser: &Normaliser) -> Result<Recording, Error> {
+    pub fn record(self, normaliser: &Normaliser) -> Result<Recording, Error> {
         let mut recording = Recording::default();
         for command in &self.script.commands {
             let (exit, output) = self.run(command)?;

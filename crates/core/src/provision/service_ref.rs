@@ -1,7 +1,7 @@
 //! Dependencies on other Workloads: their addresses and routes. They follow from the document of that Workload and not from
 //! its plan, so two Workloads may refer to each other.
 
-use std::{collections::BTreeMap, iter};
+use std::{collections::BTreeMap, error::Error, fmt, iter};
 
 use orchestra_api::{
     Workload,
@@ -60,11 +60,33 @@ pub fn absent(workload: &str, others: &[String]) -> String {
     format!("Waiting for the workload `{workload}` in this namespace; {others}.")
 }
 
-/// Port by name or number; without one, the port that would be published. The error is part of a sentence.
+/// Error of a missing port; the end of a sentence for users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortError {
+    wanted: Option<String>,
+    declared: Vec<String>,
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let declared = match listed(self.declared.iter().map(String::as_str)) {
+            none if none.is_empty() => "it declares no service ports".to_owned(),
+            some => format!("it declares {some}"),
+        };
+        match &self.wanted {
+            Some(wanted) => write!(f, "it has no service port `{wanted}`; {declared}."),
+            None => write!(f, "it has no default service port; {declared}: add `port: …` to `params`."),
+        }
+    }
+}
+
+impl Error for PortError {}
+
+/// Port by name or number; without one, the port that would be published.
 pub fn port<'p>(
     ports: &'p BTreeMap<String, Port>,
     wanted: Option<&str>,
-) -> Result<(&'p str, &'p Port), String> {
+) -> Result<(&'p str, &'p Port), PortError> {
     let of_number = |number: fn(&Port) -> u16| {
         let wanted: u16 = wanted?.parse().ok()?;
         ports.iter().find(|(_, port)| number(port) == wanted)
@@ -81,15 +103,9 @@ pub fn port<'p>(
             })
         }
     };
-    found.map(|(name, port)| (name.as_str(), port)).ok_or_else(|| {
-        let declared = match listed(ports.keys().map(String::as_str)) {
-            none if none.is_empty() => "it declares no service ports".to_owned(),
-            some => format!("it declares {some}"),
-        };
-        match wanted {
-            Some(wanted) => format!("it has no service port `{wanted}`; {declared}."),
-            None => format!("it has no default service port; {declared}: add `port: …` to `params`."),
-        }
+    found.map(|(name, port)| (name.as_str(), port)).ok_or_else(|| PortError {
+        wanted: wanted.map(ToOwned::to_owned),
+        declared: ports.keys().cloned().collect(),
     })
 }
 

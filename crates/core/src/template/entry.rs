@@ -1,9 +1,11 @@
 //! Parser of provisioner files.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use orchestra_score::{Diagnostic, Node, Source, SourceId, node::Value as Parsed, yaml};
 use serde_json::{Map, Value as Json};
+
+use super::error::{EntryError, FieldError, FileFault, UnsupportedScheme};
 
 /// Entry of a provisioner file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +29,7 @@ pub struct Entry {
     /// Value of `x-orchestra`, not parsed.
     pub extension: Map<String, Json>,
     /// Reason why it is not supported: its scheme is not `template`.
-    pub refused: Option<String>,
+    pub unsupported: Option<UnsupportedScheme>,
 }
 
 /// Templates of an entry; empty if absent.
@@ -47,44 +49,22 @@ pub struct Templates {
     pub compose: BTreeMap<String, String>,
 }
 
-/// Fault of a provisioner file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileFault {
-    /// Index of the entry in the file; `None` for a fault of the file itself.
-    pub entry: Option<usize>,
-    /// Message.
-    pub message: String,
-}
-
-impl fmt::Display for FileFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.entry {
-            Some(entry) => write!(f, "entry {}: {}", entry + 1, self.message),
-            None => f.write_str(&self.message),
-        }
-    }
-}
-
-impl std::error::Error for FileFault {}
-
 /// Parts of score-compose, in order of evaluation.
 pub(super) const COMPOSE_PARTS: [&str; 7] =
     ["directories", "files", "networks", "services", "volumes", "models", "info_logs"];
 
 /// Parses a provisioner file. Templates are parsed when they are used.
 pub fn load(text: &str) -> Result<Vec<Entry>, FileFault> {
-    let fault = |message: String| FileFault { entry: None, message };
     let (node, findings) = yaml::parse(&Source::new("provisioners", text), SourceId(0));
     if let Some(error) = findings.into_sorted().into_iter().find(Diagnostic::is_error) {
-        return Err(fault(format!("the file cannot be read: {}", error.message)));
+        return Err(FileFault::Yaml(error.message));
     }
-    let node = node.ok_or_else(|| fault("the file is empty".to_owned()))?;
-    let entries =
-        node.as_list().ok_or_else(|| fault("a provisioner file must be a list of entries".to_owned()))?;
+    let node = node.ok_or(FileFault::Empty)?;
+    let entries = node.as_list().ok_or(FileFault::NotAList)?;
     entries
         .iter()
         .enumerate()
-        .map(|(at, node)| Entry::read(node).map_err(|message| FileFault { entry: Some(at), message }))
+        .map(|(index, node)| Entry::read(node).map_err(|source| FileFault::Entry { index, source }))
         .collect()
 }
 
@@ -107,27 +87,27 @@ impl Entry {
     }
 
     /// Parses an entry from JSON.
-    pub fn from_json(json: Json) -> Result<Self, String> {
+    pub fn from_json(json: Json) -> Result<Self, EntryError> {
         Self::read(&Node::from(json))
     }
 
-    fn read(node: &Node) -> Result<Self, String> {
+    fn read(node: &Node) -> Result<Self, EntryError> {
         let map = match &node.value {
             Parsed::Map(map) => map,
-            Parsed::Null => return Err("`uri` is missing".to_owned()),
-            _ => return Err(format!("an entry must be a map, found {}", node.type_name())),
+            Parsed::Null => return Err(EntryError::NoUri),
+            _ => return Err(EntryError::NotAMap { found: node.type_name() }),
         };
         let mut entry = Self::default();
         let uri = map.get("uri").and_then(|entry| entry.node.as_str()).unwrap_or_default();
         let scheme = scheme(uri)?;
         if scheme != "template" {
-            entry.refused = Some(match scheme.as_str() {
-                "cmd" => "it runs a command (`cmd://`), which is not supported".to_owned(),
-                other => format!("the scheme `{other}://` is not supported"),
+            entry.unsupported = Some(match scheme.as_str() {
+                "cmd" => UnsupportedScheme::Command,
+                _ => UnsupportedScheme::Unknown(scheme),
             });
         }
         for (key, field) in map {
-            let wrong = |what: String| format!("`{key}` {what}");
+            let wrong = |source| EntryError::Field { field: key.clone(), source };
             match key.as_str() {
                 "uri" => entry.uri = text(&field.node).map_err(wrong)?.unwrap_or_default(),
                 "type" => entry.type_ = text(&field.node).map_err(wrong)?.unwrap_or_default(),
@@ -138,20 +118,20 @@ impl Entry {
                 "expected_outputs" => entry.expected_outputs = texts(&field.node).map_err(wrong)?,
                 "x-orchestra" => match field.node.to_json() {
                     Json::Object(map) => entry.extension = map,
-                    _ => return Err(wrong(format!("must be a map, found {}", field.node.type_name()))),
+                    _ => return Err(wrong(FieldError::NotAMap { found: field.node.type_name() })),
                 },
                 // Other fields of an unsupported entry are ignored.
-                _ if entry.refused.is_some() => {}
+                _ if entry.unsupported.is_some() => {}
                 _ => entry.template(key, &field.node).map_err(wrong)?,
             }
         }
         if entry.type_.is_empty() {
-            return Err("`type` is missing".to_owned());
+            return Err(EntryError::NoType);
         }
         Ok(entry)
     }
 
-    fn template(&mut self, key: &str, node: &Node) -> Result<(), String> {
+    fn template(&mut self, key: &str, node: &Node) -> Result<(), FieldError> {
         let templates = &mut self.templates;
         let slot = match key {
             "init" => &mut templates.init,
@@ -160,7 +140,7 @@ impl Entry {
             "outputs" => &mut templates.outputs,
             "manifests" => &mut templates.manifests,
             part if COMPOSE_PARTS.contains(&part) => templates.compose.entry(part.to_owned()).or_default(),
-            _ => return Err("is not a field of a provisioner".to_owned()),
+            _ => return Err(FieldError::Unknown),
         };
         *slot = text(node)?.unwrap_or_default();
         Ok(())
@@ -168,35 +148,35 @@ impl Entry {
 }
 
 /// Lower-case scheme of a URI.
-fn scheme(uri: &str) -> Result<String, String> {
+fn scheme(uri: &str) -> Result<String, EntryError> {
     if uri.is_empty() {
-        return Err("`uri` is missing".to_owned());
+        return Err(EntryError::NoUri);
     }
     if uri.chars().any(|c| c.is_ascii_control()) {
-        return Err("`uri` is not a URI".to_owned());
+        return Err(EntryError::InvalidUri);
     }
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     });
-    scheme.map(str::to_ascii_lowercase).ok_or_else(|| "`uri` has no scheme, such as `template://`".to_owned())
+    scheme.map(str::to_ascii_lowercase).ok_or(EntryError::NoScheme)
 }
 
 /// Scalar as text, as in Go; `None` for null.
-fn text(node: &Node) -> Result<Option<String>, String> {
+fn text(node: &Node) -> Result<Option<String>, FieldError> {
     match &node.value {
         Parsed::Null => Ok(None),
         Parsed::String(text) | Parsed::Timestamp(text) => Ok(Some(text.clone())),
         Parsed::Bool(flag) => Ok(Some(flag.to_string())),
         Parsed::Number(number) => Ok(Some(number.to_string())),
-        Parsed::List(_) | Parsed::Map(_) => Err(format!("must be text, found {}", node.type_name())),
+        Parsed::List(_) | Parsed::Map(_) => Err(FieldError::NotText { found: node.type_name() }),
     }
 }
 
-fn texts(node: &Node) -> Result<Vec<String>, String> {
+fn texts(node: &Node) -> Result<Vec<String>, FieldError> {
     match &node.value {
         Parsed::Null => Ok(Vec::new()),
         Parsed::List(list) => list.iter().map(|item| Ok(text(item)?.unwrap_or_default())).collect(),
-        _ => Err(format!("must be a list of names, found {}", node.type_name())),
+        _ => Err(FieldError::NotAList { found: node.type_name() }),
     }
 }

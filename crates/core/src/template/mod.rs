@@ -8,12 +8,14 @@
 
 mod decode;
 mod entry;
+mod error;
 mod inputs;
 mod manifest;
 mod provision;
 mod secret_ref;
 
-pub use entry::{Entry, FileFault, Templates, load};
+pub use entry::{Entry, Templates, load};
+pub use error::{EntryError, FieldError, FileFault, UnsupportedScheme};
 pub use inputs::{Compose, Inputs, Port, Service};
 pub use provision::{Cause, Failure, Given, render_text};
 pub use secret_ref::{Segment, decode_secret_refs, encode_secret_ref};

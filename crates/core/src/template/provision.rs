@@ -94,7 +94,7 @@ impl std::error::Error for Failure {}
 impl Entry {
     /// Evaluates the templates for a resource. The same seed and inputs give the same result.
     pub fn provision(&self, inputs: &Inputs, seed: &[u8]) -> Result<Given, Failure> {
-        if let Some(reason) = &self.refused {
+        if let Some(reason) = &self.unsupported {
             return Err(format_failure(format!("`{}` cannot be used: {reason}", self.uri)));
         }
         if inputs.compose.is_none() && self.is_for_compose() {

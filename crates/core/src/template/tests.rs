@@ -99,7 +99,7 @@ fn an_unsupported_entry_is_kept_with_the_reason_and_never_evaluated() {
         "- {uri: 'cmd://bash#x', type: a, args: [x]}\n- {uri: 'template://b', type: b, services: 'x: {}'}",
     )
     .unwrap();
-    assert!(entries[0].refused.as_deref().is_some_and(|reason| reason.contains("command")));
+    assert_eq!(entries[0].unsupported, Some(UnsupportedScheme::Command));
     for entry in entries {
         assert_eq!(entry.provision(&Inputs::default(), b"").unwrap_err().cause, Cause::Format);
     }

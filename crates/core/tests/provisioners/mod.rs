@@ -106,8 +106,9 @@ fn matching(case: &Json) -> Verdict {
 fn loading(case: &Json) -> Verdict {
     let schemes: &[&str] =
         if case["engine"] == "score-compose" { &["cmd:", "local-env:"] } else { &["cmd:"] };
-    let known =
-        |entry: &Entry| entry.refused.is_none() || schemes.iter().any(|scheme| entry.uri.starts_with(scheme));
+    let known = |entry: &Entry| {
+        entry.unsupported.is_none() || schemes.iter().any(|scheme| entry.uri.starts_with(scheme))
+    };
     match load(case["input"]["text"].as_str().unwrap()) {
         Ok(entries) if entries.iter().all(known) => {
             compare("count", &json!(entries.len()), &case["expect"]["count"])
@@ -134,7 +135,7 @@ fn provisioning(case: &Json) -> Verdict {
         }
         Ok(entry) => entry,
         Err(_) if error.is_some_and(|error| error["stage"] == "format") => return Verdict::Same,
-        Err(message) => return Verdict::Differs(format!("is refused: {message}")),
+        Err(error) => return Verdict::Differs(format!("is refused: {error}")),
     };
     match (entry.provision(&inputs, b"conformance"), error) {
         (Ok(given), None) => same_result(&given, expect, compose),

@@ -18,7 +18,7 @@ use kube::{
 };
 use orchestra_api::{SYSTEM_NAMESPACE, label};
 use orchestra_core::{
-    provision::template::{Extension, builtin},
+    provision::template::{Extension, ExtensionError, builtin},
     template::{Entry, FileFault, load},
 };
 use tokio::sync::OnceCell;
@@ -35,12 +35,12 @@ pub enum FileError {
     #[error(transparent)]
     Format(#[from] FileFault),
     /// The field `x-orchestra` of an entry is invalid.
-    #[error("{uri}: {message}")]
+    #[error("{uri}: {source}")]
     Extension {
         /// URI of the entry.
         uri: String,
-        /// Message of the parser.
-        message: String,
+        /// Error of the parser.
+        source: ExtensionError,
     },
 }
 
@@ -49,7 +49,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, FileError> {
     let entries = load(text)?;
     for entry in &entries {
         Extension::read(&entry.extension)
-            .map_err(|message| FileError::Extension { uri: entry.uri.clone(), message })?;
+            .map_err(|source| FileError::Extension { uri: entry.uri.clone(), source })?;
     }
     Ok(entries)
 }

@@ -8,7 +8,7 @@ use std::{
 
 use orchestra_api::name;
 use orchestra_core::provision::{
-    params::Params,
+    params::{ParamError, Params},
     template::{Extension, Generates, Record, Rendered, SavedState},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -63,7 +63,7 @@ pub(super) fn generated(
     params: &Params,
     is: &SecretData,
 ) -> Result<(BTreeMap<String, String>, SecretData), DriverError> {
-    let refused = |message| super::refused(message);
+    let refused = |error: ParamError| super::refused(error.to_string());
     match extension.generates {
         None => Ok((BTreeMap::new(), SecretData::new())),
         Some(Generates::Values) => {

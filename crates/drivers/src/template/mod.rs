@@ -253,13 +253,11 @@ fn outcome(instance: &Instance, error: RunError) -> Result<Provision, DriverErro
     match error {
         RunError::Pending(message) => Ok(Provision::Pending(message)),
         RunError::Driver(error) => Err(error),
-        RunError::InvalidTemplate(why) => {
-            tracing::warn!(type_ = instance.type_, namespace = instance.namespace, "invalid template: {why}");
-            Err(refused(format!(
-                "The template for `{}` is invalid: the platform's administrators find the error in the log of the orchestrator, and with `orchestra provisioners test`.",
-                instance.type_
-            )))
-        }
+        error @ (RunError::NoEntry(_) | RunError::InvalidTemplate { .. }) => Err(refused(format!(
+            "The template for `{}` is invalid: the platform's administrators find the error in the log of the orchestrator, and with `orchestra provisioners test`.",
+            instance.type_
+        ))
+        .with_source(error)),
         RunError::NewSecrets => Err(DriverError::transient(
             Reason::BindingPending,
             "Its secret was changed concurrently; retrying.",

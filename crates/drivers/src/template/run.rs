@@ -13,7 +13,9 @@ use orchestra_core::{
     provision::{
         Instance,
         params::Params,
-        template::{Extension, Record, Refusal, Rendered, Request, SavedState, render, setting},
+        template::{
+            Extension, Record, Refusal, Rendered, Request, SavedState, TemplateError, render, setting,
+        },
     },
     template::Entry,
 };
@@ -34,9 +36,17 @@ pub(super) enum RunError {
     /// Another resource has to be ready first; a sentence for users.
     #[error("{0}")]
     Pending(String),
+    /// No provisioner file has the entry that the orchestrator config names.
+    #[error("there is no entry `{0}` in any provisioner file")]
+    NoEntry(String),
     /// The template is invalid; a message for the platform's administrators.
-    #[error("{0}")]
-    InvalidTemplate(String),
+    #[error("{uri}: {source}")]
+    InvalidTemplate {
+        /// URI of the entry.
+        uri: String,
+        /// Reason.
+        source: TemplateError,
+    },
     /// It would generate new secrets: the caller has to check for existing data first.
     #[error("new secrets would be generated")]
     NewSecrets,
@@ -45,13 +55,18 @@ pub(super) enum RunError {
     Driver(#[from] DriverError),
 }
 
-impl From<Refusal> for RunError {
-    fn from(refusal: Refusal) -> Self {
+impl RunError {
+    fn of(uri: &str, refusal: Refusal) -> Self {
         match refusal {
             Refusal::Pending(message) => Self::Pending(message),
             Refusal::Refused(message) => Self::Driver(refused(message)),
-            Refusal::InvalidTemplate(why) => Self::InvalidTemplate(why),
+            Refusal::Param(error) => Self::Driver(refused(error.to_string())),
+            Refusal::InvalidTemplate(source) => Self::invalid(uri, source),
         }
+    }
+
+    fn invalid(uri: &str, source: impl Into<TemplateError>) -> Self {
+        Self::InvalidTemplate { uri: uri.to_owned(), source: source.into() }
     }
 }
 
@@ -83,18 +98,17 @@ impl<'a> Run<'a> {
         let id = instance.shared_id.clone().unwrap_or_else(private);
         let entry = files.choose(uri, (&instance.type_, &instance.class, &id)).await?;
         let entry = entry.ok_or_else(|| match uri {
-            Some(uri) => {
-                RunError::InvalidTemplate(format!("there is no entry `{uri}` in any provisioner file"))
-            }
+            Some(uri) => RunError::NoEntry(uri.to_owned()),
             None => RunError::Driver(refused(format!(
                 "There is no template for `{}` of class `{}`: ask the platform's administrators for one.",
                 instance.type_, instance.class
             ))),
         })?;
-        if let Some(why) = &entry.refused {
-            return Err(RunError::InvalidTemplate(format!("{}: {why}", entry.uri)));
+        if let Some(unsupported) = &entry.unsupported {
+            return Err(RunError::invalid(&entry.uri, unsupported.clone()));
         }
-        let extension = Extension::read(&entry.extension).map_err(RunError::InvalidTemplate)?;
+        let extension = Extension::read(&entry.extension);
+        let extension = extension.map_err(|error| RunError::invalid(&entry.uri, error))?;
         let environment =
             if extension.environment { environment(client, &instance.namespace).await? } else { None };
         let (environment, environment_version) = environment.unzip();
@@ -135,10 +149,7 @@ impl<'a> Run<'a> {
             environment: &self.environment,
             workloads: &self.workloads,
         };
-        let rendered = render(&request, past).map_err(|refusal| match refusal {
-            Refusal::InvalidTemplate(why) => RunError::InvalidTemplate(format!("{}: {why}", self.entry.uri)),
-            other => other.into(),
-        })?;
+        let rendered = render(&request, past).map_err(|refusal| RunError::of(&self.entry.uri, refusal))?;
         let contents = instance_secret::after(&rendered, stored, is)?;
         Ok((rendered, contents))
     }

@@ -10,7 +10,7 @@ use orchestra_api::{
 use orchestra_core::{
     provision::{
         Dependent, Instance, service_ref,
-        template::{Extension, Generates, Refusal, Rendered, Request, SavedState, render},
+        template::{Extension, Generates, Refusal, Rendered, Request, SavedState, TemplateError, render},
     },
     template::{Entry, load},
 };
@@ -44,11 +44,9 @@ pub(super) fn run(args: &TestProvisioners) -> Result<Exit, CliError> {
     for entry in of_type {
         match test_entry(entry, args, &params, &settings) {
             Ok(value) => rendered.push(value),
-            Err(
-                Refusal::Pending(message) | Refusal::Refused(message) | Refusal::InvalidTemplate(message),
-            ) => {
+            Err(source) => {
                 let (file, uri) = (file.clone(), entry.uri.clone());
-                ui::print_error(&CliError::ProvisionerEntry { file, uri, message });
+                ui::print_error(&CliError::ProvisionerEntry { file, uri, source: source.into() });
                 is_valid = false;
             }
         }
@@ -79,10 +77,10 @@ fn test_entry(
     params: &Map<String, Json>,
     settings: &Map<String, Json>,
 ) -> Result<Json, Refusal> {
-    if let Some(message) = &entry.refused {
-        return Err(Refusal::Refused(message.clone()));
+    if let Some(unsupported) = &entry.unsupported {
+        return Err(TemplateError::from(unsupported.clone()).into());
     }
-    let extension = Extension::read(&entry.extension).map_err(Refusal::InvalidTemplate)?;
+    let extension = Extension::read(&entry.extension).map_err(TemplateError::from)?;
     let class = args.class.clone().or_else(|| entry.class.clone()).unwrap_or_else(|| "default".to_owned());
     let shared_id = args.id.clone().or_else(|| entry.id.clone());
     let instance = Instance {
@@ -111,7 +109,7 @@ fn test_entry(
         entry,
         extension: &extension,
         instance: &instance,
-        kept: "kept",
+        secret_name: "test",
         generated: &generated(&extension, params),
         environment: &Map::new(),
         workloads: &names.into_iter().map(|name| (name, ports.clone())).collect(),

@@ -7,6 +7,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orchestra_api::label;
 use serde_json::{Map, Value as Json, json};
 
+use super::error::{ManifestError, TemplateError};
+
 /// Rules for the rendered objects of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionRules {
@@ -99,11 +101,12 @@ const CLUSTER_SCOPED: [&str; 22] = [
     "ValidatingWebhookConfiguration",
 ];
 
-/// Objects to create, in order and labelled; or an error for the author of the template.
-pub fn admit(manifests: &[Json], rules: &AdmissionRules) -> Result<Vec<Json>, String> {
+/// Objects to create, in order and labelled.
+pub fn admit(manifests: &[Json], rules: &AdmissionRules) -> Result<Vec<Json>, TemplateError> {
     let mut admitted: Vec<(usize, Json)> = Vec::new();
     for (index, manifest) in manifests.iter().enumerate() {
-        let object = one(manifest, rules).map_err(|error| format!("manifest {}: {error}", index + 1))?;
+        let object = admit_object(manifest, rules)
+            .map_err(|source| TemplateError::Manifest { number: index + 1, source })?;
         // As in the reference implementation, the last object of a name wins.
         admitted.retain(|(_, other)| !is_same(other, &object));
         admitted.push((rank(&object), object));
@@ -124,32 +127,28 @@ fn rank(object: &Json) -> usize {
     KINDS.iter().position(is).unwrap_or(KINDS.len())
 }
 
-fn one(manifest: &Json, rules: &AdmissionRules) -> Result<Json, String> {
-    let kind = Kind::of(manifest).ok_or("it has no `apiVersion` or no `kind`")?;
+fn admit_object(manifest: &Json, rules: &AdmissionRules) -> Result<Json, ManifestError> {
+    let kind = Kind::of(manifest).ok_or(ManifestError::NoKind)?;
     if CLUSTER_SCOPED.contains(&kind.kind.as_str()) {
-        return Err(format!("a {} is cluster-scoped, which templates may not create", kind.kind));
+        return Err(ManifestError::ClusterScoped(kind.kind));
     }
     if !is_allowed(&kind, rules) {
-        return Err(format!(
-            "it may not create a {kind}: add `kinds: [{kind}]` to the params of its entry, or to `x-orchestra`"
-        ));
+        return Err(ManifestError::KindNotAllowed(kind.to_string()));
     }
     let mut object = manifest.as_object().cloned().unwrap_or_default();
     object.remove("status");
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
-    let metadata = metadata.as_object_mut().ok_or("its `metadata` is not a map")?;
+    let metadata = metadata.as_object_mut().ok_or(ManifestError::InvalidMetadata)?;
     let name = metadata.get("name").and_then(Json::as_str).unwrap_or_default().to_owned();
     if name.is_empty() {
-        return Err(format!("the {kind} has no `metadata.name`"));
+        return Err(ManifestError::NoName(kind.to_string()));
     }
     if kind == Kind::new("v1", "Secret") && name == rules.secret_name {
-        return Err(format!("the name `{name}` is reserved for the Secret of the platform"));
+        return Err(ManifestError::ReservedName(name));
     }
-    for reserved in ["ownerReferences", "finalizers", "generateName"] {
-        if metadata.contains_key(reserved) {
-            return Err(format!(
-                "the {kind} `{name}` sets `metadata.{reserved}`, which is reserved for the platform"
-            ));
+    for field in ["ownerReferences", "finalizers", "generateName"] {
+        if metadata.contains_key(field) {
+            return Err(ManifestError::ReservedField { kind: kind.to_string(), name, field });
         }
     }
     for field in ["uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"] {
@@ -168,7 +167,7 @@ fn one(manifest: &Json, rules: &AdmissionRules) -> Result<Json, String> {
         label_template(volume, rules, true);
     }
     if kind == Kind::new("v1", "Secret") {
-        encode_data(&mut object).map_err(|error| format!("the Secret `{name}` {error}"))?;
+        encode_data(&mut object, &name)?;
     }
     let object = Json::Object(object);
     let is_data = kind.group().is_empty() && ["Secret", "ConfigMap"].contains(&kind.kind.as_str());
@@ -176,21 +175,19 @@ fn one(manifest: &Json, rules: &AdmissionRules) -> Result<Json, String> {
         && !is_data
         && let Some(privilege) = privilege(&object)
     {
-        return Err(format!(
-            "the {kind} `{name}` needs the privilege `{privilege}`: add `privileged: true` to the params of its entry, or to `x-orchestra`"
-        ));
+        return Err(ManifestError::Privileged { kind: kind.to_string(), name, privilege });
     }
     Ok(object)
 }
 
 /// Converts `stringData` to `data`, the form in which the cluster stores it, so both can be compared.
-fn encode_data(secret: &mut Map<String, Json>) -> Result<(), &'static str> {
+fn encode_data(secret: &mut Map<String, Json>, name: &str) -> Result<(), ManifestError> {
     let Some(texts) = secret.remove("stringData") else { return Ok(()) };
     let texts = texts.as_object().cloned().unwrap_or_default();
     let data = secret.entry("data").or_insert_with(|| json!({}));
-    let data = data.as_object_mut().ok_or("has `data` that is not a map")?;
+    let data = data.as_object_mut().ok_or_else(|| ManifestError::InvalidData(name.to_owned()))?;
     for (key, text) in texts {
-        let text = text.as_str().ok_or("has a value in `stringData` that is not a string")?;
+        let text = text.as_str().ok_or_else(|| ManifestError::InvalidStringData(name.to_owned()))?;
         data.insert(key, json!(STANDARD.encode(text)));
     }
     Ok(())

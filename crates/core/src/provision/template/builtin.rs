@@ -43,7 +43,7 @@ pub fn choose<'e>(
     }
     let (type_, class, id) = resource;
     let mut best: Option<&Entry> = None;
-    for entry in entries.filter(|entry| entry.refused.is_none() && entry.matches(type_, class, id)) {
+    for entry in entries.filter(|entry| entry.unsupported.is_none() && entry.matches(type_, class, id)) {
         if best.is_none_or(|best| entry.specificity() > best.specificity()) {
             best = Some(entry);
         }

@@ -90,7 +90,7 @@ fn every_file_is_valid_and_every_type_has_an_entry() {
         let entries = load(text).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         for entry in entries {
             Extension::read(&entry.extension).unwrap_or_else(|fault| panic!("{name}: {fault}"));
-            assert!(entry.refused.is_none() && !entry.is_for_compose(), "{name}");
+            assert!(entry.unsupported.is_none() && !entry.is_for_compose(), "{name}");
         }
     }
     for entry in config::all().iter().filter(|entry| entry.engine == config::TEMPLATE) {

@@ -47,10 +47,15 @@ pub enum Generates {
     Certificate,
 }
 
+/// Error of the field `x-orchestra`; a message for the author of the entry.
+#[derive(Debug, thiserror::Error)]
+#[error("`x-orchestra`: {0}")]
+pub struct ExtensionError(#[from] serde_json::Error);
+
 impl Extension {
     /// Parses the value of `x-orchestra`.
-    pub fn read(extension: &Map<String, Json>) -> Result<Self, String> {
-        Self::deserialize(&Json::Object(extension.clone())).map_err(|error| format!("`x-orchestra`: {error}"))
+    pub fn read(extension: &Map<String, Json>) -> Result<Self, ExtensionError> {
+        Ok(Self::deserialize(&Json::Object(extension.clone()))?)
     }
 }
 
@@ -59,13 +64,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(extension: &Json) -> Result<Extension, String> {
+    fn read(extension: &Json) -> Result<Extension, ExtensionError> {
         Extension::read(extension.as_object().unwrap())
     }
 
     #[test]
     fn an_unknown_field_is_rejected_by_name() {
-        let refused = read(&json!({"kindz": []})).unwrap_err();
+        let refused = read(&json!({"kindz": []})).unwrap_err().to_string();
         assert!(refused.starts_with("`x-orchestra`: unknown field `kindz`"), "{refused}");
     }
 

@@ -4,6 +4,7 @@
 
 pub mod admit;
 pub mod builtin;
+pub mod error;
 pub mod extension;
 pub mod ready;
 pub mod release;
@@ -11,7 +12,8 @@ pub mod render;
 pub mod seal;
 
 pub use admit::{AdmissionRules, Kind, admit};
-pub use extension::{Extension, Generates, Target};
+pub use error::{ManifestError, TemplateError};
+pub use extension::{Extension, ExtensionError, Generates, Target};
 pub use ready::{Progress, progress};
 pub use release::{Disposition, disposition};
 pub use render::{Item, Record, Refusal, Rendered, Request, SavedState, render};

@@ -8,13 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    AdmissionRules, Extension, Target, admit,
+    AdmissionRules, Extension, Target, TemplateError, admit,
     seal::{self, Sealed, SecretContext},
     setting,
 };
 use crate::{
     claims::SEGMENTS,
-    provision::{Instance, params::Params, service_ref},
+    provision::{
+        Instance,
+        params::{ParamError, Params, listed},
+        service_ref,
+    },
     render::kubernetes::service_name,
     template::{self, Cause, Entry, Given, Service},
 };
@@ -112,14 +116,20 @@ pub struct Rendered {
 }
 
 /// Failure of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// A dependency is missing; a sentence for users.
+    #[error("{0}")]
     Pending(String),
     /// The request is invalid; a sentence for users.
+    #[error("{0}")]
     Refused(String),
+    /// A parameter is invalid.
+    #[error(transparent)]
+    Param(#[from] ParamError),
     /// The template or the orchestrator config is invalid; a message for its author.
-    InvalidTemplate(String),
+    #[error(transparent)]
+    InvalidTemplate(#[from] TemplateError),
 }
 
 /// Runs an entry.
@@ -154,20 +164,20 @@ pub fn render(request: &Request<'_>, saved: &SavedState) -> Result<Rendered, Ref
         namespace: instance.namespace.clone(),
         compose: None,
     };
-    let given = entry.provision(&inputs, &saved.seed).map_err(|failure| failed(instance, &failure))?;
+    let given = entry.provision(&inputs, &saved.seed).map_err(|failure| failed(instance, failure))?;
     let Given { mut state, shared, outputs, manifests, random_values: new, .. } = given;
     state.remove(GENERATED);
     random_values.extend(new);
-    let rules = admission_rules(request).map_err(Refusal::InvalidTemplate)?;
-    let objects = admit(&manifests, &rules).map_err(Refusal::InvalidTemplate)?;
-    let secrets = seal::secrets(&objects).map_err(Refusal::InvalidTemplate)?;
+    let rules = admission_rules(request)?;
+    let objects = admit(&manifests, &rules)?;
+    let secrets = seal::secrets(&objects)?;
     let context = SecretContext {
         secrets: &secrets,
         random_values: &random_values,
         public: &extension.public,
         secret_name: request.secret_name,
     };
-    let sealed = seal::seal(&outputs, context).map_err(Refusal::InvalidTemplate)?;
+    let sealed = seal::seal(&outputs, context)?;
     let mut created = saved.record.objects.clone();
     created.extend(objects.iter().map(Item::of));
     let record = Record {
@@ -182,14 +192,14 @@ pub fn render(request: &Request<'_>, saved: &SavedState) -> Result<Rendered, Ref
 }
 
 /// The text of `fail` is for users; any other error is for the author of the template.
-fn failed(instance: &Instance, failure: &template::Failure) -> Refusal {
+fn failed(instance: &Instance, failure: template::Failure) -> Refusal {
     match (&failure.cause, &failure.text) {
         // Another Workload may still appear.
         (Cause::Fail, Some(text)) if service_ref::refers_to_workloads(&instance.type_) => {
             Refusal::Pending(text.clone())
         }
         (Cause::Fail, Some(text)) => Refusal::Refused(text.clone()),
-        _ => Refusal::InvalidTemplate(failure.message.clone()),
+        _ => Refusal::InvalidTemplate(failure.into()),
     }
 }
 
@@ -232,12 +242,12 @@ fn declared(name: &str, port: &Port) -> template::Port {
     }
 }
 
-fn admission_rules(request: &Request<'_>) -> Result<AdmissionRules, String> {
+fn admission_rules(request: &Request<'_>) -> Result<AdmissionRules, TemplateError> {
     let Request { extension, instance, secret_name, .. } = *request;
     let given = &instance.entry.params;
     let mut kinds = extension.kinds.clone();
     let more = Params { given: given.clone(), warning: None };
-    kinds.extend(more.texts(setting::KINDS).map_err(|_| "`kinds` must be a list of kinds".to_owned())?);
+    kinds.extend(more.texts(setting::KINDS).map_err(|_| TemplateError::InvalidKinds)?);
     let privileged = extension.privileged || given.get(setting::PRIVILEGED) == Some(&json!(true));
     Ok(AdmissionRules {
         namespace: instance.namespace.clone(),
@@ -253,10 +263,7 @@ fn params(request: &Request<'_>) -> Result<(Map<String, Json>, Option<String>), 
     let Request { entry, extension, instance, .. } = *request;
     let secret = instance.params.iter().find(|(_, value)| has_secret(value));
     if let Some((key, _)) = secret {
-        return Err(Refusal::Refused(format!(
-            "The parameter `{key}` of `{}` contains a secret, which is not allowed here.",
-            instance.type_
-        )));
+        return Err(ParamError::Secret { param: key.clone(), type_: instance.type_.clone() }.into());
     }
     let settings = &extension.settings;
     let mut all: Map<String, Json> =
@@ -270,16 +277,15 @@ fn params(request: &Request<'_>) -> Result<(Map<String, Json>, Option<String>), 
         for (key, _) in of_config.clone() {
             if !settings.contains(key) && !entry.supported_params.contains(key) {
                 let known = settings.iter().chain(&entry.supported_params).map(String::as_str);
-                return Err(Refusal::InvalidTemplate(format!(
-                    "the orchestrator config sets the unknown param `{key}` of `{}`; known params: {}",
-                    entry.uri,
-                    super::super::params::listed(known.chain(setting::ALL))
-                )));
+                return Err(Refusal::InvalidTemplate(TemplateError::UnknownParam {
+                    param: key.clone(),
+                    uri: entry.uri.clone(),
+                    known: listed(known.chain(setting::ALL)),
+                }));
             }
         }
         let known: Vec<&str> = entry.supported_params.iter().map(String::as_str).collect();
-        let read =
-            Params::read(&instance.type_, &instance.entry, params, &known).map_err(Refusal::Refused)?;
+        let read = Params::read(&instance.type_, &instance.entry, params, &known)?;
         warning = read.warning;
         params = read.given;
         params.retain(|key, _| entry.supported_params.contains(key));
@@ -305,15 +311,13 @@ fn resolve_target(
     params: &mut Map<String, Json>,
 ) -> Result<(), Refusal> {
     let read = Params { given: params.clone(), warning: None };
-    let wanted = read.text("port").map_err(Refusal::Refused)?;
+    let wanted = read.text("port")?;
     let instance = request.instance;
     let workload = match target {
         Target::Own => {
             instance.dependents.first().map(|dependent| dependent.workload.clone()).unwrap_or_default()
         }
-        Target::Other => {
-            read.text("workload").map_err(Refusal::Refused)?.unwrap_or_else(|| service_ref::named(instance))
-        }
+        Target::Other => read.text("workload")?.unwrap_or_else(|| service_ref::named(instance)),
     };
     let Some(ports) = request.workloads.get(&workload) else {
         let others: Vec<String> = request.workloads.keys().cloned().collect();

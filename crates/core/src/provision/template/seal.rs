@@ -7,6 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use orchestra_api::{claim::Output, name, reference::SecretKeyRef};
 use serde_json::{Map, Value as Json};
 
+use super::error::TemplateError;
 use crate::template::{Segment, decode_secret_refs};
 
 /// Outputs that are addresses and names: a few random characters make them unique, not secret.
@@ -34,14 +35,14 @@ pub struct Sealed {
 pub type Secrets = BTreeMap<(String, String), Vec<u8>>;
 
 /// Values of the Secrets among admitted objects.
-pub fn secrets(objects: &[Json]) -> Result<Secrets, String> {
+pub fn secrets(objects: &[Json]) -> Result<Secrets, TemplateError> {
     let mut found = Secrets::new();
     for object in objects.iter().filter(|object| object["kind"] == "Secret") {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         for (key, value) in object["data"].as_object().into_iter().flatten() {
             let value = value.as_str().and_then(|value| STANDARD.decode(value).ok());
-            let value =
-                value.ok_or_else(|| format!("the Secret `{name}` has invalid base64 in `data.{key}`"))?;
+            let invalid = || TemplateError::InvalidBase64 { secret: name.to_owned(), key: key.clone() };
+            let value = value.ok_or_else(invalid)?;
             found.insert((name.to_owned(), key.clone()), value);
         }
     }
@@ -61,8 +62,8 @@ pub struct SecretContext<'a> {
     pub secret_name: &'a str,
 }
 
-/// Separates secret outputs; an error is for the author of the template.
-pub fn seal(outputs: &Map<String, Json>, context: SecretContext<'_>) -> Result<Sealed, String> {
+/// Separates secret outputs.
+pub fn seal(outputs: &Map<String, Json>, context: SecretContext<'_>) -> Result<Sealed, TemplateError> {
     let mut sealed = Sealed::default();
     for (output, value) in outputs {
         let secret = match value {
@@ -109,13 +110,12 @@ fn key(output: &str) -> String {
 }
 
 impl SecretContext<'_> {
-    fn value(&self, output: &str, secret: &SecretKeyRef) -> Result<&[u8], String> {
+    fn value(&self, output: &str, secret: &SecretKeyRef) -> Result<&[u8], TemplateError> {
         let found = self.secrets.get(&(secret.name.clone(), secret.key.clone()));
-        found.map(Vec::as_slice).ok_or_else(|| {
-            format!(
-                "the output `{output}` refers to the key `{}` of the Secret `{}`, which is not among its manifests",
-                secret.key, secret.name
-            )
+        found.map(Vec::as_slice).ok_or_else(|| TemplateError::ForeignSecret {
+            output: output.to_owned(),
+            secret: secret.name.clone(),
+            key: secret.key.clone(),
         })
     }
 
@@ -148,14 +148,14 @@ impl SecretContext<'_> {
     }
 
     /// Text of a value, with its references resolved.
-    fn composed(&self, output: &str, value: &Json) -> Result<String, String> {
+    fn composed(&self, output: &str, value: &Json) -> Result<String, TemplateError> {
         match value {
             Json::String(text) => self.resolved(output, text),
             other => Ok(self.inside(output, other)?.to_string()),
         }
     }
 
-    fn inside(&self, output: &str, value: &Json) -> Result<Json, String> {
+    fn inside(&self, output: &str, value: &Json) -> Result<Json, TemplateError> {
         Ok(match value {
             Json::String(text) => Json::String(self.resolved(output, text)?),
             Json::Array(items) => {
@@ -163,13 +163,13 @@ impl SecretContext<'_> {
             }
             Json::Object(fields) => {
                 let fields = fields.iter().map(|(key, value)| Ok((key.clone(), self.inside(output, value)?)));
-                Json::Object(fields.collect::<Result<_, String>>()?)
+                Json::Object(fields.collect::<Result<_, TemplateError>>()?)
             }
             other => other.clone(),
         })
     }
 
-    fn resolved(&self, output: &str, text: &str) -> Result<String, String> {
+    fn resolved(&self, output: &str, text: &str) -> Result<String, TemplateError> {
         let mut whole = String::new();
         for part in decode_secret_refs(text) {
             match part {
@@ -177,11 +177,7 @@ impl SecretContext<'_> {
                 Segment::Ref { name, key } => {
                     let value = self.value(output, &SecretKeyRef { name, key })?;
                     let text = std::str::from_utf8(value);
-                    whole.push_str(
-                        text.map_err(|_| {
-                            format!("the output `{output}` contains a secret that is not UTF-8")
-                        })?,
-                    );
+                    whole.push_str(text.map_err(|_| TemplateError::BinarySecret(output.to_owned()))?);
                 }
             }
         }

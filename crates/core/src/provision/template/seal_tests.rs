@@ -8,7 +8,7 @@ fn own() -> Secrets {
     [(("pg".to_owned(), "password".to_owned()), PASSWORD_VALUE.as_bytes().to_vec())].into()
 }
 
-fn sealed(outputs: &Json, random: &[&str], public: &[String]) -> Result<Sealed, String> {
+fn sealed(outputs: &Json, random: &[&str], public: &[String]) -> Result<Sealed, TemplateError> {
     let (secrets, random) = (own(), random.iter().map(|text| (*text).to_owned()).collect());
     let context =
         SecretContext { secrets: &secrets, random_values: &random, public, secret_name: "postgres-1" };
@@ -63,7 +63,7 @@ fn a_few_random_characters_do_not_make_a_name_secret() {
 fn outputs_may_refer_only_to_secrets_of_their_instance() {
     for text in [encode_secret_ref("others", "password"), format!("x{}", encode_secret_ref("pg", "other"))] {
         let refused = sealed(&json!({"out": text}), &[], &[]).unwrap_err();
-        assert!(refused.contains("not among its manifests"), "{refused}");
+        assert!(refused.to_string().contains("not among its manifests"), "{refused}");
     }
 }
 

@@ -1,7 +1,10 @@
 //! Parameters of a claim, and the errors of this engine.
 
 use orchestra_api::condition::Reason;
-use orchestra_core::provision::{Instance, params};
+use orchestra_core::provision::{
+    Instance,
+    params::{self, ParamError},
+};
 
 use crate::DriverError;
 
@@ -15,7 +18,7 @@ impl Params {
     pub(super) fn read(instance: &Instance, known: &[&str]) -> Result<Self, DriverError> {
         let mut given = instance.entry.params.clone();
         given.extend(instance.params.clone());
-        params::Params::read(&instance.type_, &instance.entry, given, known).map(Self).map_err(refused)
+        params::Params::read(&instance.type_, &instance.entry, given, known).map(Self).map_err(invalid)
     }
 
     /// Warning about unused parameters.
@@ -25,13 +28,17 @@ impl Params {
 
     /// Text, or a number as text.
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, DriverError> {
-        self.0.text(key).map_err(refused)
+        self.0.text(key).map_err(invalid)
     }
 
     /// List of texts; empty if there is none.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, DriverError> {
-        self.0.texts(key).map_err(refused)
+        self.0.texts(key).map_err(invalid)
     }
+}
+
+fn invalid(error: ParamError) -> DriverError {
+    refused(error.to_string())
 }
 
 /// Error for a request that cannot succeed.
