@@ -27,7 +27,7 @@ use crate::{
     outputs::{Gap, Outputs, Reference, text},
     place::Placed,
     policy::Effective,
-    revision,
+    revision, runtimes,
 };
 
 /// Type of claims that publish an address of the Workload.
@@ -163,7 +163,7 @@ impl Projection<'_> {
         mut expanded: BTreeMap<String, Vec<Piece<Reference>>>,
         gaps: &mut Vec<Gap>,
     ) -> BTreeMap<String, Volume> {
-        let accepts_sources = self.values.get("allowVolumeSources") == Some(&Json::Bool(true));
+        let accepts_sources = runtimes::allows_volume_sources(&self.values);
         let mut volumes = BTreeMap::new();
         for (path, volume) in given.volumes.iter().flatten() {
             let Some(pieces) = expanded.remove(path) else { continue };

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+/// Image of a container that runs from the folder of its Score file, or gets its image at deployment.
+pub const LOCAL_IMAGE: &str = ".";
+
 /// Score document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +87,7 @@ pub enum Protocol {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    /// Image; `.` for an image that is set at deployment.
+    /// Image; [`LOCAL_IMAGE`] for one that is set at deployment.
     pub image: String,
     /// Command that replaces the entrypoint of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]

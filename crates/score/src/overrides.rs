@@ -4,6 +4,7 @@
 //! that the file uses.
 
 use crate::{
+    model::LOCAL_IMAGE,
     node::{Entry, Map, Node, Value},
     yaml::limits,
 };
@@ -201,7 +202,7 @@ pub fn set_image(root: &mut Node, image: Option<&Node>) -> Result<usize, Overrid
         for (name, container) in containers {
             if let Value::Map(container) = &mut container.node.value
                 && let Some(held) = container.get_mut("image")
-                && held.node.as_str() == Some(".")
+                && held.node.as_str() == Some(LOCAL_IMAGE)
             {
                 match image {
                     Some(image) => {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use crate::ui::printable;
 use orchestra_score::{
     Workload,
-    model::{Protocol, Ready},
+    model::{LOCAL_IMAGE, Protocol, Ready},
     resource,
     start_order::start_order,
 };
@@ -50,7 +50,8 @@ fn containers(workload: &Workload) -> Vec<String> {
         .flatten()
         .filter_map(|name| {
             let image = &workload.containers.get(name)?.image;
-            let image = if image == "." { "image given at deployment".into() } else { printable(image) };
+            let image =
+                if image == LOCAL_IMAGE { "image given at deployment".into() } else { printable(image) };
             let waits: Vec<_> = order
                 .edges
                 .iter()

@@ -69,6 +69,11 @@ pub fn resolved(
     entry
 }
 
+/// True if the entries of an engine may choose a template of a provisioner file.
+pub fn uses_templates(engine: &str) -> bool {
+    [TEMPLATE, BUILTIN].contains(&engine)
+}
+
 /// Engines that [`BUILTIN`] can stand for.
 pub(super) fn engines() -> impl Iterator<Item = &'static str> {
     runtimes::all().filter_map(|class| class.provides.as_ref()).map(|provides| provides.engine)

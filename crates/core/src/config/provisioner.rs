@@ -112,11 +112,16 @@ pub fn select<'c>(
     })
 }
 
+/// True if the entries of an engine describe resources that already exist: the orchestrator neither creates nor deletes them.
+pub fn is_existing(engine: &str) -> bool {
+    engine == STATIC
+}
+
 /// True if the instances of an entry have data that does not move with the Workload.
 pub fn is_stateful(entry: &Provisioner) -> bool {
     entry
         .stateful
-        .unwrap_or_else(|| entry.engine != STATIC && !STATELESS_TYPES.contains(&entry.type_.as_str()))
+        .unwrap_or_else(|| !is_existing(&entry.engine) && !STATELESS_TYPES.contains(&entry.type_.as_str()))
 }
 
 /// True if a dependency has data that does not move with the Workload. Without an entry its type decides: the instance may
@@ -196,9 +201,9 @@ fn check_entry(entry: &Provisioner, at: &Pointer, faults: &mut Faults) {
         faults.add(at.key("engine"), format!("unknown engine {engine:?}"), hint);
     }
     let outputs = at.key("outputs");
-    if engine == STATIC && entry.outputs.is_empty() && !faults.any_within(&outputs) {
+    if is_existing(engine) && entry.outputs.is_empty() && !faults.any_within(&outputs) {
         faults.add(outputs, "a static provisioner needs outputs", "add `outputs: {host: {value: …}}`");
-    } else if engines.contains(&engine) && engine != STATIC && !entry.outputs.is_empty() {
+    } else if engines.contains(&engine) && !is_existing(engine) && !entry.outputs.is_empty() {
         faults.add(
             outputs,
             format!("engine {engine:?} computes its outputs; they cannot be set here"),

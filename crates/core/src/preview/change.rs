@@ -103,7 +103,7 @@ impl Change {
         // An external provisioner leaves its finalizer.
         let is_held = claim.metadata.finalizers.as_ref().is_some_and(|holders| !holders.is_empty());
         let (how, is_provisioned) = match claim.spec.deprovision_policy {
-            _ if engine.is_some_and(|engine| engine == provisioner::STATIC) => {
+            _ if engine.is_some_and(|engine| provisioner::is_existing(engine)) => {
                 ("released; the existing resource is kept", false)
             }
             _ if !was_bound(claim) && engine.is_none() && !is_held => ("nothing was provisioned", false),

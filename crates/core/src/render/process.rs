@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use orchestra_api::plan::{Container, InventoryItem, WorkloadPlanSpec};
-use orchestra_score::model::Protocol;
+use orchestra_score::model::{LOCAL_IMAGE, Protocol};
 
 /// Runtime class of plans that run as programs of one machine.
 pub const CLASS: &str = crate::runtimes::process::NAME;
@@ -30,7 +30,7 @@ pub fn lacks(plan: &WorkloadPlanSpec, can_mount: bool) -> Vec<String> {
 
 fn lacks_of(name: &str, container: &Container, can_mount: bool) -> Vec<String> {
     let mut lacks = Vec::new();
-    if container.image != "." {
+    if container.image != LOCAL_IMAGE {
         lacks.push(format!(
             "`containers.{name}.image` must be `.` (the folder of the Score file): this machine runs programs, not container images."
         ));

@@ -78,7 +78,13 @@ impl RuntimeClass {
 }
 
 /// Value that lets Workloads mount volumes of the platform by name.
-const ALLOW_VOLUME_SOURCES: Field = may("allowVolumeSources", Shape::Boolean);
+const ALLOW_VOLUME_SOURCES: Field = may(ALLOW_VOLUME_SOURCES_KEY, Shape::Boolean);
+const ALLOW_VOLUME_SOURCES_KEY: &str = "allowVolumeSources";
+
+/// True if the values of a backend let Workloads mount volumes of the platform by name. It holds for external runtimes, too.
+pub(crate) fn allows_volume_sources(values: &Map<String, Json>) -> bool {
+    values.get(ALLOW_VOLUME_SOURCES_KEY) == Some(&Json::Bool(true))
+}
 
 fn no_contradictions(_: &Map<String, Json>) -> Vec<Contradiction> {
     Vec::new()

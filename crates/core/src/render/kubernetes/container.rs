@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use orchestra_api::plan::{Amounts, Container, HttpGet, Probe};
 use orchestra_score::{
-    model::{Protocol, Scheme},
+    model::{LOCAL_IMAGE, Protocol, Scheme},
     quantity::Quantity,
 };
 use serde_json::{Map, Value as Json, json};
@@ -159,7 +159,7 @@ fn pair<'a, E>(
 /// Parts of a container that a cluster does not support.
 pub(super) fn lacks(name: &str, container: &Container) -> Vec<String> {
     let mut lacks = Vec::new();
-    if container.image == "." {
+    if container.image == LOCAL_IMAGE {
         lacks.push(format!(
             "`containers.{name}.image` is `.`, but a cluster needs an image: build one and pass it with `--image IMAGE`."
         ));
