@@ -1,7 +1,7 @@
 //! Error of a reconcile.
 
 use kube::core::Status;
-use orchestra_core::decision::Fault;
+use orchestra_core::decision::{Fault, RetryCause};
 use thiserror::Error as ThisError;
 
 use crate::engine::deserialize_guard::InvalidObject;
@@ -40,9 +40,9 @@ pub enum Error {
     /// An object that was made for a deleted Workload is invalid, and a finalizer keeps it.
     #[error("{0}")]
     InvalidLeftover(Fault),
-    /// Core decided to retry with backoff, for this reason.
-    #[error("{0}")]
-    Retry(String),
+    /// Core decided to retry with backoff.
+    #[error(transparent)]
+    Retry(#[from] RetryCause),
 }
 
 impl Error {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::{
     denial::Denial,
+    driver::DriverError,
     explain::Explanation,
     status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE, StatusInputs},
 };
@@ -145,8 +146,19 @@ pub enum Requeue {
     OnChange,
     /// After this time, or when something changes.
     After(Duration),
-    /// With backoff, after this fault.
-    Backoff(String),
+    /// With backoff, after this error.
+    Backoff(RetryCause),
+}
+
+/// Error after which an object is reconciled again with backoff.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RetryCause {
+    /// A driver failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A write failed or was denied.
+    #[error(transparent)]
+    Write(#[from] Fault),
 }
 
 impl Decision {
@@ -219,6 +231,8 @@ impl Fault {
         denial.map_or(Self::Unavailable, |denial| Self::Denied(denial.describe(&status.message)))
     }
 }
+
+impl std::error::Error for Fault {}
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

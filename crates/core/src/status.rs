@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::{
     claims,
-    decision::{Applied, Decision, Deferral, Denied, Finalizer, Requeue},
+    decision::{Applied, Decision, Deferral, Denied, Fault, Finalizer, Requeue},
     endpoint,
     inputs::Inputs,
     sentence::sentence,
@@ -119,9 +119,9 @@ impl Decision {
             return Report { deferred: Some(Deferral::NamespaceUnknown), ..Report::default() };
         }
         // An admission rule may change without an event that reaches us.
-        let denied = || applied.denials().next().map(|denied| denied.message.clone());
-        let fault = applied.fault.as_ref().map(ToString::to_string).or_else(denied);
-        let requeue = fault.clone().map_or(Requeue::OnChange, Requeue::Backoff);
+        let denied = || applied.denials().next().map(|denied| Fault::Denied(denied.clone()));
+        let fault = applied.fault.clone().or_else(denied);
+        let requeue = fault.clone().map_or(Requeue::OnChange, |fault| Requeue::Backoff(fault.into()));
         let status = self.status_inputs.report(applied);
         let DeferralInputs { stored, deferred_for, .. } = &self.status_inputs.deferral;
         if stored.as_ref() == Some(&status) {

@@ -165,11 +165,13 @@ fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectReference {
 
 #[cfg(test)]
 mod tests {
+    use orchestra_core::driver::DriverError;
+
     use super::*;
 
     #[test]
     fn the_error_of_a_write_is_returned_also_if_its_report_fails() {
-        let error = |text: &str| Error::Retry(text.to_owned());
+        let error = |text: &str| Error::Retry(DriverError::unreachable(text).into());
         let both = failure_or(Some(error("apply")), Err(error("status")));
         assert_eq!(both.unwrap_err().to_string(), "apply");
         assert_eq!(failure_or(None, Err(error("status"))).unwrap_err().to_string(), "status");

@@ -185,15 +185,18 @@ pub fn report_ensured(
             let requeue = answer.requeue();
             (answer, requeue)
         }
-        Err(DriverError { kind, reason, message, .. }) => match kind {
-            DriverErrorKind::Refused => (Provision::Failed(reason, message), Requeue::OnChange),
-            DriverErrorKind::Unwatched => {
-                (Provision::Failed(reason, message), Requeue::After(UNWATCHED_CHECK_INTERVAL))
+        Err(error) => {
+            let (reason, message) = (error.reason, error.message.clone());
+            match error.kind {
+                DriverErrorKind::Refused => (Provision::Failed(reason, message), Requeue::OnChange),
+                DriverErrorKind::Unwatched => {
+                    (Provision::Failed(reason, message), Requeue::After(UNWATCHED_CHECK_INTERVAL))
+                }
+                DriverErrorKind::Transient => {
+                    (Provision::Blocked(reason, message), Requeue::Backoff(error.into()))
+                }
             }
-            DriverErrorKind::Transient => {
-                (Provision::Blocked(reason, message.clone()), Requeue::Backoff(message))
-            }
-        },
+        }
     };
     let is_unreachable = matches!(requeue, Requeue::Backoff(_));
     let claims = inputs.claims.iter().filter(|claim| instance.claims.contains(&name_of(claim)));
@@ -216,7 +219,7 @@ pub fn report_released(
             return Report { remove_finalizer: release.claims.clone(), ..Report::default() };
         }
         Some(Ok(Released::Waiting(message))) => (message, later),
-        Some(Err(error)) => (error.to_string(), Requeue::Backoff(error.to_string())),
+        Some(Err(error)) => (error.to_string(), Requeue::Backoff(error.into())),
         None => {
             let message = format!(
                 "The engine `{}` that provisioned it is not available: restore it, or remove the finalizer `{}` from this claim.",

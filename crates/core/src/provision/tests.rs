@@ -33,13 +33,13 @@ fn reported(answer: Result<Provision, DriverError>) -> (Phase, Requeue) {
 #[test]
 fn a_failure_is_checked_again_unless_a_watch_reports_what_fixes_it() {
     let (reason, message) = (Reason::BindingFailed, MESSAGE.to_owned());
-    let backoff = Requeue::Backoff(MESSAGE.to_owned());
+    let transient = DriverError::transient(reason, MESSAGE);
     let unwatched = Requeue::After(UNWATCHED_CHECK_INTERVAL);
     for (answer, expected) in [
         (Ok(Provision::Failed(reason, message.clone())), (Phase::Failed, Requeue::OnChange)),
         (Err(DriverError::refused(reason, message.clone())), (Phase::Failed, Requeue::OnChange)),
-        (Err(DriverError::unwatched(reason, message.clone())), (Phase::Failed, unwatched)),
-        (Err(DriverError::transient(reason, message)), (Phase::Binding, backoff)),
+        (Err(DriverError::unwatched(reason, message)), (Phase::Failed, unwatched)),
+        (Err(transient.clone()), (Phase::Binding, Requeue::Backoff(transient.into()))),
     ] {
         assert_eq!(reported(answer.clone()), expected, "{answer:?}");
     }

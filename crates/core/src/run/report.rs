@@ -50,7 +50,7 @@ pub fn report_applied(
                 }
                 Err(fault) => {
                     message = Some(format!("The previous version could not be removed; retrying: {fault}"));
-                    report.requeue = Requeue::Backoff(fault.to_string());
+                    report.requeue = Requeue::Backoff(fault.into());
                     recorded
                 }
                 Ok(_) => recorded,
@@ -66,15 +66,16 @@ pub fn report_applied(
                 placed_on,
             }
         }
-        Err(DriverError { kind, reason, message, .. }) => {
-            let phase = match kind {
+        Err(error) => {
+            let (reason, message) = (error.reason, error.message.clone());
+            let phase = match error.kind {
                 DriverErrorKind::Refused | DriverErrorKind::Unwatched => Phase::Failed,
                 DriverErrorKind::Transient => Phase::Provisioning,
             };
-            report.requeue = match kind {
+            report.requeue = match error.kind {
                 DriverErrorKind::Refused => Requeue::OnChange,
                 DriverErrorKind::Unwatched => Requeue::After(UNWATCHED_CHECK_INTERVAL),
-                DriverErrorKind::Transient => Requeue::Backoff(message.clone()),
+                DriverErrorKind::Transient => Requeue::Backoff(error.into()),
             };
             status(plan, phase, reason, Some(message), recorded)
         }
@@ -95,7 +96,7 @@ pub fn report_removed(inputs: &Inputs, removed: Result<Removed, DriverError>) ->
     let (message, requeue) = match removed {
         Ok(Removed::Gone) => return gone(inputs),
         Ok(Removed::Stopping(message)) => (message, Requeue::After(STOPPING_CHECK_INTERVAL)),
-        Err(error) => (error.to_string(), Requeue::Backoff(error.to_string())),
+        Err(error) => (error.to_string(), Requeue::Backoff(error.into())),
     };
     Report { status: changed(plan, stopping(inputs, message)), requeue, ..Report::default() }
 }

@@ -151,7 +151,7 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
     let fault = Err(DriverError::unreachable("No connection."));
     let report = report_applied(&inputs, &decision, fault, Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().reason, Some(Reason::NetworkUnavailable));
-    assert_eq!(report.requeue, Requeue::Backoff("No connection.".to_owned()));
+    assert_eq!(report.requeue, Requeue::Backoff(DriverError::unreachable("No connection.").into()));
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn items_of_earlier_revisions_are_removed_once_the_new_one_is_ready() {
     let status = report.status.unwrap();
     assert_eq!((status.phase, status.inventory), (Phase::Ready, vec![item("a"), item("old")]));
     assert_eq!(status.message.as_deref(), Some("The previous version could not be removed; retrying: No."));
-    assert_eq!(report.requeue, Requeue::Backoff("No.".to_owned()));
+    assert_eq!(report.requeue, Requeue::Backoff(DriverError::unreachable("No.").into()));
     let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().inventory, [item("a")]);
 }
@@ -257,7 +257,10 @@ fn a_deleted_plan_is_released_only_when_everything_recorded_is_gone() {
         assert!(!stopping.remove_finalizer);
         assert_eq!(stopping.status.unwrap().inventory, [item("a")]);
         let failed = report_removed(&inputs, Err(DriverError::unreachable("No.")));
-        assert_eq!((failed.remove_finalizer, failed.requeue), (false, Requeue::Backoff("No.".to_owned())));
+        assert_eq!(
+            (failed.remove_finalizer, failed.requeue),
+            (false, Requeue::Backoff(DriverError::unreachable("No.").into()))
+        );
     }
     // Without a readable record, it may have been started.
     let lost = deleting(held(new(), None));
@@ -319,7 +322,7 @@ fn a_finalizer_that_was_removed_by_hand_comes_back_with_the_record() {
 fn an_exposure_that_is_created_during_the_reconcile_gets_its_addresses_at_once() {
     let with = new();
     let without = Inputs { exposure: None, ..with.clone() };
-    let failing = Requeue::Backoff("x".to_owned());
+    let failing = Requeue::Backoff(DriverError::unreachable("x").into());
     for (inputs, planned, has_exposure, expected) in [
         (&without, Requeue::OnChange, true, Requeue::After(Duration::ZERO)),
         (&without, Requeue::OnChange, false, Requeue::OnChange),

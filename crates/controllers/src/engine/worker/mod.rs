@@ -58,7 +58,7 @@ pub(crate) fn requeue(requeue: Requeue) -> Result<Action, Error> {
     match requeue {
         Requeue::OnChange => Ok(Action::AwaitChange),
         Requeue::After(wait) => Ok(Action::After(wait)),
-        Requeue::Backoff(why) => Err(Error::Retry(why)),
+        Requeue::Backoff(cause) => Err(Error::Retry(cause)),
     }
 }
 

@@ -1,5 +1,6 @@
 use std::{pin::Pin, sync::atomic::AtomicUsize, sync::atomic::Ordering::SeqCst};
 
+use orchestra_core::driver::DriverError;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::*;
@@ -54,7 +55,7 @@ async fn times(count: usize, end: fn() -> Result<Action, Error>) -> Vec<u128> {
 
 #[tokio::test(start_paused = true)]
 async fn failures_are_retried_with_exponential_backoff() {
-    let failing = times(5, || Err(Error::Retry("no network".to_owned()))).await;
+    let failing = times(5, || Err(Error::Retry(DriverError::unreachable("no network").into()))).await;
     assert_eq!(failing, [0, 100, 300, 700, 1500]);
 }
 
