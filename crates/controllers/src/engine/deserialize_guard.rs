@@ -3,7 +3,7 @@
 //! One invalid object must not hide all others of a list. kube's own guard copies every object twice; this one borrows the text. It
 //! also skips the managed fields, which are half of most objects, unless there are annotations whose manager matters.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -22,7 +22,8 @@ pub struct DeserializeGuard<K>(pub Result<K, InvalidObject>);
 #[error("{error}")]
 pub struct InvalidObject {
     /// Error of the deserialization.
-    pub error: String,
+    #[source]
+    pub error: Arc<serde_json::Error>,
     /// Metadata.
     pub metadata: ObjectMeta,
     /// The whole object.
@@ -58,7 +59,7 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for DeserializeGuard<K> {
             Ok(object) => Ok(Self(Ok(object))),
             Err(error) => {
                 let Named { metadata } = serde_json::from_str(&text).map_err(D::Error::custom)?;
-                Ok(Self(Err(InvalidObject { error: error.to_string(), metadata, json: text.into() })))
+                Ok(Self(Err(InvalidObject { error: Arc::new(error), metadata, json: text.into() })))
             }
         }
     }

@@ -6,14 +6,14 @@
 //! A reflector never ends by itself. Failed requests are retried with backoff, and an object that cannot be deserialized is counted and
 //! kept apart: the others are still served.
 
-use std::{collections::BTreeMap, pin::pin, time::Duration};
+use std::{collections::BTreeMap, num::ParseIntError, pin::pin, time::Duration};
 
 use futures_util::StreamExt;
 use kube::{
     Api, Error, Resource,
     api::{ListParams, WatchEvent, WatchParams},
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, error::Elapsed, sleep, timeout};
 
 use crate::{
     engine::{
@@ -77,15 +77,34 @@ struct Reflector<K, F> {
 
 /// Failure of a list or a watch.
 struct Broken {
-    reason: String,
+    error: WatchError,
     /// Revision from which a watch can resume; without one, everything is listed again.
     resume: Option<String>,
 }
 
 impl Broken {
-    fn relist(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), resume: None }
+    fn relist(error: impl Into<WatchError>) -> Self {
+        Self { error: error.into(), resume: None }
     }
+}
+
+/// Error of a list or a watch.
+#[derive(Debug, thiserror::Error)]
+enum WatchError {
+    #[error(transparent)]
+    Api(#[from] Error),
+    #[error(transparent)]
+    Timeout(#[from] Elapsed),
+    #[error("list has an invalid resourceVersion {version:?}")]
+    InvalidVersion {
+        version: String,
+        #[source]
+        source: ParseIntError,
+    },
+    #[error("event without a resourceVersion")]
+    NoVersion,
+    #[error("watch closed immediately")]
+    ClosedAtOnce,
 }
 
 impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
@@ -98,9 +117,9 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
             };
             from = match step {
                 Ok(version) => Some(version),
-                Err(Broken { reason, resume }) => {
+                Err(Broken { error, resume }) => {
                     let kind = K::kind(&());
-                    tracing::warn!(%kind, relist = resume.is_none(), "watch failed: {reason}");
+                    tracing::warn!(%kind, relist = resume.is_none(), "watch failed: {error}");
                     self.metrics.watch_failed(&kind);
                     sleep(backoff::delay(self.failures, fastrand::f64())).await;
                     self.failures = self.failures.saturating_add(1);
@@ -123,8 +142,8 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
         let (text, version) = loop {
             let page = timeout(REQUEST_TIMEOUT, self.api.list(&params))
                 .await
-                .map_err(|slow| Broken::relist(slow.to_string()))?;
-            let page = page.map_err(|error| Broken::relist(error.to_string()))?;
+                .map_err(Broken::relist)?
+                .map_err(Broken::relist)?;
             // All pages have the revision of the first.
             let (text, version) = match first.take() {
                 Some(started) => started,
@@ -149,9 +168,9 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
     }
 
     fn begin(&self, version: String) -> Result<(String, u64), Broken> {
-        let number = version.parse();
-        let number =
-            number.map_err(|_| Broken::relist(format!("list has an invalid resourceVersion {version:?}")))?;
+        let number = version.parse().map_err(|source| {
+            Broken::relist(WatchError::InvalidVersion { version: version.clone(), source })
+        })?;
         if self.cache.store_mut().begin_list(number) {
             tracing::warn!(kind = %K::kind(&()), "resourceVersion went backwards; relisting");
         }
@@ -170,18 +189,17 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
         let mut silent = true;
         let events = match timeout(REQUEST_TIMEOUT, self.api.watch(&params, &version)).await {
             Ok(Ok(events)) => events,
-            Ok(Err(error)) => return Err(broken(&error, version)),
-            Err(slow) => return Err(Broken { reason: slow.to_string(), resume: Some(version) }),
+            Ok(Err(error)) => return Err(broken(error, version)),
+            Err(slow) => return Err(Broken { error: slow.into(), resume: Some(version) }),
         };
         let mut events = pin!(events);
         loop {
             // The connection is dead: resume with another one.
             let event = match timeout(IDLE_TIMEOUT, events.next()).await {
                 Ok(Some(Ok(event))) => event,
-                Ok(Some(Err(error))) => return Err(broken(&error, version)),
+                Ok(Some(Err(error))) => return Err(broken(error, version)),
                 Ok(None) if silent && started.elapsed() < MIN_WATCH_DURATION => {
-                    let reason = "watch closed immediately".to_owned();
-                    return Err(Broken { reason, resume: Some(version) });
+                    return Err(Broken { error: WatchError::ClosedAtOnce, resume: Some(version) });
                 }
                 Ok(None) | Err(_) => return Ok(version),
             };
@@ -190,7 +208,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
                     object.meta().resource_version.clone()
                 }
                 WatchEvent::Bookmark(bookmark) => Some(bookmark.metadata.resource_version.clone()),
-                WatchEvent::Error(status) => return Err(broken(&Error::Api(status.clone()), version)),
+                WatchEvent::Error(status) => return Err(broken(Error::Api(status.clone()), version)),
             };
             match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
@@ -202,7 +220,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
                 }
                 WatchEvent::Bookmark(_) | WatchEvent::Error(_) => {}
             }
-            version = next.ok_or_else(|| Broken::relist("event without a resourceVersion"))?;
+            version = next.ok_or_else(|| Broken::relist(WatchError::NoVersion))?;
             if let Ok(number) = version.parse() {
                 self.cache.store_mut().passed(number);
             }
@@ -236,13 +254,13 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
 }
 
 /// Recovery from an error of a watch.
-fn broken(error: &Error, version: String) -> Broken {
-    let relist = match error {
+fn broken(error: Error, version: String) -> Broken {
+    let relist = match &error {
         // The revision is too old, or unknown to the server.
         Error::Api(status) => matches!(status.code, 410 | 504),
         // An event is lost.
         Error::SerdeError(_) => true,
         _ => false,
     };
-    Broken { reason: error.to_string(), resume: (!relist).then_some(version) }
+    Broken { error: error.into(), resume: (!relist).then_some(version) }
 }
