@@ -12,7 +12,7 @@ use rustls::pki_types::pem;
 
 use crate::{
     args::NoHome,
-    cmd::{AttachError, IN_CLUSTER_URL, ManifestError, ServeError, WaitError},
+    cmd::{AttachError, EnvLineError, IN_CLUSTER_URL, ManifestError, ServeError, ServerError, WaitError},
     exit::Exit,
 };
 
@@ -118,14 +118,8 @@ pub(crate) enum CliError {
         "{0}: no orchestrator is installed on this cluster; run `orchestra install`, and check with `orchestra doctor`"
     )]
     NoServer(String),
-    #[error("{workload}: {message}")]
-    Server { workload: String, message: String },
-    /// No runtime of the server uses workload origins.
-    #[error("{workload}: {message}")]
-    NoOrigins { workload: String, message: String },
-    /// An external runtime has the logs.
-    #[error("{workload}: {message}")]
-    NoLogs { workload: String, message: String },
+    #[error("{workload}: {source}")]
+    Server { workload: String, source: ServerError },
     #[error("{what}: request failed: {}", root_cause(source))]
     RequestFailed { what: String, source: kube::Error },
     #[error("invalid request: {0}")]
@@ -143,8 +137,8 @@ pub(crate) enum CliError {
     DuplicateWorkload(String),
     #[error("no score.yaml in {}; create one with `orchestra init`", .0.display())]
     NoScoreFile(PathBuf),
-    #[error("{}:{line}: expected NAME=VALUE", path.display())]
-    EnvFile { path: PathBuf, line: usize },
+    #[error("{}:{source}", path.display())]
+    EnvFile { path: PathBuf, source: EnvLineError },
     #[error("{}; {}", .0.message, .0.hint)]
     Input(Box<Diagnostic>),
     #[error("invalid orchestrator config {file}:{}", indented(faults))]

@@ -44,6 +44,25 @@ pub enum Code {
 }
 
 impl Code {
+    const ALL: [Self; 11] = [
+        Self::BadRequest,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::NoSuchPath,
+        Self::NoOrigins,
+        Self::NoLogs,
+        Self::MethodNotAllowed,
+        Self::PayloadTooLarge,
+        Self::Unavailable,
+        Self::InternalError,
+    ];
+
+    /// Code of this name; `None` for one of a newer server.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.name() == name)
+    }
+
     /// Name in responses.
     pub fn name(self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@ use http::Method;
 use kube::ResourceExt;
 use orchestra_api::{ConditionType, Reason, Workload};
 use orchestra_core::workload_state;
+use orchestra_server::Code;
 
 use super::{
     logs::{Line, LogOptions},
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Describe) -> Result<Exit, CliError> {
 async fn log_tail(platform: &Platform, name: &str) -> Result<String, CliError> {
     let options = LogOptions { tail: Some(LOG_TAIL), ..LogOptions::default() };
     let mut lines = match platform.logs(name, &options).await {
-        Err(error @ CliError::NoLogs { .. }) => return Ok(format!("Logs: {error}\n")),
+        Err(error) if error.has_code(Code::NoLogs) => return Ok(format!("Logs: {error}\n")),
         lines => lines?,
     };
     let mut text = String::new();

@@ -41,7 +41,9 @@ pub(crate) use attach::AttachError;
 pub(crate) use cluster::IN_CLUSTER_URL;
 pub(crate) use install::manifests::ManifestError;
 pub(crate) use serve::ServeError;
+pub(crate) use server_client::ServerError;
 pub(crate) use wait::WaitError;
+pub(crate) use workload_origin::EnvLineError;
 
 use crate::{
     args::{Args, Command, Output},

@@ -136,26 +136,39 @@ impl Platform {
     /// Error of a response.
     async fn response_error(&self, workload: &str, response: Response<Body>) -> CliError {
         let status = response.status();
-        let code =
-            response.headers().get(ERROR_CODE).and_then(|code| code.to_str().ok()).map(ToOwned::to_owned);
+        let is_ours = response.headers().contains_key(ERROR_CODE);
+        let code = response.headers().get(ERROR_CODE).and_then(|code| Code::of_name(code.to_str().ok()?));
         let bytes = match response.into_body().collect_bytes().await {
             Ok(bytes) => bytes,
             Err(error) => return self.api_error(workload, error),
         };
-        let (workload, message) = (workload.to_owned(), error_message(&String::from_utf8_lossy(&bytes)));
-        let is = |expected: Code| code.as_deref() == Some(expected.name());
-        if is(Code::NotFound) {
+        let workload = workload.to_owned();
+        if code == Some(Code::NotFound) {
             self.workload_not_found(&workload).await
-        } else if is(Code::NoOrigins) {
-            CliError::NoOrigins { workload, message }
-        } else if is(Code::NoLogs) {
-            CliError::NoLogs { workload, message }
-        } else if code.is_none() && matches!(status, StatusCode::NOT_FOUND | StatusCode::FORBIDDEN) {
+        } else if !is_ours && matches!(status, StatusCode::NOT_FOUND | StatusCode::FORBIDDEN) {
             // To another API, all paths of our server are unknown or forbidden.
             CliError::NoServer(workload)
         } else {
-            CliError::Server { workload, message }
+            let message = error_message(&String::from_utf8_lossy(&bytes));
+            CliError::Server { workload, source: ServerError { code, message } }
         }
+    }
+}
+
+/// Error response of the server.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct ServerError {
+    /// Code, if this binary knows it.
+    pub(crate) code: Option<Code>,
+    /// Message for users.
+    message: String,
+}
+
+impl CliError {
+    /// True for an error response of the server with this code.
+    pub(super) fn has_code(&self, expected: Code) -> bool {
+        matches!(self, Self::Server { source, .. } if source.code == Some(expected))
     }
 }
 

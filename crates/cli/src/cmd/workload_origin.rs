@@ -11,8 +11,10 @@ use http::Method;
 use orchestra_drivers::WorkloadOrigin;
 use orchestra_score::{
     Workload,
+    model::LOCAL_IMAGE,
     placeholder::{Reference, Token, tokens},
 };
+use orchestra_server::Code;
 use serde_json::Value as Json;
 
 use super::{input, platform::Platform};
@@ -26,7 +28,7 @@ const ENVIRONMENT: &str = "environment";
 /// Origin of a document; `None` if the document does not refer to it.
 pub(super) fn of(document: &Workload, score_file: &Path) -> Result<Option<WorkloadOrigin>, CliError> {
     let names = variables(document);
-    let runs_here = document.containers.values().any(|container| container.image == ".");
+    let runs_here = document.containers.values().any(|container| container.image == LOCAL_IMAGE);
     if !runs_here && names.is_empty() {
         return Ok(None);
     }
@@ -34,7 +36,7 @@ pub(super) fn of(document: &Workload, score_file: &Path) -> Result<Option<Worklo
     let folder = folder_of(score_file).map_err(|error| failed(score_file, error))?;
     let file = folder.join(ENV_FILE);
     let mut environment = match input::read_text(&file) {
-        Ok(text) => parse(&text).map_err(|line| CliError::EnvFile { path: file.clone(), line })?,
+        Ok(text) => parse(&text).map_err(|source| CliError::EnvFile { path: file.clone(), source })?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
         Err(error) => return Err(failed(&file, error)),
     };
@@ -84,8 +86,16 @@ fn visit(value: &Json, environments: &BTreeSet<&str>, found: &mut BTreeSet<Strin
     }
 }
 
-/// Variables of a file, without quotes around values; or the number of the first invalid line.
-fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
+/// First line of an environment file that is not a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: expected NAME=VALUE")]
+pub(crate) struct EnvLineError {
+    /// Number of the line, from 1.
+    line: usize,
+}
+
+/// Variables of a file, without quotes around values.
+fn parse(text: &str) -> Result<BTreeMap<String, String>, EnvLineError> {
     let mut all = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -93,7 +103,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
             continue;
         }
         let line = line.strip_prefix("export ").unwrap_or(line);
-        let (name, value) = line.split_once('=').ok_or(number + 1)?;
+        let (name, value) = line.split_once('=').ok_or(EnvLineError { line: number + 1 })?;
         let value = value.trim();
         let unquoted = ['"', '\'']
             .iter()
@@ -115,12 +125,12 @@ impl Platform {
         match self.send(Method::PUT, workload, "origin", "application/json", body).await {
             Ok(_)
             | Err(
-                CliError::NoOrigins { .. }
-                | CliError::NoServer(_)
+                CliError::NoServer(_)
                 // A server with its own address belongs to a cluster.
                 | CliError::ServerUnreachable { .. }
                 | CliError::NoToken,
             ) => Ok(()),
+            Err(error) if error.has_code(Code::NoOrigins) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -131,7 +141,6 @@ mod tests {
     use http::{Request, Response};
     use kube::client::Body;
     use orchestra_score::{Document, Source};
-    use orchestra_server::Code;
 
     use super::*;
 
@@ -141,7 +150,7 @@ mod tests {
         let all = parse(text).unwrap();
         let all: Vec<_> = all.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(all, [("A", "1"), ("B", "two words"), ("C", "with # and ="), ("D", "")]);
-        assert_eq!(parse("A=1\nnothing\n"), Err(2));
+        assert_eq!(parse("A=1\nnothing\n"), Err(EnvLineError { line: 2 }));
     }
 
     #[test]

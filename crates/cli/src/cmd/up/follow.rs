@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use orchestra_api::Workload;
+use orchestra_server::Code;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
         platform::Platform,
         watch::{Change, RETRY_INTERVAL, WorkloadWatch},
     },
-    error::CliError,
     ui,
 };
 
@@ -106,7 +106,7 @@ pub(super) async fn output(
                     }
                 }
             }
-            Err(error @ CliError::NoLogs { .. }) => {
+            Err(error) if error.has_code(Code::NoLogs) => {
                 // The receiver may be gone.
                 let _ = send(&events, Event::Output(error.to_string(), since)).await;
                 return;
@@ -127,7 +127,7 @@ mod tests {
 
     use http::{Request, Response};
     use kube::{Client, Config, client::Body};
-    use orchestra_server::{Code, ERROR_CODE};
+    use orchestra_server::ERROR_CODE;
     use tokio::time::timeout;
 
     use super::*;
