@@ -93,8 +93,7 @@ impl Files {
     ) -> Result<Option<Entry>, DriverError> {
         self.loaded.get_or_try_init(|| self.load()).await?;
         let entries_by_name = self.entries_by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = builtin::choose(entries_by_name.values().flatten(), uri, resource);
-        Ok(own.or_else(|| builtin::choose(builtin::entries().iter(), uri, resource)).cloned())
+        Ok(builtin::find(&entries_by_name, uri, resource).map(|(entry, _)| entry.clone()))
     }
 
     async fn load(&self) -> Result<(), DriverError> {

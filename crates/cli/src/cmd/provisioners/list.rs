@@ -5,10 +5,8 @@ use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 use kube::Client;
 use orchestra_api::config::Provisioner;
 use orchestra_core::{
-    config::{
-        Config, PlatformKind,
-        builtin::{self as built_in, TEMPLATE},
-    },
+    config::{Config, PlatformKind, builtin as built_in},
+    denial::Denial,
     provision::template::{builtin, setting},
     template::Entry,
 };
@@ -22,8 +20,10 @@ use crate::{args::Format, error::CliError, exit::Exit, ui};
 /// Custom provisioner files, by `map/key`.
 #[derive(Default)]
 pub(super) struct Files {
-    /// Valid files, with their texts.
-    pub(super) valid: BTreeMap<String, (Vec<Entry>, String)>,
+    /// Entries of the valid files.
+    pub(super) valid: BTreeMap<String, Vec<Entry>>,
+    /// Texts of the valid files.
+    pub(super) texts: BTreeMap<String, String>,
     /// Invalid files.
     pub(super) invalid: BTreeMap<String, FileError>,
 }
@@ -35,7 +35,8 @@ impl Files {
         for (name, text) in maps.iter().flat_map(files::of) {
             match files::read(text) {
                 Ok(entries) => {
-                    found.valid.insert(name, (entries, text.to_owned()));
+                    found.texts.insert(name.clone(), text.to_owned());
+                    found.valid.insert(name, entries);
                 }
                 Err(error) => {
                     found.invalid.insert(name, error);
@@ -53,15 +54,16 @@ impl Files {
             entry.class.as_deref().unwrap_or("default"),
             entry.id.as_deref().unwrap_or_default(),
         );
-        let custom = builtin::choose(self.valid.values().flat_map(|(entries, _)| entries), uri, wanted);
-        if let Some(custom) = custom {
-            let file = self.valid.iter().find(|(_, (entries, _))| entries.contains(custom));
-            return (file.map(|(name, _)| name.clone()).unwrap_or_default(), Some(custom.uri.clone()));
-        }
-        match builtin::choose(builtin::entries().iter(), uri, wanted) {
-            Some(entry) => ("built in".to_owned(), Some(entry.uri.clone())),
+        match builtin::find(&self.valid, uri, wanted) {
+            Some((entry, file)) => (file.unwrap_or("built in").to_owned(), Some(entry.uri.clone())),
             None => ("file not found".to_owned(), uri.map(ToOwned::to_owned)),
         }
+    }
+
+    /// Text of the first valid file with an entry of this URI or type.
+    pub(super) fn text_with(&self, name: &str) -> Option<&str> {
+        let (file, _) = self.valid.iter().find(|(_, entries)| has_entry(entries, name))?;
+        self.texts.get(file).map(String::as_str)
     }
 }
 
@@ -79,7 +81,9 @@ pub(super) async fn config(client: &Client) -> Result<Arc<Config>, CliError> {
 
 fn read_error(what: &'static str, error: kube::Error) -> CliError {
     match error {
-        kube::Error::Api(status) if status.code == 403 => CliError::ReadSystemForbidden { what, status },
+        kube::Error::Api(status) if Denial::of(&status) == Some(Denial::Permission) => {
+            CliError::ReadSystemForbidden { what, status }
+        }
         source => CliError::ReadSystem { what, source },
     }
 }
@@ -98,8 +102,11 @@ struct Row {
 fn rows(config: &[Provisioner], files: &Files) -> Vec<Row> {
     let row = |entry: &Provisioner, origin: &str| {
         let any = |word: &Option<String>| word.clone().unwrap_or_else(|| "*".to_owned());
-        let is_template = entry.engine == TEMPLATE || entry.engine == built_in::BUILTIN;
-        let (file, uri) = if is_template { files.template_of(entry) } else { (String::new(), None) };
+        let (file, uri) = if built_in::uses_templates(&entry.engine) {
+            files.template_of(entry)
+        } else {
+            (String::new(), None)
+        };
         let from = match (origin, file.as_str()) {
             (origin, "") => origin.to_owned(),
             ("built in", file) => file.to_owned(),
@@ -125,7 +132,9 @@ fn rows(config: &[Provisioner], files: &Files) -> Vec<Row> {
 
 pub(super) fn print(config: &[Provisioner], files: &Files, format: Format) -> Result<Exit, CliError> {
     for (file, error) in &files.invalid {
-        ui::print_status(&format!("error: invalid provisioner file {file}: {error}"));
+        ui::print_status(&format!(
+            "error: invalid provisioner file {file}: {error}; a running orchestrator keeps the last valid version"
+        ));
     }
     let rows = rows(config, files);
     if format != Format::Human {

@@ -35,8 +35,7 @@ fn show(name: &str, only_builtin: bool, target: &Target) -> Result<Exit, CliErro
 
 /// Prints the file with an entry of this URI or type: one of the platform, or a built-in one.
 fn print_file(name: &str, files: &Files) -> Result<Exit, CliError> {
-    let custom = files.valid.values().find(|(entries, _)| list::has_entry(entries, name));
-    let text = custom.map(|(_, text)| text.clone()).or_else(|| {
+    let text = files.text_with(name).map(ToOwned::to_owned).or_else(|| {
         let built_in = builtin::FILES.iter().find(|(_, text)| {
             orchestra_core::template::load(text).is_ok_and(|entries| list::has_entry(&entries, name))
         });

@@ -1,6 +1,6 @@
 //! Built-in provisioner files, used on a cluster without entries in the config.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use crate::template::{Entry, load};
 
@@ -32,8 +32,24 @@ pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
+/// Entry for a resource, and the name of its file: one of these files, or else a built-in one, which has no name here.
+pub fn find<'e>(
+    files: &'e BTreeMap<String, Vec<Entry>>,
+    uri: Option<&str>,
+    resource: (&str, &str, &str),
+) -> Option<(&'e Entry, Option<&'e str>)> {
+    let entries = || files.iter().flat_map(|(name, entries)| entries.iter().map(move |entry| (entry, name)));
+    match choose(entries().map(|(entry, _)| entry), uri, resource) {
+        Some(chosen) => {
+            let (_, name) = entries().find(|(entry, _)| std::ptr::eq(*entry, chosen))?;
+            Some((chosen, Some(name)))
+        }
+        None => choose(self::entries().iter(), uri, resource).map(|entry| (entry, None)),
+    }
+}
+
 /// Entry with the URI, or else the most specific one for a resource; of equals, the first.
-pub fn choose<'e>(
+fn choose<'e>(
     mut entries: impl Iterator<Item = &'e Entry>,
     uri: Option<&str>,
     resource: (&str, &str, &str),

@@ -99,6 +99,21 @@ fn every_file_is_valid_and_every_type_has_an_entry() {
 }
 
 #[test]
+fn a_custom_entry_comes_before_a_built_in_one_with_the_name_of_its_file() {
+    let custom = load("- {uri: 'template://our/postgres', type: postgres, class: large}").unwrap();
+    let files = [("ours/db.provisioners.yaml".to_owned(), custom)].into();
+    let found = |uri, class| {
+        let found = find(&files, uri, ("postgres", class, "web.db"));
+        found.map(|(entry, file)| (entry.uri.as_str(), file))
+    };
+    let ours = Some(("template://our/postgres", Some("ours/db.provisioners.yaml")));
+    assert_eq!(found(None, "large"), ours);
+    assert_eq!(found(Some("template://our/postgres"), "default"), ours);
+    assert_eq!(found(None, "default").unwrap().1, None);
+    assert_eq!(found(Some("template://nobody"), "large"), None);
+}
+
+#[test]
 fn every_entry_has_its_declared_outputs_and_leaks_no_secret() {
     for entry in entries() {
         let class = entry.class.as_deref().unwrap_or("default");
@@ -272,7 +287,7 @@ fn images_and_mirrors_are_settings_of_the_config() {
     postgres.entry.params = json!({"image": "own:1"}).as_object().cloned().unwrap();
     assert_eq!(image(&rendered(&postgres).unwrap()), "own:1");
     let refused = rendered(&instance("postgres", "default", &json!({"image": "evil:1"}))).unwrap_err();
-    assert!(format!("{refused:?}").contains("`image`"), "{refused:?}");
+    assert!(refused.to_string().contains("`image`"), "{refused:?}");
 }
 
 #[test]
@@ -291,7 +306,7 @@ fn unknown_classes_and_invalid_params_are_refused_with_a_message() {
         ("service", "default", json!({"workload": "nobody"}), "Waiting for the workload `nobody`"),
     ] {
         let refused = rendered(&instance(type_, class, &params)).unwrap_err();
-        assert!(format!("{refused:?}").contains(word), "{type_} {class} {params}: {refused:?}");
+        assert!(refused.to_string().contains(word), "{type_} {class} {params}: {refused:?}");
     }
 }
 
@@ -313,7 +328,7 @@ fn dns_names_and_routes_use_the_domain_of_the_backend() {
     let path = json!({"path": "/api", "pathType": "Prefix", "backend": backend});
     assert_eq!(spec["rules"][0]["http"]["paths"], json!([path]));
     let others = with("route", json!({"host": "pay.bank.apps.example.org"})).unwrap_err();
-    assert!(format!("{others:?}").contains("other namespaces"), "{others:?}");
+    assert!(others.to_string().contains("other namespaces"), "{others:?}");
     assert!(with("route", json!({"host": "shop.example.com"})).is_ok());
 }
 
