@@ -13,7 +13,7 @@ use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, W
 use orchestra_core::{
     Inputs, Observed, claim_state,
     config::{Config, PlatformKind},
-    preview::{self, PreviewContext},
+    preview::{self, ObjectKind, PreviewContext},
 };
 use serde::{Deserialize as _, de::DeserializeOwned};
 use serde_json::Value as Json;
@@ -34,6 +34,8 @@ pub struct Snapshot {
     plan: Option<WorkloadPlan>,
     exposure: Option<WorkloadExposure>,
     runtimes: BTreeSet<String>,
+    /// Objects that cannot be deserialized.
+    malformed: Vec<(ObjectKind, String)>,
 }
 
 /// Reads a Workload and everything that a decision about it depends on.
@@ -52,11 +54,29 @@ pub async fn read(
         read_policies(client),
         config_in_force(client, platform),
         read_claims(client, namespace, name),
-        read_valid::<WorkloadPlan>(client, namespace, name),
-        read_valid::<WorkloadExposure>(client, namespace, name),
+        read_object::<WorkloadPlan>(client, namespace, name),
+        read_object::<WorkloadExposure>(client, namespace, name),
     )?;
     let config = config.config;
-    Ok(Snapshot { live, namespace, policies, unreadable_policies, config, claims, plan, exposure, runtimes })
+    let mut malformed = Vec::new();
+    let claims =
+        claims.into_iter().filter_map(|claim| valid(claim, ObjectKind::ResourceClaim, &mut malformed));
+    let claims = claims.collect();
+    let plan = plan.and_then(|plan| valid(plan, ObjectKind::WorkloadPlan, &mut malformed));
+    let exposure =
+        exposure.and_then(|exposure| valid(exposure, ObjectKind::WorkloadExposure, &mut malformed));
+    Ok(Snapshot {
+        live,
+        namespace,
+        policies,
+        unreadable_policies,
+        config,
+        claims,
+        plan,
+        exposure,
+        runtimes,
+        malformed,
+    })
 }
 
 impl Snapshot {
@@ -79,6 +99,7 @@ impl Snapshot {
             claims: Vec::new(),
             engines: server.engines.clone(),
             capabilities: server.capabilities(),
+            malformed: self.malformed.clone(),
         }
     }
 
@@ -93,6 +114,7 @@ impl Snapshot {
             plan,
             exposure,
             runtimes,
+            malformed: _,
         } = self;
         let observed = Observed {
             workload,
@@ -116,7 +138,13 @@ pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Resu
         return Ok(Vec::new());
     }
     let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
-    list_claims(client, inputs.namespace_name(), &ListParams::default().labels(&selector)).await
+    let listed =
+        list_claims(client, inputs.namespace_name(), &ListParams::default().labels(&selector)).await?;
+    let mut malformed = Vec::new();
+    Ok(listed
+        .into_iter()
+        .filter_map(|claim| valid(claim, ObjectKind::ResourceClaim, &mut malformed))
+        .collect())
 }
 
 /// Policies that deserialize, and the others.
@@ -134,39 +162,42 @@ async fn read_policies(client: &Client) -> kube::Result<(Vec<PlatformPolicy>, Ve
     Ok((policies, unreadable))
 }
 
-async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<ResourceClaim>> {
+async fn read_claims(client: &Client, namespace: &str, name: &str) -> kube::Result<Vec<DynamicObject>> {
     list_claims(client, namespace, &ListParams::default().fields(&claim_state::of_workload(name))).await
 }
 
-/// Selected claims. Malformed ones are skipped, as in the controllers.
 async fn list_claims(
     client: &Client,
     namespace: &str,
     selected: &ListParams,
-) -> kube::Result<Vec<ResourceClaim>> {
+) -> kube::Result<Vec<DynamicObject>> {
     let resource = ApiResource::erase::<ResourceClaim>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
-    let listed = api.list(selected).await?;
-    Ok(listed.into_iter().filter_map(valid).collect())
+    Ok(api.list(selected).await?.items)
 }
 
-/// Object of this name; `None` if there is none, or if it is malformed, as in the controllers.
-async fn read_valid<K>(client: &Client, namespace: &str, name: &str) -> kube::Result<Option<K>>
+/// Object of this name, if it exists.
+async fn read_object<K>(client: &Client, namespace: &str, name: &str) -> kube::Result<Option<DynamicObject>>
 where
-    K: Resource<DynamicType = ()> + DeserializeOwned,
+    K: Resource<DynamicType = ()>,
 {
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<K>(&()));
-    Ok(api.get_opt(name).await?.and_then(valid))
+    api.get_opt(name).await
 }
 
-/// Object as its type; `None` if it is malformed.
-fn valid<K: DeserializeOwned>(object: DynamicObject) -> Option<K> {
-    let (kind, name) = (object.types.as_ref().map(|types| types.kind.clone()), object.name_any());
+/// Object as its type. A malformed one is recorded: unlike a controller, this has no earlier version of it.
+fn valid<K: DeserializeOwned>(
+    object: DynamicObject,
+    kind: ObjectKind,
+    malformed: &mut Vec<(ObjectKind, String)>,
+) -> Option<K> {
+    let name = object.name_any();
     match serde_json::to_value(object).and_then(serde_json::from_value) {
         Ok(object) => Some(object),
         Err(error) => {
-            tracing::warn!(kind, name, "a malformed object is ignored: {error}");
+            tracing::warn!(?kind, name, "malformed object: {error}");
+            malformed.push((kind, name));
             None
         }
     }

@@ -13,11 +13,11 @@ use orchestra_api::{
     label,
 };
 
-use super::{as_applied, as_existing, known_after_apply, run_forecast::CapabilitiesOf};
+use super::{ObjectKind, as_applied, as_existing, known_after_apply, run_forecast::CapabilitiesOf};
 use crate::{
     Decision, Inputs,
     claim_state::{is_bound, is_deleting},
-    config::provisioner::STATIC,
+    config::provisioner::is_existing,
     plan,
     provision::{self, Engine, Provision, Work, existing},
 };
@@ -33,6 +33,25 @@ pub struct PreviewContext {
     pub engines: Option<BTreeMap<String, Engine>>,
     /// Answers of the built-in runtimes about a plan.
     pub capabilities: CapabilitiesOf,
+    /// Objects of the Workload that cannot be deserialized, by kind and name. The inputs do not have them.
+    pub malformed: Vec<(ObjectKind, String)>,
+}
+
+impl PreviewContext {
+    /// Notes for the explanation: a controller that has read an earlier version of a malformed object continues with that one.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        self.malformed.iter().map(|(kind, name)| {
+            let noun = match kind {
+                ObjectKind::ResourceClaim => "claim",
+                ObjectKind::WorkloadPlan => "plan",
+                ObjectKind::WorkloadExposure => "exposure",
+                ObjectKind::Workload => "workload",
+            };
+            format!(
+                "The {noun} `{name}` cannot be deserialized. Here it counts as absent; a running orchestrator continues with the last version that it could read."
+            )
+        })
+    }
 }
 
 /// Forecast of a claim, before an engine is called.
@@ -71,7 +90,7 @@ impl Forecast {
     /// Entry of a resource that already exists.
     pub(super) fn existing(&self) -> Option<&Provisioner> {
         match self {
-            Self::Engine { entry, .. } if entry.engine == STATIC => Some(entry),
+            Self::Engine { entry, .. } if is_existing(&entry.engine) => Some(entry),
             _ => None,
         }
     }

@@ -130,7 +130,8 @@ pub enum Provider {
 
 /// Explains a Workload.
 pub fn explain(inputs: &Inputs, context: &PreviewContext) -> Explained {
-    let explanation = decide(inputs).explanation;
+    let mut explanation = decide(inputs).explanation;
+    explanation.notes.extend(context.notes());
     let generation = inputs.generation();
     let reported = inputs
         .workload

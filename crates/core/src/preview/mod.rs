@@ -111,7 +111,8 @@ pub fn preview(inputs: &Inputs, context: &PreviewContext) -> Preview {
         changes.splice(0..0, Change::of_document(live, &inputs.workload));
     }
     pending.extend(more);
-    let explanation = settled.decision.explanation;
+    let mut explanation = settled.decision.explanation;
+    explanation.notes.extend(context.notes());
     let (namespace, name) = (inputs.namespace_name().to_owned(), inputs.workload_ref().name);
     Preview { namespace, name, changes, status, pending, deferred, explanation }
 }

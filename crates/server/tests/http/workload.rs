@@ -297,7 +297,7 @@ async fn a_blocked_deletion_is_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn malformed_claims_plans_and_exposures_do_not_block_plan_and_explain() {
+async fn malformed_claims_plans_and_exposures_do_not_block_plan_and_explain_and_are_noted() {
     let mut platform = Platform::start().await;
     platform.stop_controllers().await;
     let web = json!({"containers": {"app": {"image": "nginx"}}});
@@ -327,7 +327,16 @@ async fn malformed_claims_plans_and_exposures_do_not_block_plan_and_explain() {
         });
         api.patch("web", &PatchParams::apply("test"), &Patch::Apply(object)).await.unwrap();
     }
-    platform.plan("web", &web).await;
-    let explained = platform.get(&format!("{WEB}/explain"), "").await;
+    let shown = platform.plan("web", &web).await;
+    let explained = platform.get(&format!("{WEB}/explain"), "application/json").await;
     assert_eq!(explained.status, StatusCode::OK, "{explained:?}");
+    for json in [shown, explained.json()] {
+        let notes: Vec<_> = json["explanation"]["notes"].as_array().unwrap().iter().collect();
+        let expected =
+            ["claim", "plan", "exposure"].map(|noun| format!("The {noun} `web` cannot be deserialized."));
+        assert_eq!(notes.len(), expected.len(), "{notes:?}");
+        for (note, expected) in notes.into_iter().zip(&expected) {
+            assert!(note.as_str().unwrap().starts_with(expected), "{note}");
+        }
+    }
 }
