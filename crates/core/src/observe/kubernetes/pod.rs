@@ -127,7 +127,7 @@ fn time(value: &Json) -> Option<Timestamp> {
 
 /// Restarts that make a crash loop. A count, not the state `CrashLoopBackOff`, which comes and goes with every restart: the
 /// message would change as often.
-const LOOP_RESTARTS: u64 = 3;
+const CRASH_LOOP_RESTARTS: u64 = 3;
 
 /// Duration of a run after which a kubelet restarts a container without backoff: its crash begins a new series.
 const BACKOFF_RESET: SignedDuration = SignedDuration::from_mins(10);
@@ -155,7 +155,7 @@ fn crash(container: &Json, is_init: bool, phase: &str) -> Option<Crash> {
         container: container["name"].as_str().unwrap_or_default().into(),
         exit_code,
         out_of_memory: end["reason"] == "OOMKilled",
-        is_loop: restarts >= LOOP_RESTARTS && !is_isolated,
+        is_loop: restarts >= CRASH_LOOP_RESTARTS && !is_isolated,
         started_at,
         last_line: None,
         killed_by: None,

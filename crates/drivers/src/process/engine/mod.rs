@@ -9,8 +9,8 @@
 //! | `service`, `service-port` | the address of another Workload |
 //! | `postgres`, `redis` | a database or a cache of a local server |
 //!
-//! Calls are idempotent, and no state is kept in memory only: it is on disk, in the Secret of the instance, in the servers and
-//! in the proxy. A platform that was killed resumes from there.
+//! Calls are idempotent. What outlives the platform is on disk, in the Secret of the instance and in the servers. In memory are the
+//! rules of the proxy and what the engine knows about other instances; the first calls after a start restore both.
 
 mod database;
 mod deps;
