@@ -33,7 +33,11 @@ pub(crate) fn printable_lines(text: &str) -> String {
 
 /// True for control characters, line separators and bidirectional formatting characters.
 pub(crate) fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
 }
 
 /// Prints to standard output. A broken pipe is fine.
@@ -51,5 +55,21 @@ pub(crate) fn print_status(text: &str) {
 pub(crate) fn print_error(error: &CliError) {
     if !matches!(error, CliError::InvalidFiles) {
         print_status(&format!("error: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_that_control_a_terminal_or_the_direction_of_text_are_escaped() {
+        for c in [
+            '\u{7}', '\u{1b}', '\u{9b}', '\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}',
+            '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}',
+        ] {
+            assert_eq!(printable(&format!("a{c}b")), format!("a{}b", c.escape_default()));
+        }
+        assert_eq!(printable("ü日本 שלום\u{200d}"), "ü日本 שלום\u{200d}", "other characters stay");
     }
 }
