@@ -78,7 +78,7 @@ impl Cluster {
         let context = self.kubeconfig.contexts.iter().find(|context| context.name == *current).unwrap();
         let cluster = &context.context.as_ref().unwrap().cluster;
         let cluster = self.kubeconfig.clusters.iter().find(|named| named.name == *cluster).unwrap();
-        let file = self.home.path().join(account);
+        let file = self.home.path().join(format!("{namespace}.{account}"));
         let content = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
             "clusters": [{"name": "it", "cluster": cluster.cluster}],
@@ -111,9 +111,11 @@ impl Cluster {
         }
     }
 
-    /// Deletes the namespace of the test.
+    /// Deletes the namespace of the test, and waits until it is gone: the next run starts without it.
     pub(crate) async fn clear(&self) {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         namespaces.delete(NAMESPACE, &DeleteParams::default()).await.unwrap();
+        self.until("the namespace is gone", async |_| namespaces.get_opt(NAMESPACE).await.unwrap().is_none())
+            .await;
     }
 }

@@ -1,9 +1,10 @@
 //! Commands and servers as processes.
 
 use std::{
-    io::{BufRead as _, BufReader},
+    io::{self, BufRead as _, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
+    thread,
 };
 
 /// Command with a kubeconfig, without variables that lead to another platform.
@@ -43,10 +44,20 @@ impl Process {
         let arguments = ["serve", "--cluster", "--listen", "127.0.0.1:0", "--log", "info"];
         let mut command = command(kubeconfig, &arguments);
         let mut child = command.env("POD_NAME", identity).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut greeting).unwrap();
-        let (_, url) = greeting.trim().rsplit_once(' ').expect("the greeting has the address");
-        Self { child, url: url.trim_end_matches('.').to_owned() }
+        stdout.read_line(&mut greeting).unwrap();
+        let Some((_, url)) = greeting.trim().rsplit_once(' ') else {
+            let _ = child.kill();
+            panic!(
+                "the server ended before its greeting: {}; it printed {greeting:?}",
+                child.wait().unwrap()
+            );
+        };
+        let url = url.trim_end_matches('.').to_owned();
+        // A full pipe would block the server.
+        thread::spawn(move || io::copy(&mut stdout, &mut io::sink()));
+        Self { child, url }
     }
 
     /// Sends SIGKILL.

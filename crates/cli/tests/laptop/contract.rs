@@ -11,7 +11,7 @@ use orchestra_score::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::laptop::session::{Laptop, eventually};
+use crate::laptop::session::{Laptop, Up, eventually};
 
 const LIST: &str = "tests/laptop/refusals.txt";
 
@@ -96,8 +96,8 @@ fn refusals(file: &Path, list: &mut String) {
     // Then, with all resources provided, errors of the runtime.
     let types = workload.resources.iter().flatten().map(|(_, resource)| resource.type_.as_str()).collect();
     laptop.file("platform.yaml", &static_config(&text, &types));
-    let mut server =
-        laptop.command(&["serve", "--listen", "127.0.0.1:0", "--config", "platform.yaml"]).spawn().unwrap();
+    let server =
+        Up::follow(&mut laptop.command(&["serve", "--listen", "127.0.0.1:0", "--config", "platform.yaml"]));
     let applied = eventually(|| (laptop.run(&["apply"]).code == 0).then_some(()));
     assert!(applied.is_some());
     let described = laptop.until(name, "cannot run this");
@@ -106,6 +106,5 @@ fn refusals(file: &Path, list: &mut String) {
         let _ = writeln!(list, "  {}", sentence.trim_end_matches('.'));
     }
     laptop.must(&["delete", name]);
-    server.kill().unwrap();
-    server.wait().unwrap();
+    drop(server);
 }
