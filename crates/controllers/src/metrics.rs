@@ -52,7 +52,7 @@ struct Objects {
 
 /// Outcome of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReconcileOutcome {
     /// Success.
     Ok,
     /// Conflicting write.
@@ -63,7 +63,7 @@ pub enum Outcome {
     Panic,
 }
 
-impl Outcome {
+impl ReconcileOutcome {
     /// Value of the label.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a reconcile.
-    pub fn reconciled(&self, controller: &'static str, outcome: Outcome, took: Duration) {
+    pub fn reconciled(&self, controller: &'static str, outcome: ReconcileOutcome, took: Duration) {
         self.0.seconds.get_or_create(&Controller { controller }).observe(took.as_secs_f64());
         self.0.results.get_or_create(&Reconcile { controller, result: outcome.as_str() }).inc();
     }
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn the_text_has_the_names_and_labels_that_dashboards_know() {
         let metrics = Metrics::default();
-        metrics.reconciled("workload", Outcome::Ok, Duration::from_millis(3));
-        metrics.reconciled("workload", Outcome::Panic, Duration::from_millis(3));
+        metrics.reconciled("workload", ReconcileOutcome::Ok, Duration::from_millis(3));
+        metrics.reconciled("workload", ReconcileOutcome::Panic, Duration::from_millis(3));
         metrics.queue_depth("workload", 7);
         metrics.malformed("Workload");
         metrics.watch_failed("Workload");

@@ -12,7 +12,7 @@ use crate::{
     claim_state::was_bound,
     config::provisioner::{self, ResourceRequest},
     inputs::{Inputs, Owned},
-    place::{self, Current, Move, Outcome, Refusal, Request},
+    place::{self, Current, Move, PlacementOutcome, Refusal, Request},
     policy::Effective,
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn place(
     document: &model::Workload,
     effective: &Effective,
     requirements: &BTreeSet<String>,
-) -> Outcome {
+) -> PlacementOutcome {
     let annotation = |key: &str| effective.annotations.get(key).map(String::as_str);
     let no_labels = BTreeMap::new();
     let data = data(inputs, live);

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tower::Layer;
 
 use crate::{
-    Crash, Faults, ManualClock, Outcome,
+    Crash, Faults, ManualClock, PollOutcome,
     wait::{eventually, must},
 };
 
@@ -166,10 +166,10 @@ impl TestEnv {
         &self,
         description: impl Display,
         poll: F,
-    ) -> impl Future<Output = <Look::Output as Outcome>::Value>
+    ) -> impl Future<Output = <Look::Output as PollOutcome>::Value>
     where
         F: FnMut() -> Look,
-        Look: Future<Output: Outcome>,
+        Look: Future<Output: PollOutcome>,
     {
         eventually(description, poll)
     }

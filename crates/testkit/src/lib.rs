@@ -36,4 +36,4 @@ pub use crash::{Crash, CrashingDriver, CrashingService, Cut};
 pub use env::TestEnv;
 pub use faults::{BrokenConnection, Fault, Faults, FaultyService};
 pub use matching::{Matching, Verb};
-pub use wait::{Outcome, eventually};
+pub use wait::{PollOutcome, eventually};

@@ -16,7 +16,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Result of a poll: the awaited value, or the reason why it is not there yet.
 ///
 /// Implemented for `bool`, `Option`, and `Result` of both.
-pub trait Outcome {
+pub trait PollOutcome {
     /// Awaited value.
     type Value;
 
@@ -24,7 +24,7 @@ pub trait Outcome {
     fn into_value(self) -> Result<Self::Value, String>;
 }
 
-impl Outcome for bool {
+impl PollOutcome for bool {
     type Value = ();
 
     fn into_value(self) -> Result<(), String> {
@@ -32,7 +32,7 @@ impl Outcome for bool {
     }
 }
 
-impl<T> Outcome for Option<T> {
+impl<T> PollOutcome for Option<T> {
     type Value = T;
 
     fn into_value(self) -> Result<T, String> {
@@ -40,7 +40,7 @@ impl<T> Outcome for Option<T> {
     }
 }
 
-impl<T: Outcome, E: Display> Outcome for Result<T, E> {
+impl<T: PollOutcome, E: Display> PollOutcome for Result<T, E> {
     type Value = T::Value;
 
     fn into_value(self) -> Result<T::Value, String> {
@@ -72,10 +72,10 @@ impl<T: Outcome, E: Display> Outcome for Result<T, E> {
 pub fn eventually<F, Look>(
     description: impl Display,
     poll: F,
-) -> impl Future<Output = <Look::Output as Outcome>::Value>
+) -> impl Future<Output = <Look::Output as PollOutcome>::Value>
 where
     F: FnMut() -> Look,
-    Look: Future<Output: Outcome>,
+    Look: Future<Output: PollOutcome>,
 {
     wait(description, poll, Location::caller())
 }
@@ -85,10 +85,10 @@ async fn wait<F, Look>(
     description: impl Display,
     mut poll: F,
     place: &Location<'_>,
-) -> <Look::Output as Outcome>::Value
+) -> <Look::Output as PollOutcome>::Value
 where
     F: FnMut() -> Look,
-    Look: Future<Output: Outcome>,
+    Look: Future<Output: PollOutcome>,
 {
     let deadline = Instant::now() + WAIT_TIMEOUT;
     let mut interval = interval(POLL_INTERVAL);
@@ -96,7 +96,7 @@ where
     let mut last = "no poll completed".to_owned();
     while Instant::now() < deadline {
         interval.tick().await;
-        match timeout_at(deadline, poll()).await.map(Outcome::into_value) {
+        match timeout_at(deadline, poll()).await.map(PollOutcome::into_value) {
             Ok(Ok(value)) => return value,
             Ok(Err(reason)) => last = reason,
             Err(_) => break,

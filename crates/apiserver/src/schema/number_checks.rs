@@ -7,13 +7,13 @@ use orchestra_cel::FieldError;
 use serde_json::{Number, Value};
 
 use super::node::Numbers;
-use super::outcome::Outcome;
+use super::outcome::ValidationOutcome;
 use super::path::Path;
 use super::validate;
 use crate::json::truncate;
 
 /// Checks a number against its limits.
-pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome: &mut Outcome) {
+pub(super) fn check(limits: &Numbers, number: &Number, path: &Path<'_>, outcome: &mut ValidationOutcome) {
     let value = number.as_f64().unwrap_or_default();
     let integer = number.as_i64();
     let in_range = |value: f64, integer: Option<i64>| limits.holds(value, integer);

@@ -6,7 +6,7 @@ use orchestra_cel::{CauseType, FieldError};
 
 /// Findings, and the number of matches: if all alternatives fail, the one with the most matches is reported.
 #[derive(Default)]
-pub(super) struct Outcome {
+pub(super) struct ValidationOutcome {
     pub(super) findings: Vec<Finding>,
     pub(super) matches: u64,
     /// True if the value differs from the old one.
@@ -21,7 +21,7 @@ pub(super) struct Finding {
     pub(super) message: String,
 }
 
-impl Outcome {
+impl ValidationOutcome {
     pub(super) fn is_valid(&self) -> bool {
         self.findings.is_empty()
     }

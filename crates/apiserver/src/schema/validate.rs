@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::node::{Node, Values};
 use super::number_checks;
-use super::outcome::Outcome;
+use super::outcome::ValidationOutcome;
 use super::path::Path;
 use super::ratchet::{self, OldItems};
 
@@ -15,7 +15,7 @@ pub(crate) fn validate_value(node: &Node, value: &Value, place: &str) -> Vec<Fie
 }
 
 /// Checks a value. With an old value, invalid but unchanged parts are tolerated.
-pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
+pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> ValidationOutcome {
     let mut outcome = check_now(node, value, old, path);
     if let Some(old) = old
         && !outcome.is_valid()
@@ -29,8 +29,8 @@ pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path
     outcome
 }
 
-fn check_now(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
+fn check_now(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>) -> ValidationOutcome {
+    let mut outcome = ValidationOutcome::default();
     if value.is_null() {
         if node.types.is_empty() || node.nullable {
             outcome.matches += 1;
@@ -112,7 +112,7 @@ fn type_error(node: &Node, value: &Value, path: &Path<'_>) -> Option<FieldError>
     (!fits).then(|| wrong_type(path, &types.text(), found))
 }
 
-fn check_text(node: &Node, text: &str, path: &Path<'_>, outcome: &mut Outcome) {
+fn check_text(node: &Node, text: &str, path: &Path<'_>, outcome: &mut ValidationOutcome) {
     let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     if let Some(most) = node.max_length
         && length() > most
@@ -142,7 +142,7 @@ pub(super) fn should(path: &Path<'_>, value: &Value, wanted: &str) -> FieldError
     FieldError::invalid(place, value, detail)
 }
 
-fn check_allowed(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+fn check_allowed(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut ValidationOutcome) {
     if node.allowed.is_empty() || node.allowed.iter().any(|allowed| is_allowed(value, allowed)) {
         return;
     }
@@ -173,7 +173,13 @@ fn is_allowed(value: &Value, allowed: &Value) -> bool {
     }
 }
 
-fn check_items(node: &Node, items: &[Value], old: Option<&Value>, path: &Path<'_>, outcome: &mut Outcome) {
+fn check_items(
+    node: &Node,
+    items: &[Value],
+    old: Option<&Value>,
+    path: &Path<'_>,
+    outcome: &mut ValidationOutcome,
+) {
     outcome.matches += 2;
     if let Some(item_node) = &node.items {
         let old_items = old.and_then(|old| OldItems::new(node, old));
@@ -200,7 +206,7 @@ fn check_fields(
     fields: &Map<String, Value>,
     old: Option<&Value>,
     path: &Path<'_>,
-    outcome: &mut Outcome,
+    outcome: &mut ValidationOutcome,
 ) {
     let count = i64::try_from(fields.len()).unwrap_or(i64::MAX);
     if let Some(least) = node.min_properties
@@ -246,7 +252,7 @@ fn check_fields(
     }
 }
 
-fn check_combinations(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut Outcome) {
+fn check_combinations(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut ValidationOutcome) {
     outcome.matches += 2;
     if !node.any_of.is_empty() {
         let result = best(&node.any_of, value, path, true);
@@ -294,12 +300,12 @@ fn check_combinations(node: &Node, value: &Value, path: &Path<'_>, outcome: &mut
 /// Number of valid alternatives, and the outcome of the first valid one, or else of the one with the most matches.
 struct Alternatives {
     good: usize,
-    outcome: Outcome,
+    outcome: ValidationOutcome,
 }
 
 fn best(alternatives: &[Node], value: &Value, path: &Path<'_>, stop_at_first: bool) -> Alternatives {
     let mut good = 0;
-    let mut outcome: Option<Outcome> = None;
+    let mut outcome: Option<ValidationOutcome> = None;
     for alternative in alternatives {
         let result = check(alternative, value, None, path);
         if result.is_valid() {

@@ -77,7 +77,7 @@ pub struct Current<'a> {
 
 /// Placement or refusal, with an explanation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct PlacementOutcome {
     /// Placement or refusal.
     pub result: Result<Placed, Refusal>,
     /// Explanation.
@@ -113,7 +113,7 @@ pub enum Terms {
 }
 
 /// Places a Workload.
-pub fn place(config: &Config, request: &Request<'_>) -> Outcome {
+pub fn place(config: &Config, request: &Request<'_>) -> PlacementOutcome {
     let mut search = Search { config, request, profile: None, backends: Vec::new() };
     let result = search.find();
     let conclusion = match &result {
@@ -121,7 +121,7 @@ pub fn place(config: &Config, request: &Request<'_>) -> Outcome {
         Err(refusal) => Conclusion::Refused(refusal.message()),
     };
     let explanation = Explanation { profile: search.profile, backends: search.backends, conclusion };
-    Outcome { result: result.map(|(placed, _)| placed), explanation }
+    PlacementOutcome { result: result.map(|(placed, _)| placed), explanation }
 }
 
 /// Search for a backend, with what it has considered so far.

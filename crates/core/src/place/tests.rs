@@ -76,7 +76,7 @@ fn labels(key: &str, value: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(key.to_owned(), value.to_owned())])
 }
 
-fn decide(platform: &str, request: &TestRequest) -> Outcome {
+fn decide(platform: &str, request: &TestRequest) -> PlacementOutcome {
     let amount = |text: &str| if text.is_empty() { "0".to_owned() } else { text.to_owned() };
     place(
         &config::check(platform).unwrap(),

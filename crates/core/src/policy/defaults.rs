@@ -9,7 +9,7 @@ use orchestra_api::{
 use orchestra_score::{Pointer, model::Resource, resource::Uid};
 
 use super::{
-    Effective, Invalid, Outcome, Overridden, Setting, Source, Subject, compute, reading::InForce,
+    Effective, Invalid, Overridden, PolicyOutcome, Setting, Source, Subject, compute, reading::InForce,
     wording::code,
 };
 
@@ -20,9 +20,9 @@ const DEPROVISION_POLICIES: [(&str, DeprovisionPolicy); 3] = [
 ];
 
 /// Effective settings of a Workload, with their sources. The policies are in order of precedence.
-pub(super) fn fill(policies: &[&InForce<'_>], subject: &Subject<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
-    let Outcome { effective, explanation, invalid, .. } = &mut outcome;
+pub(super) fn fill(policies: &[&InForce<'_>], subject: &Subject<'_>) -> PolicyOutcome {
+    let mut outcome = PolicyOutcome::default();
+    let PolicyOutcome { effective, explanation, invalid, .. } = &mut outcome;
     for (name, container) in &subject.document.containers {
         let (compute, settings) = compute::fill(policies, name, container.resources.as_ref());
         effective.compute.insert(name.clone(), compute);

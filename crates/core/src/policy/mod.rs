@@ -44,7 +44,7 @@ use orchestra_api::{PlatformPolicy, policy::Mode};
 use orchestra_score::model::Workload;
 
 pub use self::outcome::{
-    Compute, Effective, Fault, Invalid, Outcome, Overridden, Setting, Source, Verdict, Violation,
+    Compute, Effective, Fault, Invalid, Overridden, PolicyOutcome, Setting, Source, Verdict, Violation,
 };
 use self::{limits::SmallestLimit, reading::InForce};
 pub use self::{
@@ -72,7 +72,7 @@ pub struct Subject<'a> {
 }
 
 /// Applies all policies that select a Workload.
-pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> Outcome {
+pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> PolicyOutcome {
     let faults = reading::read(policies).1;
     let policies = last_good(policies);
     let (policies, unusable) = reading::read(&policies);

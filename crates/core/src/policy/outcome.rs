@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Result of applying policies to a Workload. Everything in it is sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct PolicyOutcome {
     /// Effective settings.
     pub effective: Effective,
     /// Violations that block it, by pointer.

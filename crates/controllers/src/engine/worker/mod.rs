@@ -26,7 +26,7 @@ use crate::{
         shutdown::Shutdown,
     },
     error::Error,
-    metrics::{Metrics, Outcome},
+    metrics::{Metrics, ReconcileOutcome},
 };
 
 /// A controller.
@@ -283,7 +283,7 @@ impl<R: Reconcile> Worker<R> {
         &mut self,
         key: &R::Key,
         result: Result<Result<Action, Error>, JoinError>,
-    ) -> (Outcome, Option<Duration>) {
+    ) -> (ReconcileOutcome, Option<Duration>) {
         let controller = R::NAME;
         match result {
             Ok(Ok(next)) => {
@@ -292,22 +292,22 @@ impl<R: Reconcile> Worker<R> {
                     Action::AwaitChange => None,
                     Action::After(wait) => Some(wait),
                 };
-                (Outcome::Ok, requeue_after)
+                (ReconcileOutcome::Ok, requeue_after)
             }
             Ok(Err(error)) if error.is_conflict() => {
                 let wait = self.backoff.conflicted(key);
                 tracing::debug!(controller, %key, ?wait, "conflict: {error}");
-                (Outcome::Conflict, Some(wait))
+                (ReconcileOutcome::Conflict, Some(wait))
             }
             Ok(Err(error)) => {
                 let wait = self.backoff.failed(key);
                 tracing::warn!(controller, %key, ?wait, "failed to reconcile: {error}");
-                (Outcome::Transient, Some(wait))
+                (ReconcileOutcome::Transient, Some(wait))
             }
             Err(error) => {
                 let wait = self.backoff.failed(key);
                 tracing::error!(controller, %key, ?wait, "a reconcile panicked: {error}");
-                (Outcome::Panic, Some(wait))
+                (ReconcileOutcome::Panic, Some(wait))
             }
         }
     }

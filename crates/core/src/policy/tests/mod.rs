@@ -42,14 +42,14 @@ fn bare() -> Workload {
 }
 
 /// Applies policies to a document in a namespace without labels.
-fn decide(policies: &[PlatformPolicy], document: &Workload) -> Outcome {
+fn decide(policies: &[PlatformPolicy], document: &Workload) -> PolicyOutcome {
     let none = BTreeMap::new();
     let subject =
         Subject { namespace: "shop", namespace_labels: &none, labels: &none, document, classes: &none };
     apply(policies, &subject)
 }
 
-fn setting<'o>(outcome: &'o Outcome, field: &str) -> &'o Setting {
+fn setting<'o>(outcome: &'o PolicyOutcome, field: &str) -> &'o Setting {
     let found: Vec<_> = outcome.explanation.iter().filter(|setting| setting.field == field).collect();
     assert_eq!(found.len(), 1, "{field}: {:?}", outcome.explanation);
     found[0]
@@ -186,5 +186,5 @@ fn outcomes_round_trip_through_json() {
         "allow": {"profiles": ["web"], "registries": ["docker.io"]}});
     let outcome = decide(&[policy("p", spec)], &bare());
     let text = serde_json::to_string(&outcome).unwrap();
-    assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome);
+    assert_eq!(serde_json::from_str::<PolicyOutcome>(&text).unwrap(), outcome);
 }

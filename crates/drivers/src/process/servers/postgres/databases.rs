@@ -53,7 +53,7 @@ struct DatabaseManager {
 #[derive(Debug)]
 struct RequestTable {
     registry: DatabaseRegistry,
-    requests: BTreeMap<NamespacedName, (Request, Outcome)>,
+    requests: BTreeMap<NamespacedName, (Request, RequestOutcome)>,
 }
 
 /// Request of an instance.
@@ -76,7 +76,7 @@ enum TurnError {
 
 /// Outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Outcome {
+enum RequestOutcome {
     Pending,
     Done,
     Failed(String),
@@ -139,7 +139,7 @@ impl Databases {
         // In this order: a server that is no longer needed is notified before the request is done.
         let mut table = self.manager.table();
         let stage = self.manager.supervisor.stage();
-        let is_done = table.requests.get(id).is_some_and(|(_, outcome)| *outcome == Outcome::Done);
+        let is_done = table.requests.get(id).is_some_and(|(_, outcome)| *outcome == RequestOutcome::Done);
         let is_settled =
             table.needs_server() || matches!(stage, ServerStage::Stopped | ServerStage::Unavailable(_));
         if is_done && is_settled {
@@ -169,7 +169,7 @@ impl DatabaseManager {
     fn request(&self, id: &NamespacedName, request: Request) {
         let mut table = self.table();
         if table.requests.get(id).is_none_or(|(now, _)| *now != request) {
-            table.requests.insert(id.clone(), (request, Outcome::Pending));
+            table.requests.insert(id.clone(), (request, RequestOutcome::Pending));
             self.wakeup.notify_one();
         }
     }
@@ -177,15 +177,15 @@ impl DatabaseManager {
     fn status(&self, id: &NamespacedName) -> ServerStatus {
         let stage = self.supervisor.stage();
         let table = self.table();
-        let outcome = table.requests.get(id).map_or(&Outcome::Pending, |(_, outcome)| outcome);
+        let outcome = table.requests.get(id).map_or(&RequestOutcome::Pending, |(_, outcome)| outcome);
         match (stage, outcome) {
             (ServerStage::Unavailable(why), _) => ServerStatus::Unavailable(why),
-            (ServerStage::Up { port }, Outcome::Done) => ServerStatus::Up { port },
-            (ServerStage::Up { .. }, Outcome::Failed(why)) => ServerStatus::Starting(why.clone()),
-            (ServerStage::Up { .. }, Outcome::Pending) => {
+            (ServerStage::Up { port }, RequestOutcome::Done) => ServerStatus::Up { port },
+            (ServerStage::Up { .. }, RequestOutcome::Failed(why)) => ServerStatus::Starting(why.clone()),
+            (ServerStage::Up { .. }, RequestOutcome::Pending) => {
                 ServerStatus::Starting("Creating the database.".to_owned())
             }
-            (ServerStage::Down(why), Outcome::Done) => ServerStatus::Down(why),
+            (ServerStage::Down(why), RequestOutcome::Done) => ServerStatus::Down(why),
             (ServerStage::Starting(why) | ServerStage::Down(why), _) => ServerStatus::Starting(why),
             (ServerStage::Stopped, _) => ServerStatus::Starting(starting(self.cluster.name())),
         }
@@ -238,7 +238,7 @@ impl DatabaseManager {
         let mut registry = table.registry.clone();
         for (id, (request, outcome)) in &table.requests {
             match request {
-                _ if *outcome == Outcome::Done => {}
+                _ if *outcome == RequestOutcome::Done => {}
                 Request::Use { names, .. } => registry.used(id, names),
                 Request::Release { retention } => registry.left(id, *retention),
             }
@@ -278,11 +278,11 @@ impl DatabaseManager {
             let Some(password) = password else {
                 // Not retried: another password is another request.
                 tracing::warn!(instance = id.1, "{INVALID_PASSWORD}");
-                self.settle(&id, &request, Outcome::Failed(INVALID_PASSWORD.to_owned()));
+                self.settle(&id, &request, RequestOutcome::Failed(INVALID_PASSWORD.to_owned()));
                 continue;
             };
             match statements::provide(&mut server, names, password).await {
-                Ok(()) => self.settle(&id, &request, Outcome::Done),
+                Ok(()) => self.settle(&id, &request, RequestOutcome::Done),
                 // The server is ready for the statements of other instances.
                 Err(error @ WireError::Refused { .. }) => {
                     let error = TurnError::Server(error);
@@ -291,7 +291,7 @@ impl DatabaseManager {
                         error = &error as &dyn Error,
                         "a database request failed"
                     );
-                    self.settle(&id, &request, Outcome::Failed(error.to_string()));
+                    self.settle(&id, &request, RequestOutcome::Failed(error.to_string()));
                     needs_retry = true;
                 }
                 Err(error) => return Err(error.into()),
@@ -325,7 +325,7 @@ impl DatabaseManager {
                 (Request::Release { .. }, None) => true,
             };
             if is_done {
-                self.settle(&id, &request, Outcome::Done);
+                self.settle(&id, &request, RequestOutcome::Done);
             }
         }
     }
@@ -333,19 +333,19 @@ impl DatabaseManager {
     /// Requests that are not done.
     fn pending(&self) -> Vec<(NamespacedName, Request)> {
         let table = self.table();
-        let pending = table.requests.iter().filter(|(_, (_, outcome))| *outcome != Outcome::Done);
+        let pending = table.requests.iter().filter(|(_, (_, outcome))| *outcome != RequestOutcome::Done);
         pending.map(|(id, (request, _))| (id.clone(), request.clone())).collect()
     }
 
     fn fail(&self, error: &TurnError) {
         tracing::warn!(error = error as &dyn Error, "database requests failed");
         for (id, request) in self.pending() {
-            self.settle(&id, &request, Outcome::Failed(error.to_string()));
+            self.settle(&id, &request, RequestOutcome::Failed(error.to_string()));
         }
     }
 
     /// Sets the outcome of a request, unless there is another by now, and notifies.
-    fn settle(&self, id: &NamespacedName, request: &Request, outcome: Outcome) {
+    fn settle(&self, id: &NamespacedName, request: &Request, outcome: RequestOutcome) {
         let is_new = match self.table().requests.get_mut(id).filter(|(now, _)| now == request) {
             Some((_, now)) => {
                 let is_new = *now != outcome;
