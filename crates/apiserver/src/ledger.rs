@@ -26,7 +26,7 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use crate::store::{Change, Key, Object, Revision, Store, StoreError};
+use crate::store::{Key, Object, Revision, Store, StoreError, StoredChange};
 
 /// Limits of a ledger.
 #[derive(Clone, Copy, Debug)]
@@ -304,7 +304,7 @@ impl<S: Store> Writer<S> {
         &self,
         requests: Vec<Request>,
     ) -> (
-        Vec<(Change, oneshot::Sender<Result<Revision, WriteError>>)>,
+        Vec<(StoredChange, oneshot::Sender<Result<Revision, WriteError>>)>,
         Vec<(oneshot::Sender<Result<Revision, WriteError>>, WriteError)>,
     ) {
         let state = read(&self.state);
@@ -328,14 +328,14 @@ impl<S: Store> Writer<S> {
             }
             revision = revision.next();
             pending.insert(key.clone(), value.as_ref().map(|_| revision));
-            accepted.push((Change { revision, key, value }, answer));
+            accepted.push((StoredChange { revision, key, value }, answer));
         }
         (accepted, refused)
     }
 }
 
 impl State {
-    fn apply(&mut self, change: &Change, keep: Options) {
+    fn apply(&mut self, change: &StoredChange, keep: Options) {
         let versions = self.objects.entry(change.key.clone()).or_default();
         let previous = versions.last().and_then(|(_, value)| value.clone());
         versions.push((change.revision, change.value.clone()));

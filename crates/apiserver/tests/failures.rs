@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use orchestra_apiserver::{
     ledger::{Expected, Ledger, Options, WriteError},
-    store::{Change, Contents, Key, Revision, Store, StoreError},
+    store::{Contents, Key, Revision, Store, StoreError, StoredChange},
 };
 
 /// Store whose disk the test can fill.
@@ -24,7 +24,7 @@ impl Store for Full {
         Ok(Contents::default())
     }
 
-    fn commit(&mut self, _: &[Change]) -> Result<(), StoreError> {
+    fn commit(&mut self, _: &[StoredChange]) -> Result<(), StoreError> {
         if self.0.load(Ordering::SeqCst) {
             return Err(StoreError {
                 action: "write to the store",
@@ -74,7 +74,7 @@ impl Store for Slow {
         Ok(Contents::default())
     }
 
-    fn commit(&mut self, batch: &[Change]) -> Result<(), StoreError> {
+    fn commit(&mut self, batch: &[StoredChange]) -> Result<(), StoreError> {
         let _ = self.began.send(batch.len());
         let _ = self.go_on.recv();
         Ok(())

@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::schema::Schema;
 
 /// Part of an object, and its old version.
-pub(crate) struct Change<'a> {
+pub(crate) struct PartChange<'a> {
     new: &'a Value,
     old: &'a Value,
     schema: &'a Schema,
     same: OnceCell<bool>,
 }
 
-impl<'a> Change<'a> {
+impl<'a> PartChange<'a> {
     /// Part of an object, and its old version.
     pub(crate) fn new(new: &'a Value, old: &'a Value, schema: &'a Schema) -> Self {
         Self { new, old, schema, same: OnceCell::new() }

@@ -9,7 +9,7 @@ use crate::eval::Budget;
 use crate::field_error::{CauseType, FieldError};
 use crate::field_path::resolve_field_path;
 use crate::program::{Program, Purpose};
-use crate::ratchet::{Change, OldItems};
+use crate::ratchet::{OldItems, PartChange};
 use crate::resource::{self, Kind};
 use crate::schema::{Rule, Schema};
 use crate::types::{self, Type};
@@ -149,7 +149,7 @@ impl<'a> Schemas<'a> {
 struct ObjectPart<'a, 'p> {
     value: &'a Value,
     old: Option<&'a Value>,
-    parent: Option<&'p Change<'a>>,
+    parent: Option<&'p PartChange<'a>>,
 }
 
 struct Evaluation {
@@ -165,7 +165,7 @@ impl Evaluation {
             return;
         }
         let old = part.old.filter(|old| !old.is_null());
-        let change = old.map(|old| Change::new(part.value, old, schemas.plain));
+        let change = old.map(|old| PartChange::new(part.value, old, schemas.plain));
         let nearest = change.as_ref().or(part.parent);
         self.rules(node, schemas.completed, path, part.value, old, nearest);
         match part.value {
@@ -225,7 +225,7 @@ impl Evaluation {
         path: &str,
         value: &'a Value,
         old: Option<&'a Value>,
-        change: Option<&Change<'a>>,
+        change: Option<&PartChange<'a>>,
     ) {
         if node.rules.is_empty() {
             return;
@@ -251,7 +251,7 @@ impl Evaluation {
                 Ok(Val::Bool(true)) => {}
                 Ok(_) => {
                     let error = self.failure(rule, schema, path, value, old);
-                    if !program.uses_old_self && change.is_some_and(Change::is_none) {
+                    if !program.uses_old_self && change.is_some_and(PartChange::is_none) {
                         self.verdict.warnings.push(error.to_string());
                     } else {
                         self.verdict.errors.push(error);

@@ -12,7 +12,7 @@ use orchestra_api::{ResourceClaim, Workload, WorkloadPlan};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::{engine::cache::Change, metrics::Metrics};
+use crate::{engine::cache::ObjectChange, metrics::Metrics};
 
 /// State of an object: kind, condition or phase, and its value.
 type State = (&'static str, String, String);
@@ -39,7 +39,7 @@ impl ObjectMetrics {
         }
     }
 
-    pub(crate) fn workload(&self, change: &Change<Workload>) {
+    pub(crate) fn workload(&self, change: &ObjectChange<Workload>) {
         self.count(change, |workload| {
             let conditions = workload.status.iter().flat_map(|status| &status.conditions);
             conditions
@@ -48,21 +48,21 @@ impl ObjectMetrics {
         });
     }
 
-    pub(crate) fn claim(&self, change: &Change<ResourceClaim>) {
+    pub(crate) fn claim(&self, change: &ObjectChange<ResourceClaim>) {
         self.count(change, |claim| {
             let phase = claim.status.as_ref().map(|status| status.phase).unwrap_or_default();
             vec![("ResourceClaim", "Phase".to_owned(), name(phase))]
         });
     }
 
-    pub(crate) fn plan(&self, change: &Change<WorkloadPlan>) {
+    pub(crate) fn plan(&self, change: &ObjectChange<WorkloadPlan>) {
         self.count(change, |plan| {
             let phase = plan.status.as_ref().map(|status| status.phase).unwrap_or_default();
             vec![("WorkloadPlan", "Phase".to_owned(), name(phase))]
         });
     }
 
-    fn count<K>(&self, change: &Change<K>, states: impl Fn(&K) -> Vec<State>) {
+    fn count<K>(&self, change: &ObjectChange<K>, states: impl Fn(&K) -> Vec<State>) {
         let was = change.previous.as_ref().map(&states).unwrap_or_default();
         let is = if change.gone { Vec::new() } else { states(&change.object) };
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ use crate::{
     claim::ClaimController,
     context::{Context, by_workload, refers_to_workloads},
     engine::{
-        cache::{Cache, Change, Event, Kind},
+        cache::{Cache, Event, Kind, ObjectChange},
         deserialize_guard::DeserializeGuard,
         key::Key,
         reflector::{Selection, reflect},
@@ -149,7 +149,7 @@ impl Watches {
         }
     }
 
-    fn workload(&self, change: &Change<Workload>) {
+    fn workload(&self, change: &ObjectChange<Workload>) {
         self.object_metrics.workload(change);
         let Some(handles) = self.handles.get() else { return };
         let described = described(change);
@@ -179,7 +179,7 @@ impl Watches {
         }
     }
 
-    fn claim(&self, change: &Change<ResourceClaim>) {
+    fn claim(&self, change: &ObjectChange<ResourceClaim>) {
         self.object_metrics.claim(change);
         let Some(handles) = self.handles.get() else { return };
         let claim = &change.object;
@@ -193,7 +193,7 @@ impl Watches {
         handles.workloads.enqueue_in_progress(workload);
     }
 
-    fn plan(&self, change: &Change<WorkloadPlan>) {
+    fn plan(&self, change: &ObjectChange<WorkloadPlan>) {
         self.object_metrics.plan(change);
         let Some(handles) = self.handles.get() else { return };
         let key = Key::of(&change.object);
@@ -212,7 +212,7 @@ impl Watches {
         }
     }
 
-    fn exposure(&self, change: &Change<WorkloadExposure>) {
+    fn exposure(&self, change: &ObjectChange<WorkloadExposure>) {
         let Some(handles) = self.handles.get() else { return };
         let key = Key::of(&change.object);
         let plan = self.context.plans.get(&key.namespace, &key.name);
@@ -229,7 +229,7 @@ impl Watches {
         }
     }
 
-    fn namespace(&self, change: &Change<Namespace>) {
+    fn namespace(&self, change: &ObjectChange<Namespace>) {
         let Some(handles) = self.handles.get() else { return };
         self.count_policies(handles);
         let name = change.object.name_any();
@@ -242,15 +242,15 @@ impl Watches {
 }
 
 /// Handles changes of objects. Those that cannot be deserialized have no effect.
-fn on_change<K>(event: &Event<K>, handle: impl FnOnce(&Change<K>)) {
+fn on_change<K>(event: &Event<K>, handle: impl FnOnce(&ObjectChange<K>)) {
     if let Event::Changed(change) = event {
         handle(change);
     }
 }
 
 /// Metadata of a change.
-fn described<K: Resource>(change: &Change<K>) -> watch::Change<'_> {
-    watch::Change {
+fn described<K: Resource>(change: &ObjectChange<K>) -> watch::WatchedChange<'_> {
+    watch::WatchedChange {
         previous: change.previous.as_ref().map(Resource::meta),
         current: change.object.meta(),
         gone: change.gone,

@@ -9,7 +9,7 @@ use kube::{
 };
 use orchestra_apiserver::{Options, ledger};
 use orchestra_controllers::{
-    engine::cache::{Cache, Change, Event, Kind},
+    engine::cache::{Cache, Event, Kind, ObjectChange},
     engine::deserialize_guard::DeserializeGuard,
     engine::reflector::{Selection, reflect},
     engine::shutdown::{self, ShutdownTrigger},
@@ -24,7 +24,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 /// Cache with a reflector, and the changes it reports.
 struct Reflector<K> {
     cache: Cache<K>,
-    changes: mpsc::UnboundedReceiver<Change<K>>,
+    changes: mpsc::UnboundedReceiver<ObjectChange<K>>,
     metrics: Metrics,
     stopper: ShutdownTrigger,
     task: JoinHandle<()>,
@@ -45,7 +45,7 @@ impl<K: Kind> Reflector<K> {
     }
 
     /// Next change, with the name of its object.
-    async fn next(&mut self) -> (String, Change<K>) {
+    async fn next(&mut self) -> (String, ObjectChange<K>) {
         let change = self.changes.recv().await.unwrap();
         (change.object.meta().name.clone().unwrap(), change)
     }

@@ -22,7 +22,7 @@ use crate::{
 
 /// Change of an object, as a watch reports it.
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
+pub struct WatchedChange<'a> {
     /// Metadata before, as far as the watch has reported the object.
     pub previous: Option<&'a ObjectMeta>,
     /// Metadata now.
@@ -55,7 +55,7 @@ pub enum Enqueue {
     After(Duration),
 }
 
-impl Change<'_> {
+impl WatchedChange<'_> {
     /// True if more than the status has changed. Finalizers, and annotations of our own, are records of the controller that wrote
     /// them.
     pub fn is_more_than_status(&self) -> bool {
@@ -92,24 +92,24 @@ pub fn count_delay(workloads: usize) -> Duration {
 }
 
 /// True if a change of a Workload, a claim, a plan or an exposure may change the counts of policies.
-pub fn to_policies(change: &Change<'_>) -> bool {
+pub fn to_policies(change: &WatchedChange<'_>) -> bool {
     change.is_more_than_status()
 }
 
 /// True if a change of a policy enqueues all Workloads and the policies.
-pub fn policy_to_all(change: &Change<'_>) -> bool {
+pub fn policy_to_all(change: &WatchedChange<'_>) -> bool {
     change.is_more_than_status()
 }
 
 /// True if a change of a Workload enqueues it. Our own write of the status or the finalizer leaves nothing to do.
-pub fn workload_to_workload(change: &Change<'_>) -> bool {
+pub fn workload_to_workload(change: &WatchedChange<'_>) -> bool {
     !change.echo
 }
 
 /// True if a change of a Workload enqueues the claims of its namespace that refer to Workloads: it appeared, disappeared, or changed
 /// its ports.
 pub fn workload_to_referring_claims(
-    change: &Change<'_>,
+    change: &WatchedChange<'_>,
     previous: Option<&Workload>,
     current: &Workload,
 ) -> bool {
@@ -118,7 +118,7 @@ pub fn workload_to_referring_claims(
 }
 
 /// True if a change of a claim enqueues its instance. The claim controller knows what it reported.
-pub fn claim_to_instance(change: &Change<'_>) -> bool {
+pub fn claim_to_instance(change: &WatchedChange<'_>) -> bool {
     change.origin() != Origin::OwnReport
 }
 
@@ -128,7 +128,7 @@ pub fn plan_to_instance(claim: &ResourceClaim) -> bool {
 }
 
 /// True if a change of a plan enqueues it. The plan controller knows what it reported.
-pub fn plan_to_plan(change: &Change<'_>) -> bool {
+pub fn plan_to_plan(change: &WatchedChange<'_>) -> bool {
     change.origin() != Origin::OwnReport
 }
 
@@ -165,7 +165,7 @@ pub fn exposure_to_workload(
 ///
 /// Most exposures are created just before their plan, whose creation enqueues. A plan without a status is still being reconciled
 /// for the first time: [`crate::run::requeue`] finds an exposure that is created during that.
-pub fn exposure_to_plan(change: &Change<'_>, plan: Option<&WorkloadPlan>) -> bool {
+pub fn exposure_to_plan(change: &WatchedChange<'_>, plan: Option<&WorkloadPlan>) -> bool {
     let is_unreported = plan.is_none_or(|plan| plan.status.is_none());
     change.is_more_than_status() && !(change.origin() == Origin::OwnCreation && is_unreported)
 }

@@ -1,6 +1,6 @@
 //! In-memory store, for tests.
 
-use super::{Change, Contents, Store, StoreError};
+use super::{Contents, Store, StoreError, StoredChange};
 
 /// Store without persistence.
 #[derive(Debug, Default)]
@@ -11,7 +11,7 @@ impl Store for Memory {
         Ok(Contents::default())
     }
 
-    fn commit(&mut self, _: &[Change]) -> Result<(), StoreError> {
+    fn commit(&mut self, _: &[StoredChange]) -> Result<(), StoreError> {
         Ok(())
     }
 }

@@ -68,7 +68,7 @@ pub struct Object {
 
 /// Write or removal of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct StoredChange {
     /// Its number.
     pub revision: Revision,
     /// Changed object.
@@ -102,5 +102,5 @@ pub trait Store: Send + 'static {
     fn load(&self) -> Result<Contents, StoreError>;
 
     /// Commits a batch atomically. When it returns, the batch survives crashes of the process and of the machine.
-    fn commit(&mut self, batch: &[Change]) -> Result<(), StoreError>;
+    fn commit(&mut self, batch: &[StoredChange]) -> Result<(), StoreError>;
 }

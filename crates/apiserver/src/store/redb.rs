@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Change, Contents, Folder, Key, Object, Revision, Store, StoreError};
+use super::{Contents, Folder, Key, Object, Revision, Store, StoreError, StoredChange};
 
 /// Objects: `resource NUL namespace NUL name` to eight bytes of revision and the content.
 const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
@@ -120,7 +120,7 @@ impl Redb {
         Ok(Contents { revision: Revision(revision), objects })
     }
 
-    fn write_all(&mut self, batch: &[Change]) -> Result<(), ::redb::Error> {
+    fn write_all(&mut self, batch: &[StoredChange]) -> Result<(), ::redb::Error> {
         let write = self.database()?.begin_write()?;
         {
             let mut objects = write.open_table(OBJECTS)?;
@@ -152,7 +152,7 @@ impl Store for Redb {
         Self::read_all(database).map_err(|error| failed(error.to_string()))
     }
 
-    fn commit(&mut self, batch: &[Change]) -> Result<(), StoreError> {
+    fn commit(&mut self, batch: &[StoredChange]) -> Result<(), StoreError> {
         let failed = |cause: String| StoreError { action: "write to the store", cause };
         let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
         if self.database.is_none()
@@ -273,9 +273,9 @@ mod tests {
         }
     }
 
-    fn change(revision: u64) -> Change {
+    fn change(revision: u64) -> StoredChange {
         let key = Key::new("configmaps", "default", &format!("m{revision}"));
-        Change { revision: Revision(revision), key, value: Some(Bytes::from_static(b"x")) }
+        StoredChange { revision: Revision(revision), key, value: Some(Bytes::from_static(b"x")) }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Call, create,
-    update::{Change, change},
+    update::{UpdateOutcome, change},
 };
 use crate::{
     http::{answer::Answer, query::FieldValidation},
@@ -59,7 +59,7 @@ async fn modify(call: &Call<'_>, body: &[u8], json: bool) -> Result<Answer, Stat
         decode::fit_name(&new, &call.target.name)?;
         decode::fit_namespace(kind, &mut new, &call.target.namespace)?;
         let changed = change(call, &old, new, Some(&manager)).await;
-        if let Change::Done(answer) = changed.map_err(|status| status.warn(&incoming.warnings))? {
+        if let UpdateOutcome::Done(answer) = changed.map_err(|status| status.warn(&incoming.warnings))? {
             return Ok(answer.warn(incoming.warnings));
         }
     }
@@ -108,7 +108,7 @@ async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
                 Ok(answer) => return Ok(answer.warn(incoming.warnings)),
             }
         };
-        if let Change::Done(answer) = change(call, &old, merged, None).await? {
+        if let UpdateOutcome::Done(answer) = change(call, &old, merged, None).await? {
             return Ok(answer.warn(incoming.warnings));
         }
     }

@@ -53,9 +53,9 @@ pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
         same_uid(call, &StoredObject { revision: old.revision, bytes: &old.value }.stored(), &new)?;
         let changed = change(call, &old, new.clone(), Some(&manager)).await;
         match changed.map_err(|status| status.warn(&incoming.warnings))? {
-            Change::Done(answer) => return Ok(answer.warn(incoming.warnings)),
-            Change::Overtaken if conditional => break,
-            Change::Overtaken => {}
+            UpdateOutcome::Done(answer) => return Ok(answer.warn(incoming.warnings)),
+            UpdateOutcome::Overtaken if conditional => break,
+            UpdateOutcome::Overtaken => {}
         }
     }
     Err(Status::modified(kind, &call.target.name))
@@ -63,7 +63,7 @@ pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
 
 /// Result of a change.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum UpdateOutcome {
     /// Done, or nothing to change.
     Done(Answer),
     /// A concurrent write changed the object.
@@ -76,7 +76,7 @@ pub(crate) async fn change(
     old: &Object,
     mut new: Value,
     manager: Option<&str>,
-) -> Result<Change, Status> {
+) -> Result<UpdateOutcome, Status> {
     let kind = call.kind();
     let name = &call.target.name;
     let part = call.target.subresource.as_str();
@@ -98,29 +98,36 @@ pub(crate) async fn change(
         return remove(call, old, new, warnings).await;
     }
     if managed_fields::equal_but_times(&before, &new) {
-        return Ok(Change::Done(Answer::ok(Content::Stored(old.revision, old.value.clone())).warn(warnings)));
+        return Ok(UpdateOutcome::Done(
+            Answer::ok(Content::Stored(old.revision, old.value.clone())).warn(warnings),
+        ));
     }
     if call.query.dry_run() {
-        return Ok(Change::Done(Answer::ok(Content::Object(new)).warn(warnings)));
+        return Ok(UpdateOutcome::Done(Answer::ok(Content::Object(new)).warn(warnings)));
     }
     match call.write(call.key(), Expected::At(old.revision), Some(&kind.to_stored(new))).await {
         Ok((revision, bytes)) => {
-            Ok(Change::Done(Answer::ok(Content::Stored(revision, bytes)).warn(warnings)))
+            Ok(UpdateOutcome::Done(Answer::ok(Content::Stored(revision, bytes)).warn(warnings)))
         }
-        Err(WriteError::Conflict(_)) => Ok(Change::Overtaken),
+        Err(WriteError::Conflict(_)) => Ok(UpdateOutcome::Overtaken),
         Err(error) => Err(failed(&error)),
     }
 }
 
 /// Removes a terminating object without finalizers. The response has its last state.
-async fn remove(call: &Call<'_>, old: &Object, new: Value, warnings: Vec<String>) -> Result<Change, Status> {
-    let done = Change::Done(Answer::ok(Content::Object(new)).warn(warnings));
+async fn remove(
+    call: &Call<'_>,
+    old: &Object,
+    new: Value,
+    warnings: Vec<String>,
+) -> Result<UpdateOutcome, Status> {
+    let done = UpdateOutcome::Done(Answer::ok(Content::Object(new)).warn(warnings));
     if call.query.dry_run() {
         return Ok(done);
     }
     match call.write(call.key(), Expected::At(old.revision), None).await {
         Ok(_) => Ok(done),
-        Err(WriteError::Conflict(_)) => Ok(Change::Overtaken),
+        Err(WriteError::Conflict(_)) => Ok(UpdateOutcome::Overtaken),
         Err(error) => Err(failed(&error)),
     }
 }

@@ -8,7 +8,7 @@ use orchestra_core::workload_state;
 
 use super::{
     platform::{Platform, with_platform},
-    watch::{Change, WorkloadWatch},
+    watch::{WorkloadChange, WorkloadWatch},
 };
 use crate::{
     args::{Goal, Wait},
@@ -108,7 +108,7 @@ async fn watch(
     let mut changes = WorkloadWatch::new(platform.workloads());
     while !waiting.is_empty() {
         match changes.next().await.map_err(|error| platform.api_error("workloads", error))? {
-            Change::Listed(listed) => {
+            WorkloadChange::Listed(listed) => {
                 let found: BTreeMap<String, Workload> =
                     listed.into_iter().map(|workload| (workload.name_any(), workload)).collect();
                 let names: Vec<String> = waiting.keys().cloned().collect();
@@ -120,12 +120,12 @@ async fn watch(
                     }
                 }
             }
-            Change::Applied(workload) => update(&workload, options, waiting)?,
-            Change::Deleted(name) if goal == Goal::Deleted => drop(waiting.remove(&name)),
-            Change::Deleted(name) if waiting.contains_key(&name) => {
+            WorkloadChange::Applied(workload) => update(&workload, options, waiting)?,
+            WorkloadChange::Deleted(name) if goal == Goal::Deleted => drop(waiting.remove(&name)),
+            WorkloadChange::Deleted(name) if waiting.contains_key(&name) => {
                 return Err(WaitError::Deleted(name).into());
             }
-            Change::Deleted(_) => {}
+            WorkloadChange::Deleted(_) => {}
         }
     }
     Ok(())

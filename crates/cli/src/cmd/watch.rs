@@ -15,7 +15,7 @@ const WATCH_TIMEOUT_SECONDS: u32 = 290;
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Change of the workloads of a namespace.
-pub(super) enum Change {
+pub(super) enum WorkloadChange {
     /// All workloads, at the start and after the end of a watch.
     Listed(Vec<Workload>),
     /// Added or modified workload.
@@ -45,7 +45,7 @@ impl WorkloadWatch {
     }
 
     /// Next change, or the error of a list or watch request.
-    pub(super) async fn next(&mut self) -> kube::Result<Change> {
+    pub(super) async fn next(&mut self) -> kube::Result<WorkloadChange> {
         loop {
             // An error or cancellation leaves this state.
             match std::mem::replace(&mut self.state, State::Ended) {
@@ -57,7 +57,7 @@ impl WorkloadWatch {
                 State::Start => {
                     let listed = self.api.list(&ListParams::default()).await?;
                     self.state = State::Listed(listed.metadata.resource_version.unwrap_or_default());
-                    return Ok(Change::Listed(listed.items));
+                    return Ok(WorkloadChange::Listed(listed.items));
                 }
                 State::Listed(version) => {
                     let params = WatchParams::default().timeout(WATCH_TIMEOUT_SECONDS);
@@ -66,9 +66,11 @@ impl WorkloadWatch {
                 State::Watching(mut events) => {
                     let change = match events.try_next().await {
                         Ok(Some(WatchEvent::Added(workload) | WatchEvent::Modified(workload))) => {
-                            Some(Change::Applied(Box::new(workload)))
+                            Some(WorkloadChange::Applied(Box::new(workload)))
                         }
-                        Ok(Some(WatchEvent::Deleted(workload))) => Some(Change::Deleted(workload.name_any())),
+                        Ok(Some(WatchEvent::Deleted(workload))) => {
+                            Some(WorkloadChange::Deleted(workload.name_any()))
+                        }
                         Ok(Some(WatchEvent::Bookmark(_))) => None,
                         Ok(Some(WatchEvent::Error(_)) | None) | Err(_) => continue,
                     };

@@ -19,7 +19,7 @@ use crate::{
     engine::{
         backoff,
         cache::store::{ObjectName, Source, object_name, uid},
-        cache::{Cache, Change, Event, Kind},
+        cache::{Cache, Event, Kind, ObjectChange},
         deserialize_guard::DeserializeGuard,
         shutdown::Shutdown,
     },
@@ -245,7 +245,7 @@ impl<K: Kind, F: FnMut(Event<K>) + Send> Reflector<K, F> {
         }
     }
 
-    fn emit(&mut self, changes: impl IntoIterator<Item = Change<K>>) {
+    fn emit(&mut self, changes: impl IntoIterator<Item = ObjectChange<K>>) {
         changes.into_iter().map(Event::Changed).for_each(&mut self.on_event);
         if self.cache.store_mut().take_invalid_changed() {
             (self.on_event)(Event::InvalidChanged);

@@ -44,7 +44,7 @@ pub enum ObjectKind {
 
 /// Change of one object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Change {
+pub struct PreviewChange {
     /// Action.
     pub action: Action,
     /// Kind of the object.
@@ -74,7 +74,7 @@ pub struct FieldChange {
     pub after: Option<Json>,
 }
 
-impl Change {
+impl PreviewChange {
     pub(super) fn of_claim(live: Option<&ResourceClaim>, desired: &ResourceClaim) -> Self {
         let name = desired.metadata.name.as_deref();
         let title = claim_title(&desired.spec);

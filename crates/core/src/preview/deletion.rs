@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Change, Preview, as_applied};
+use super::{Preview, PreviewChange, as_applied};
 use crate::{
     Inputs,
     decision::{DeletionKind, Finalizer},
@@ -32,21 +32,21 @@ pub fn of_deletion(inputs: &Inputs) -> Preview {
             match deletion.kind {
                 DeletionKind::WorkloadExposure => {
                     remaining.exposure = None;
-                    changes.extend(inputs.exposure.as_ref().map(Change::of_withdrawal));
+                    changes.extend(inputs.exposure.as_ref().map(PreviewChange::of_withdrawal));
                 }
                 DeletionKind::WorkloadPlan => {
                     remaining.plan = None;
-                    changes.extend(inputs.plan.as_ref().map(Change::of_stop));
+                    changes.extend(inputs.plan.as_ref().map(PreviewChange::of_stop));
                 }
                 DeletionKind::ResourceClaim => {
                     remaining.claims.retain(|claim| !is_it(claim.metadata.name.as_ref()));
                     let claim = inputs.claims.iter().find(|claim| is_it(claim.metadata.name.as_ref()));
-                    changes.extend(claim.map(Change::of_release));
+                    changes.extend(claim.map(PreviewChange::of_release));
                 }
             }
         }
     }
-    changes.push(Change::of_workload_deletion(&inputs.workload));
+    changes.push(PreviewChange::of_workload_deletion(&inputs.workload));
     let (namespace, name) = (inputs.namespace_name().to_owned(), inputs.workload_ref().name);
     Preview {
         namespace,

@@ -32,7 +32,7 @@ use orchestra_api::{
 use serde::Serialize;
 
 pub use self::{
-    change::{Action, Change, FieldChange, ObjectKind},
+    change::{Action, FieldChange, ObjectKind, PreviewChange},
     claim_forecast::{PreviewContext, shared_instances},
     deletion::of_deletion,
     explained::{Cause, Dependency, Explained, Provider, Running, explain},
@@ -65,7 +65,7 @@ pub struct Preview {
     /// Name of the Workload.
     pub name: String,
     /// Changes of objects, in order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PreviewChange>,
     /// Status of the Workload right after.
     pub status: WorkloadStatus,
     /// Missing values. The plan has [`KNOWN_AFTER_BINDING`] in place of those that are awaited.
@@ -106,9 +106,9 @@ pub fn preview(inputs: &Inputs, context: &PreviewContext) -> Preview {
         for change in &mut changes {
             change.forget(&["/workloadRef/uid", "/revision"]);
         }
-        changes.insert(0, Change::of_creation(&inputs.workload));
+        changes.insert(0, PreviewChange::of_creation(&inputs.workload));
     } else if let Some(live) = &context.live {
-        changes.splice(0..0, Change::of_document(live, &inputs.workload));
+        changes.splice(0..0, PreviewChange::of_document(live, &inputs.workload));
     }
     pending.extend(more);
     let mut explanation = settled.decision.explanation;
@@ -145,7 +145,7 @@ struct Changes<'a> {
 }
 
 impl Changes<'_> {
-    fn listed(&self) -> Vec<Change> {
+    fn listed(&self) -> Vec<PreviewChange> {
         let mut changes = self.claims();
         changes.extend(self.plan());
         changes.extend(self.exposure());
@@ -154,17 +154,17 @@ impl Changes<'_> {
     }
 
     /// Desired claims, by key.
-    fn claims(&self) -> Vec<Change> {
+    fn claims(&self) -> Vec<PreviewChange> {
         let later: BTreeMap<&str, &ResourceClaim> = by_name(&self.later.claims);
         let of_row = |row: &crate::status::ClaimRow| {
             let live = self.live.claims.get(row.claim.as_str()).copied();
             let name = row.claim.as_str();
             let change = if let Some(desired) = self.settled.claims.get(name) {
-                Change::of_claim(live, desired)
+                PreviewChange::of_claim(live, desired)
             } else if let Some(desired) = later.get(name) {
-                Change::of_claim(live, desired).with_note("once the values it refers to are known")
+                PreviewChange::of_claim(live, desired).with_note("once the values it refers to are known")
             } else {
-                live.map(|live| Change::of_claim(Some(live), live))?
+                live.map(|live| PreviewChange::of_claim(Some(live), live))?
             };
             let forecast = self.settled.forecasts.get(name);
             Some(
@@ -178,38 +178,41 @@ impl Changes<'_> {
         rows.filter(|row| row.wanted).filter_map(of_row).collect()
     }
 
-    fn plan(&self) -> Option<Change> {
+    fn plan(&self) -> Option<PreviewChange> {
         let live = self.live.plan.ours();
         if let Some(desired) = &self.settled.decision.plan {
-            let mut change = Change::of_plan(live, desired);
+            let mut change = PreviewChange::of_plan(live, desired);
             if self.settled.binds_new_claims() {
                 change.forget(&["/revision", "/claims"]);
             }
             return Some(change);
         }
         if let Some(desired) = &self.later.plan {
-            let mut change = Change::of_plan(live, desired).with_note("once its dependencies are ready");
+            let mut change =
+                PreviewChange::of_plan(live, desired).with_note("once its dependencies are ready");
             change.forget(&["/revision"]);
             return Some(self.refused_later.iter().fold(change, |change, refused| {
                 change.with_note(&format!("it will be refused: {refused}"))
             }));
         }
-        live.map(|live| Change::of_plan(Some(live), live))
+        live.map(|live| PreviewChange::of_plan(Some(live), live))
     }
 
-    fn exposure(&self) -> Option<Change> {
+    fn exposure(&self) -> Option<PreviewChange> {
         let live = self.live.exposure.ours();
         if let Some(desired) = &self.settled.decision.exposure {
-            return Some(Change::of_exposure(live, desired));
+            return Some(PreviewChange::of_exposure(live, desired));
         }
         if let Some(desired) = &self.later.exposure {
-            return Some(Change::of_exposure(live, desired).with_note("once its dependencies are ready"));
+            return Some(
+                PreviewChange::of_exposure(live, desired).with_note("once its dependencies are ready"),
+            );
         }
-        live.map(|live| Change::of_exposure(Some(live), live))
+        live.map(|live| PreviewChange::of_exposure(Some(live), live))
     }
 
     /// Claims that are no longer desired: they are deleted once the running version cannot use them.
-    fn released(&self) -> Vec<Change> {
+    fn released(&self) -> Vec<PreviewChange> {
         let placement = self.settled.decision.explanation.placement.as_ref();
         let is_decided =
             placement.is_some_and(|placement| !matches!(placement.conclusion, Conclusion::Refused(_)));
@@ -227,7 +230,7 @@ impl Changes<'_> {
         let now: BTreeSet<&str> = deletion.map(|deletion| deletion.name.as_str()).collect();
         let released = self.live.claims.iter().filter(|(name, _)| !wanted.contains(*name));
         let change = |(name, claim): (&&str, &&ResourceClaim)| {
-            let change = Change::of_release(claim);
+            let change = PreviewChange::of_release(claim);
             if is_deleting(claim) || now.contains(name) {
                 change
             } else {

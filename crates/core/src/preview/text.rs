@@ -6,7 +6,7 @@ use orchestra_api::{Condition, ConditionStatus, ConditionType, plan::Segment};
 use orchestra_score::pointer::readable;
 use serde_json::Value as Json;
 
-use super::{Action, Change, FieldChange, ObjectKind, Preview};
+use super::{Action, FieldChange, ObjectKind, Preview, PreviewChange};
 use crate::{claims::SEGMENTS, sentence::sentence};
 
 /// Fields of a new object that mean something to its author.
@@ -61,7 +61,7 @@ impl fmt::Display for Preview {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for PreviewChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mark, fields): (_, Vec<&FieldChange>) = match self.action {
             Action::Create => ('+', self.fields.iter().filter(|field| is_relevant(field)).collect()),
@@ -78,7 +78,7 @@ impl fmt::Display for Change {
     }
 }
 
-impl Change {
+impl PreviewChange {
     /// Changed fields, without derived ones if there are others.
     fn relevant_updates(&self) -> Vec<&FieldChange> {
         let (derived, own): (Vec<_>, Vec<_>) = self
@@ -118,7 +118,7 @@ fn is_recorded(field: &FieldChange) -> bool {
 }
 
 /// True if a change is irrelevant to the author: recorded fields only, or the empty exposure.
-fn is_bookkeeping(change: &Change) -> bool {
+fn is_bookkeeping(change: &PreviewChange) -> bool {
     match change.action {
         Action::Create => change.kind == ObjectKind::WorkloadExposure,
         Action::Update => change.fields.iter().all(is_recorded),
@@ -127,12 +127,12 @@ fn is_bookkeeping(change: &Change) -> bool {
 }
 
 /// True for a change of the document.
-fn is_of_document(change: &Change) -> bool {
+fn is_of_document(change: &PreviewChange) -> bool {
     change.kind == ObjectKind::Workload && change.action == Action::Update
 }
 
 /// True for the deletion of the Workload.
-fn is_workload_deletion(change: &Change) -> bool {
+fn is_workload_deletion(change: &PreviewChange) -> bool {
     change.kind == ObjectKind::Workload && change.action == Action::Delete
 }
 

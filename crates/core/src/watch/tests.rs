@@ -52,7 +52,7 @@ fn the_origin_of_a_change_follows_from_its_metadata() {
         (Some(&first), &first, true, true, Origin::Other, true),
         (None, &first, true, true, Origin::Other, true),
     ] {
-        let change = Change { previous, current, gone, echo };
+        let change = WatchedChange { previous, current, gone, echo };
         assert_eq!((change.origin(), change.is_more_than_status()), (origin, is_more), "{change:?}");
     }
 }
@@ -97,9 +97,9 @@ fn an_exposure_enqueues_its_workload_unless_the_address_is_mirrored_or_readiness
 #[test]
 fn an_exposure_enqueues_its_plan_unless_it_is_created_before_the_first_status() {
     let (first, second) = (meta(json!({"generation": 1})), meta(json!({"generation": 2})));
-    let creation = Change { previous: None, current: &first, gone: false, echo: true };
-    let update = Change { previous: Some(&first), current: &second, gone: false, echo: true };
-    let report = Change { previous: Some(&first), current: &first, gone: false, echo: true };
+    let creation = WatchedChange { previous: None, current: &first, gone: false, echo: true };
+    let update = WatchedChange { previous: Some(&first), current: &second, gone: false, echo: true };
+    let report = WatchedChange { previous: Some(&first), current: &first, gone: false, echo: true };
     let (new, reported) = (plan(&json!(null)), plan(&json!({"phase": "Ready"})));
     for (change, plan, expected) in [
         (&creation, None, false),
@@ -130,7 +130,7 @@ fn a_workload_enqueues_claims_that_refer_to_workloads_if_its_ports_change() {
         (Some(&first), &first, false, Some(&old), false),
         (Some(&first), &first, true, Some(&new), true),
     ] {
-        let change = Change { previous, current, gone, echo: false };
+        let change = WatchedChange { previous, current, gone, echo: false };
         assert_eq!(workload_to_referring_claims(&change, before, &new), expected, "{change:?}");
     }
 }

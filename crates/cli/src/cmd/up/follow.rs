@@ -13,7 +13,7 @@ use crate::{
     cmd::{
         logs::LogOptions,
         platform::Platform,
-        watch::{Change, RETRY_INTERVAL, WorkloadWatch},
+        watch::{RETRY_INTERVAL, WorkloadChange, WorkloadWatch},
     },
     ui,
 };
@@ -53,14 +53,14 @@ pub(super) async fn watch(platform: Platform, events: mpsc::Sender<Event>) {
     let mut failures = 0;
     loop {
         let changed = match changes.next().await {
-            Ok(Change::Listed(workloads)) => {
+            Ok(WorkloadChange::Listed(workloads)) => {
                 failures = 0;
                 let names = workloads.iter().map(ResourceExt::name_any).collect();
                 let workloads = workloads.into_iter().map(|workload| Event::Workload(Box::new(workload)));
                 [Event::Listed(names)].into_iter().chain(workloads).collect()
             }
-            Ok(Change::Applied(workload)) => vec![Event::Workload(workload)],
-            Ok(Change::Deleted(name)) => vec![Event::Deleted(name)],
+            Ok(WorkloadChange::Applied(workload)) => vec![Event::Workload(workload)],
+            Ok(WorkloadChange::Deleted(name)) => vec![Event::Deleted(name)],
             Err(_) => {
                 failures += 1;
                 if failures == MAX_FAILURES { vec![Event::Lost] } else { Vec::new() }

@@ -46,7 +46,7 @@ impl<K: Kind> Default for Options<K> {
 
 /// Change of an object, as the watch reports it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change<K> {
+pub struct ObjectChange<K> {
     /// The object, in its last known state if it is gone.
     pub object: K,
     /// The object as the watch reported it before. Answers to our own writes do not count.
@@ -61,7 +61,7 @@ pub struct Change<K> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<K> {
     /// An object has changed.
-    Changed(Change<K>),
+    Changed(ObjectChange<K>),
     /// The objects that cannot be deserialized have changed.
     InvalidChanged,
 }

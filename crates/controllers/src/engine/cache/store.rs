@@ -11,7 +11,7 @@ use std::{
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::engine::cache::{Change, Kind, Options};
+use crate::engine::cache::{Kind, ObjectChange, Options};
 
 /// Namespace (empty for cluster-scoped kinds) and name of an object.
 pub(crate) type ObjectName = (Box<str>, Box<str>);
@@ -170,7 +170,7 @@ impl<K: Kind> Store<K> {
     }
 
     /// Stores a listed or watched object.
-    pub(crate) fn apply(&mut self, mut object: K, source: Source) -> Vec<Change<K>> {
+    pub(crate) fn apply(&mut self, mut object: K, source: Source) -> Vec<ObjectChange<K>> {
         (self.options.prune)(&mut object);
         let (namespace, name) = object_name(object.meta());
         let version = version(object.meta());
@@ -184,7 +184,7 @@ impl<K: Kind> Store<K> {
         }
         let Some(entry) = self.entry(namespace, name) else {
             self.put(&object, LastWatched::Current);
-            return vec![Change { object, previous: None, gone: false, echo: false }];
+            return vec![ObjectChange { object, previous: None, gone: false, echo: false }];
         };
         let known = entry.version;
         let mut previous: Option<K> = entry.last_watched().and_then(decode);
@@ -201,14 +201,19 @@ impl<K: Kind> Store<K> {
         }
         let mut changes = Vec::new();
         if let Some(before) = previous.take_if(|before| before.meta().uid != object.meta().uid) {
-            changes.push(Change { object: before.clone(), previous: Some(before), gone: true, echo: false });
+            changes.push(ObjectChange {
+                object: before.clone(),
+                previous: Some(before),
+                gone: true,
+                echo: false,
+            });
         }
-        changes.push(Change { object, previous, gone: false, echo });
+        changes.push(ObjectChange { object, previous, gone: false, echo });
         changes
     }
 
     /// Removes an object whose deletion was watched. One that cannot be deserialized is identified by its metadata.
-    pub(crate) fn delete(&mut self, object: Result<K, ObjectMeta>) -> Option<Change<K>> {
+    pub(crate) fn delete(&mut self, object: Result<K, ObjectMeta>) -> Option<ObjectChange<K>> {
         let meta = object.as_ref().map_or_else(|meta| meta, |object| object.meta());
         let (namespace, name) = object_name(meta);
         let uid = uid(meta);
@@ -239,11 +244,16 @@ impl<K: Kind> Store<K> {
             }
             Err(_) => previous.clone(),
         };
-        object.map(|object| Change { object, previous, gone: true, echo })
+        object.map(|object| ObjectChange { object, previous, gone: true, echo })
     }
 
     /// Handles an object that cannot be deserialized. Its last good version stays, but not that of another object with the same name.
-    pub(crate) fn malformed(&mut self, meta: &ObjectMeta, json: &str, source: Source) -> Option<Change<K>> {
+    pub(crate) fn malformed(
+        &mut self,
+        meta: &ObjectMeta,
+        json: &str,
+        source: Source,
+    ) -> Option<ObjectChange<K>> {
         let (namespace, name) = object_name(meta);
         if source == Source::Watch {
             self.passed(version(meta));
@@ -287,7 +297,7 @@ impl<K: Kind> Store<K> {
         &mut self,
         version: u64,
         listed: &BTreeMap<ObjectName, Box<str>>,
-    ) -> Vec<Change<K>> {
+    ) -> Vec<ObjectChange<K>> {
         self.passed(version);
         let uids: BTreeSet<&str> = listed.values().map(|uid| &**uid).collect();
         // Their deletion was never watched; the list shows it.
@@ -358,14 +368,14 @@ impl<K: Kind> Store<K> {
     }
 }
 
-fn gone<K: Kind>(entry: &Entry) -> Option<Change<K>> {
+fn gone<K: Kind>(entry: &Entry) -> Option<ObjectChange<K>> {
     let object = decode(&entry.json)?;
-    Some(Change { object, previous: entry.last_watched().and_then(decode), gone: true, echo: false })
+    Some(ObjectChange { object, previous: entry.last_watched().and_then(decode), gone: true, echo: false })
 }
 
-fn buried_change<K: Kind>(tombstone: &Tombstone) -> Option<Change<K>> {
+fn buried_change<K: Kind>(tombstone: &Tombstone) -> Option<ObjectChange<K>> {
     let previous = tombstone.last_watched.as_ref().and_then(decode);
-    Some(Change { object: decode(&tombstone.json)?, previous, gone: true, echo: true })
+    Some(ObjectChange { object: decode(&tombstone.json)?, previous, gone: true, echo: true })
 }
 
 /// Decodes a stored object.

@@ -26,7 +26,7 @@ fn by_colour() -> Cache<ConfigMap> {
     Cache::new(Options { index: |map| vec![colour(map).to_owned()], ..Options::default() })
 }
 
-fn watched(cache: &Cache<ConfigMap>, map: ConfigMap) -> Change<ConfigMap> {
+fn watched(cache: &Cache<ConfigMap>, map: ConfigMap) -> ObjectChange<ConfigMap> {
     let mut changes = cache.store_mut().apply(map, Source::Watch);
     assert_eq!(changes.len(), 1);
     changes.remove(0)
@@ -37,7 +37,7 @@ fn version(cache: &Cache<ConfigMap>, name: &str) -> Option<String> {
 }
 
 /// Complete list at a revision.
-fn list(cache: &Cache<ConfigMap>, revision: u64, maps: &[ConfigMap]) -> Vec<Change<ConfigMap>> {
+fn list(cache: &Cache<ConfigMap>, revision: u64, maps: &[ConfigMap]) -> Vec<ObjectChange<ConfigMap>> {
     cache.store_mut().begin_list(revision);
     let mut changes = Vec::new();
     let mut listed = BTreeMap::new();

@@ -4,9 +4,9 @@ use orchestra_api::{Reason, annotation, claim::Phase};
 use serde_json::json;
 
 use super::fixture::{Fixture, assert_text, ready, with_database};
-use crate::preview::{Action, Change, ObjectKind, of_deletion, preview, propose, resumes};
+use crate::preview::{Action, ObjectKind, PreviewChange, of_deletion, preview, propose, resumes};
 
-fn actions(changes: &[Change]) -> Vec<(Action, ObjectKind)> {
+fn actions(changes: &[PreviewChange]) -> Vec<(Action, ObjectKind)> {
     changes.iter().map(|change| (change.action, change.kind)).collect()
 }
 
