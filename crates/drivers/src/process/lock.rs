@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::Files;
+use super::RunFiles;
 
 /// Lock, held until it is dropped.
 pub(super) struct Lock {
@@ -24,7 +24,7 @@ impl Lock {
     /// Takes the lock; `None` if another shim has it. An observer takes it shared for a moment, which must not keep a shim from
     /// starting, so the two can be distinguished.
     pub(super) fn take(folder: &Path) -> io::Result<Option<Self>> {
-        let path = Files(folder).lock();
+        let path = RunFiles(folder).lock();
         let file = OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
         loop {
             if attempt(&file, FlockOperation::NonBlockingLockExclusive)? {
@@ -41,7 +41,7 @@ impl Lock {
 
 /// True if a shim holds the lock of a folder.
 pub(super) fn is_locked(folder: &Path) -> io::Result<bool> {
-    match File::open(Files(folder).lock()) {
+    match File::open(RunFiles(folder).lock()) {
         Ok(file) => Ok(!attempt(&file, FlockOperation::NonBlockingLockShared)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),

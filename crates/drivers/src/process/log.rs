@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use rustix::{fd::OwnedFd, fs::inotify, io::Errno};
 use tokio::io::unix::AsyncFd;
 
-use super::{Files, Line, run};
+use super::{Line, RunFiles, run};
 
 /// Lines of a run, oldest first: those from a time on, and of these only the last `tail`.
 pub fn read(folder: &Path, since: Option<Timestamp>, tail: Option<usize>) -> io::Result<Vec<Line>> {
@@ -92,7 +92,7 @@ impl Reader {
             if self.fill()? {
                 continue;
             }
-            match File::open(Files(&self.folder).log(next)) {
+            match File::open(RunFiles(&self.folder).log(next)) {
                 Ok(file) => {
                     self.current = Some((next, file));
                     self.buffer.clear();

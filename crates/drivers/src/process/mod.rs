@@ -90,9 +90,9 @@ pub fn hidden(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode>
 
 /// Files of a run.
 #[derive(Clone, Copy)]
-struct Files<'a>(&'a Path);
+struct RunFiles<'a>(&'a Path);
 
-impl Files<'_> {
+impl RunFiles<'_> {
     fn lock(self) -> PathBuf {
         self.0.join("lock")
     }

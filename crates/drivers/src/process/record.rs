@@ -12,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::Files;
+use super::RunFiles;
 
 /// Run that was started, and its shim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,24 +141,24 @@ pub enum PlaceError {
 impl Run {
     /// Reads the record of a folder; `None` if there is none.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
-        read(&Files(folder).run())
+        read(&RunFiles(folder).run())
     }
 
     /// Writes the record of a folder.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        write(&Files(folder).run(), self)
+        write(&RunFiles(folder).run(), self)
     }
 }
 
 impl Exit {
     /// Reads the record of a folder; `None` if there is none.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
-        read(&Files(folder).exit())
+        read(&RunFiles(folder).exit())
     }
 
     /// Writes the record of a folder.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        write(&Files(folder).exit(), self)
+        write(&RunFiles(folder).exit(), self)
     }
 }
 

@@ -73,14 +73,14 @@ fn selector() -> String {
 
 /// Provisioner files, as far as they can be parsed.
 #[derive(Clone)]
-pub(super) struct Files {
+pub(super) struct ProvisionerFiles {
     client: Client,
     loaded: Arc<OnceCell<()>>,
     /// Entries of each file, in the order of names.
     entries_by_name: Arc<Mutex<BTreeMap<String, Vec<Entry>>>>,
 }
 
-impl Files {
+impl ProvisionerFiles {
     pub(super) fn new(client: Client) -> Self {
         Self { client, loaded: Arc::default(), entries_by_name: Arc::default() }
     }

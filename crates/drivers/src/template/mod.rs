@@ -20,7 +20,7 @@ use std::{
 };
 
 use self::{
-    files::Files,
+    files::ProvisionerFiles,
     objects::{Objects, Owner},
     run::{Run, RunError},
 };
@@ -51,7 +51,7 @@ const VOLUME: &str = "PersistentVolumeClaim";
 pub struct Template {
     client: Client,
     objects: Objects,
-    files: Files,
+    files: ProvisionerFiles,
     /// Instances that were ensured since the platform started.
     instances: Arc<Mutex<BTreeSet<NamespacedName>>>,
 }
@@ -67,7 +67,7 @@ impl Template {
     pub fn open(client: Client) -> Self {
         Self {
             objects: Objects::new(client.clone()),
-            files: Files::new(client.clone()),
+            files: ProvisionerFiles::new(client.clone()),
             instances: Arc::default(),
             client,
         }

@@ -21,7 +21,7 @@ use orchestra_core::{
 };
 use serde_json::{Map, Value as Json};
 
-use super::{files::Files, instance_secret, refused};
+use super::{files::ProvisionerFiles, instance_secret, refused};
 use crate::{
     DriverError, DriverErrorKind, ProvisionContext,
     provision_context::{InstanceSecret, SecretData},
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
     /// Gathers the inputs.
     pub(super) async fn prepare(
         instance: &'a Instance,
-        files: &Files,
+        files: &ProvisionerFiles,
         client: &Client,
         ctx: &dyn ProvisionContext,
     ) -> Result<Self, RunError> {

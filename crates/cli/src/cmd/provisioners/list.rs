@@ -19,7 +19,7 @@ use crate::{args::Format, error::CliError, exit::Exit, ui};
 
 /// Custom provisioner files, by `map/key`.
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct ProvisionerFiles {
     /// Entries of the valid files.
     pub(super) valid: BTreeMap<String, Vec<Entry>>,
     /// Texts of the valid files.
@@ -28,7 +28,7 @@ pub(super) struct Files {
     pub(super) invalid: BTreeMap<String, FileError>,
 }
 
-impl Files {
+impl ProvisionerFiles {
     pub(super) async fn read(client: &Client) -> Result<Self, CliError> {
         let maps = files::maps(client).await.map_err(|error| read_error("provisioner files", error))?;
         let mut found = Self::default();
@@ -99,7 +99,7 @@ struct Row {
     uri: Option<String>,
 }
 
-fn rows(config: &[Provisioner], files: &Files) -> Vec<Row> {
+fn rows(config: &[Provisioner], files: &ProvisionerFiles) -> Vec<Row> {
     let row = |entry: &Provisioner, origin: &str| {
         let any = |word: &Option<String>| word.clone().unwrap_or_else(|| "*".to_owned());
         let (file, uri) = if built_in::uses_templates(&entry.engine) {
@@ -130,7 +130,11 @@ fn rows(config: &[Provisioner], files: &Files) -> Vec<Row> {
     configured.chain(built_in::all().iter().map(|entry| row(entry, "built in"))).collect()
 }
 
-pub(super) fn print(config: &[Provisioner], files: &Files, format: Format) -> Result<Exit, CliError> {
+pub(super) fn print(
+    config: &[Provisioner],
+    files: &ProvisionerFiles,
+    format: Format,
+) -> Result<Exit, CliError> {
     for (file, error) in &files.invalid {
         ui::print_status(&format!(
             "error: invalid provisioner file {file}: {error}; a running orchestrator keeps the last valid version"

@@ -11,14 +11,16 @@ use crate::{
     error::CliError,
     exit::Exit,
 };
-use list::Files;
+use list::ProvisionerFiles;
 
 pub(crate) fn run(args: &Provisioners) -> Result<Exit, CliError> {
     match args {
-        Provisioners::List { builtin: true, output, .. } => list::print(&[], &Files::default(), *output),
+        Provisioners::List { builtin: true, output, .. } => {
+            list::print(&[], &ProvisionerFiles::default(), *output)
+        }
         Provisioners::List { target, output, .. } => with_platform(target, async |platform| {
             let config = list::config(&platform.client).await?;
-            let files = Files::read(&platform.client).await?;
+            let files = ProvisionerFiles::read(&platform.client).await?;
             list::print(config.provisioners(), &files, *output)
         }),
         Provisioners::Show { name, builtin, target } => show(name, *builtin, target),
@@ -28,13 +30,13 @@ pub(crate) fn run(args: &Provisioners) -> Result<Exit, CliError> {
 
 fn show(name: &str, only_builtin: bool, target: &Target) -> Result<Exit, CliError> {
     if only_builtin {
-        return print_file(name, &Files::default());
+        return print_file(name, &ProvisionerFiles::default());
     }
-    with_platform(target, async |platform| print_file(name, &Files::read(&platform.client).await?))
+    with_platform(target, async |platform| print_file(name, &ProvisionerFiles::read(&platform.client).await?))
 }
 
 /// Prints the file with an entry of this URI or type: one of the platform, or a built-in one.
-fn print_file(name: &str, files: &Files) -> Result<Exit, CliError> {
+fn print_file(name: &str, files: &ProvisionerFiles) -> Result<Exit, CliError> {
     let text = files.text_with(name).map(ToOwned::to_owned).or_else(|| {
         let built_in = builtin::FILES.iter().find(|(_, text)| {
             orchestra_core::template::load(text).is_ok_and(|entries| list::has_entry(&entries, name))

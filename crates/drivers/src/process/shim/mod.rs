@@ -30,7 +30,7 @@ use rustix::{
 
 use self::{output::Log, supervise::Signals};
 
-use super::{Exit, Files, LaunchSpec, Run, identity, lock::Lock};
+use super::{Exit, LaunchSpec, Run, RunFiles, identity, lock::Lock};
 
 /// Exit code: another shim runs in this folder.
 pub const HELD: u8 = 75;
@@ -50,7 +50,7 @@ pub fn main(folder: &Path) -> ExitCode {
         Ok(None) => return ExitCode::from(HELD),
         Err(error) => return fail(&error),
     };
-    if Files(folder).run().exists() || Files(folder).exit().exists() {
+    if RunFiles(folder).run().exists() || RunFiles(folder).exit().exists() {
         return ExitCode::from(USED);
     }
     match prepare(folder).and_then(|shim| supervise::supervise(folder, shim)) {

@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::process::{
-    Files, LogLimits, Stream,
+    LogLimits, RunFiles, Stream,
     log_format::{self, MAX_LINE_BYTES},
 };
 
@@ -57,13 +57,13 @@ impl Log {
         self.size = 0;
         self.torn = false;
         if let Some(oldest) = self.number.checked_sub(self.limits.files.max(1)) {
-            fs::remove_file(Files(&self.folder).log(oldest)).ok();
+            fs::remove_file(RunFiles(&self.folder).log(oldest)).ok();
         }
     }
 }
 
 fn open(folder: &Path, number: u64) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(Files(folder).log(number))
+    OpenOptions::new().create(true).append(true).mode(0o600).open(RunFiles(folder).log(number))
 }
 
 /// Splitter of a stream into lines.
