@@ -1,4 +1,5 @@
-//! Built-in provisioner files, used on a cluster without entries in the config.
+//! Built-in provisioner files, used on a cluster without entries in the config, and the choice between their entries and those of
+//! custom files.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 

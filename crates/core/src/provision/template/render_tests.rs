@@ -76,9 +76,15 @@ fn random_values_and_names_stay_when_the_first_workload_leaves() {
 fn a_run_records_created_objects_and_kept_kinds() {
     let given = run(&instance(&["a"], &json!({})), &initial()).unwrap();
     let record = given.saved.record;
+    let stored = serde_json::to_value(&record).unwrap();
     assert_eq!(record.objects.iter().map(|item| item.name.as_str()).collect::<Vec<_>>(), ["db-a"]);
     assert_eq!((record.uri.as_str(), record.keep), ("template://test/db", vec!["ConfigMap".to_owned()]));
     assert_eq!(record.random_values.len(), 1);
+    assert_eq!(
+        (stored["made"].as_array().unwrap().len(), stored["drawn"].as_array().unwrap().len()),
+        (1, 1),
+        "the names in existing Secrets"
+    );
 }
 
 #[test]

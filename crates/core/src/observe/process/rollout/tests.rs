@@ -160,6 +160,12 @@ fn failures_are_recorded_for_jobs_only_and_a_suspension_forgets_them() {
             WorkloadState::default()
         );
     }
+    let file = serde_json::json!({"workload": "", "tries": {"app": 2}, "tried": "r2"});
+    assert_eq!(
+        serde_json::from_value::<WorkloadState>(file).unwrap(),
+        recorded,
+        "the names in existing files"
+    );
     assert_eq!(recorded.failures_of("r2"), failures);
     assert_eq!(recorded.failures_of("r3"), BTreeMap::new());
     job.lifecycle.suspend = true;
