@@ -16,7 +16,7 @@ use orchestra_drivers::{DriverError, LogLine, LogQuery, Observation, Removed, Ru
 use super::{NamespacedName, Outside};
 
 /// Inventory kind of a whole Workload.
-const THING: &str = "Thing";
+const INVENTORY_KIND: &str = "Thing";
 
 /// Behaviour of the runtime for one Workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl Runtime for ScriptedRuntime {
         let item =
             |kind: &str, name: &str| InventoryItem { kind: kind.to_owned(), name: name.to_owned(), id: None };
         let parts = target.plan.containers.keys().map(|container| item("Part", container));
-        parts.chain([item(THING, &target.name)]).collect()
+        parts.chain([item(INVENTORY_KIND, &target.name)]).collect()
     }
 
     fn apply<'a>(
@@ -218,21 +218,21 @@ impl Runtime for ScriptedRuntime {
             }
             let mut running = Self::start(target, secrets).await?;
             let key = (target.namespace.clone(), target.name.clone());
-            let thing = (key.clone(), running.backend.clone());
+            let placed = (key.clone(), running.backend.clone());
             let mut state = self.outside.lock();
-            let before = state.running.get(&thing).map(|before| (before.revision.clone(), before.rollouts));
+            let before = state.running.get(&placed).map(|before| (before.revision.clone(), before.rollouts));
             let (revision, rollouts) = before.unwrap_or_default();
             let is_new = revision != running.revision;
             running.rollouts = rollouts + usize::from(is_new);
-            state.running.insert(thing, running);
+            state.running.insert(placed, running);
             *state.rollouts.entry(key).or_default() += usize::from(is_new);
             Ok(())
         })
     }
 
     fn observe<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<Observation, DriverError>> {
-        let thing = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
-        let running = self.outside.lock().running.get(&thing).cloned();
+        let placed = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
+        let running = self.outside.lock().running.get(&placed).cloned();
         let (phase, reason, message) = match (&running, self.script_of(target)) {
             (None, _) => (Phase::Pending, None, None),
             (_, RunScript::Start | RunScript::StartReachable) => (Phase::Provisioning, None, None),
@@ -270,20 +270,20 @@ impl Runtime for ScriptedRuntime {
         target: &'a Target,
         inventory: &'a [InventoryItem],
     ) -> BoxFuture<'a, Result<Removed, DriverError>> {
-        if inventory.iter().all(|item| item.kind != THING) {
+        if inventory.iter().all(|item| item.kind != INVENTORY_KIND) {
             let removed = self.remove_parts(target);
             return Box::pin(async move { Ok(removed) });
         }
         let stops_forever = self.script_of(target) == RunScript::StopForever;
-        let thing = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
+        let placed = ((target.namespace.clone(), target.name.clone()), target.plan.backend_id.clone());
         let mut state = self.outside.lock();
         let is_ours =
-            state.running.get(&thing).is_some_and(|running| running.uid == target.plan.workload_ref.uid);
+            state.running.get(&placed).is_some_and(|running| running.uid == target.plan.workload_ref.uid);
         let removed = if is_ours && stops_forever {
             Removed::Stopping("It is still stopping.".to_owned())
         } else {
             if is_ours {
-                state.running.remove(&thing);
+                state.running.remove(&placed);
             }
             Removed::Gone
         };
