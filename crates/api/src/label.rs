@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use crate::annotation;
+
 /// Workload that an object belongs to.
 pub const WORKLOAD: &str = "score.dev/workload";
 /// Key of a claim under `resources`.
@@ -19,9 +21,6 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`MANAGED_BY`].
 pub const ORCHESTRA: &str = "orchestra";
 
-/// Prefix of the labels that only the orchestrator sets.
-const RESERVED_PREFIX: &str = "score.dev/";
-
 /// Labels of a Score document: those that its object may have, and the others. Score allows any value, and those of the
 /// orchestrator identify what it creates.
 pub(crate) fn split(labels: &Map<String, Json>) -> (BTreeMap<String, String>, Map<String, Json>) {
@@ -29,18 +28,13 @@ pub(crate) fn split(labels: &Map<String, Json>) -> (BTreeMap<String, String>, Ma
     for (key, value) in labels {
         match value
             .as_str()
-            .filter(|value| is_key(key) && !is_reserved(key) && (value.is_empty() || is_name(value)))
+            .filter(|value| is_key(key) && !annotation::is_ours(key) && (value.is_empty() || is_name(value)))
         {
             Some(value) => drop(valid.insert(key.clone(), value.to_owned())),
             None => drop(others.insert(key.clone(), value.clone())),
         }
     }
     (valid, others)
-}
-
-/// True for labels that only the orchestrator sets.
-fn is_reserved(key: &str) -> bool {
-    key.starts_with(RESERVED_PREFIX)
 }
 
 fn is_key(key: &str) -> bool {
