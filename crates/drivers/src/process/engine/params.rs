@@ -18,7 +18,9 @@ impl Params {
     pub(super) fn read(instance: &Instance, known: &[&str]) -> Result<Self, DriverError> {
         let mut given = instance.entry.params.clone();
         given.extend(instance.params.clone());
-        params::Params::read(&instance.type_, &instance.entry, given, known).map(Self).map_err(invalid)
+        params::Params::read(&instance.type_, &instance.entry, given, known)
+            .map(Self)
+            .map_err(|error| invalid(&error))
     }
 
     /// Warning about unused parameters.
@@ -28,16 +30,16 @@ impl Params {
 
     /// Text, or a number as text.
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, DriverError> {
-        self.0.text(key).map_err(invalid)
+        self.0.text(key).map_err(|error| invalid(&error))
     }
 
     /// List of texts; empty if there is none.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, DriverError> {
-        self.0.texts(key).map_err(invalid)
+        self.0.texts(key).map_err(|error| invalid(&error))
     }
 }
 
-fn invalid(error: ParamError) -> DriverError {
+fn invalid(error: &ParamError) -> DriverError {
     refused(error.to_string())
 }
 
