@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use crate::annotation;
+
 /// Workload that an object belongs to.
 pub const WORKLOAD: &str = "score.dev/workload";
 /// Key of a claim under `resources`.
@@ -18,6 +20,11 @@ pub const APP: &str = "app";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`MANAGED_BY`].
 pub const ORCHESTRA: &str = "orchestra";
+
+/// True if only the orchestrator sets the label: it identifies the owner of an object.
+pub fn is_reserved(key: &str) -> bool {
+    annotation::is_ours(key) || key == MANAGED_BY
+}
 
 /// Labels of a Score document: those that are valid on an object, and the others. Score allows any value.
 pub(crate) fn split(labels: &Map<String, Json>) -> (BTreeMap<String, String>, Map<String, Json>) {
