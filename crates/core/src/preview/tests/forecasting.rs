@@ -185,6 +185,6 @@ fn an_unreadable_or_invalid_policy_is_noted() {
         .with_policy("faulty", json!({"limits": {"cpu": "x"}}))
         .with_unreadable_policy("broken", &json!({}));
     let text = fixture.preview(depending_on(&json!({"type": "postgres"}))).to_string();
-    let note = "\nNote: The policy `faulty` is invalid and is ignored; its status says why.\nNote: The policy `broken` cannot be deserialized; its last accepted version is in force.\n";
+    let note = "\nNote: The policy `faulty` is invalid, and no accepted version of it is recorded; its status says why.\nNote: The policy `broken` cannot be deserialized; its last accepted version is in force.\n";
     assert!(text.contains(note), "{text}");
 }
