@@ -35,6 +35,9 @@ pub fn report_applied(
 ) -> Report {
     let plan = &inputs.plan;
     let recorded = union(&current_status(plan).inventory, wanted(inputs));
+    let stored = decision.status.as_ref().or(plan.status.as_ref());
+    let was_ready = stored
+        .filter(|status| is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision));
     let mut report = Report::default();
     let status = match observed {
         Ok(observation) => {
@@ -75,10 +78,15 @@ pub fn report_applied(
                 DriverErrorKind::Unwatched => Requeue::After(UNWATCHED_CHECK_INTERVAL),
                 DriverErrorKind::Transient => Requeue::Backoff(message.clone()),
             };
-            status(plan, phase, reason, Some(message), recorded)
+            match was_ready {
+                // Its runtime cannot be asked now: the last observation stays.
+                Some(ready) if kind == DriverErrorKind::Transient => {
+                    WorkloadPlanStatus { message: Some(message), inventory: recorded, ..ready.clone() }
+                }
+                _ => status(plan, phase, reason, Some(message), recorded),
+            }
         }
     };
-    let stored = decision.status.as_ref().or(plan.status.as_ref());
     let is_failing = matches!(report.requeue, Requeue::Backoff(_));
     let rest = FIRST_STATUS_DEBOUNCE.saturating_sub(inputs.deferred_for);
     if stored.is_none() && !is_failing && is_in_progress(Some(&status)) && !rest.is_zero() {

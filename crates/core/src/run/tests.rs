@@ -169,6 +169,26 @@ fn a_failed_plan_is_checked_again_unless_a_watch_reports_what_fixes_it() {
 }
 
 #[test]
+fn a_ready_plan_stays_ready_while_its_runtime_is_unreachable_until_its_revision_changes() {
+    let unreachable = || Err(DriverError::unreachable("The cluster does not respond; retrying."));
+    let ready = WorkloadPlanStatus {
+        reason: Some(Reason::Succeeded),
+        placed_on: Some("node-1".to_owned()),
+        ..reported(Phase::Ready, "here", &["a"])
+    };
+    let mut inputs = held(new(), Some(ready.clone()));
+    let report = report_applied(&inputs, &decide(&inputs), unreachable(), Ok(Removed::Gone));
+    let message = Some("The cluster does not respond; retrying.".to_owned());
+    assert_eq!(report.status, Some(WorkloadPlanStatus { message: message.clone(), ..ready }));
+    assert_eq!(report.requeue, Requeue::Backoff(message.unwrap()));
+    inputs.plan.spec.revision = "r2".to_owned();
+    let report = report_applied(&inputs, &decide(&inputs), unreachable(), Ok(Removed::Gone));
+    let status = report.status.unwrap();
+    let expected = (Phase::Provisioning, Some(Reason::NetworkUnavailable));
+    assert_eq!((status.phase, status.reason), expected);
+}
+
+#[test]
 fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
     let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
     let address: Exposure = serde_json::from_value(json!({"url": "http://web", "priority": 1})).unwrap();
