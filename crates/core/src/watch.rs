@@ -3,6 +3,8 @@
 //! A controller writes in one pass what another one reads. These functions leave out or delay reconciles that would find nothing
 //! to do; each names the later event that enqueues.
 
+mod relist;
+
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,6 +13,7 @@ use orchestra_api::{
     plan::{Phase, WorkloadPlanStatus},
 };
 
+pub use self::relist::Relist;
 use crate::{
     claim_state::{is_bound, is_deleting},
     endpoint,
