@@ -13,7 +13,7 @@ pub mod seal;
 pub use admit::{AdmissionRules, Kind, admit};
 pub use extension::{Extension, Generates, Target};
 pub use ready::{Progress, progress};
-pub use release::{Disposition, disposition};
+pub use release::{Disposition, disposition, prunable};
 pub use render::{Item, Record, Refusal, Rendered, Request, SavedState, render};
 pub use seal::{Sealed, seal};
 
