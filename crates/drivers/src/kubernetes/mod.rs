@@ -111,7 +111,7 @@ impl Kubernetes {
         watches.spawn(watching.explain_stuck(self.client.clone()));
     }
 
-    /// Waits until all watched kinds were listed once.
+    /// Waits until all watched kinds were listed once, or for too long. What is listed later is notified.
     async fn wait_for_sync(&self) {
         if !self.is_watching() {
             return;
@@ -119,10 +119,12 @@ impl Kubernetes {
         let wait = async {
             let mut sync = self.sync.subscribe();
             // Never fails: the sender lives as long as the runtime.
-            let synced = tokio::time::timeout(CACHE_SYNC_TIMEOUT, sync.wait_for(SyncStatus::is_all)).await;
-            if synced.is_err() {
+            let is_late =
+                tokio::time::timeout(CACHE_SYNC_TIMEOUT, sync.wait_for(SyncStatus::is_all)).await.is_err();
+            if is_late {
                 tracing::warn!("not everything in the cluster could be listed in time");
             }
+            self.sync.send_modify(|sync| sync.is_wait_over = true);
         };
         self.synced.get_or_init(|| wait).await;
     }

@@ -6,6 +6,7 @@
 //! deleted.
 
 pub mod cause;
+mod event_queries;
 pub mod events;
 mod messages;
 mod object_action;
@@ -23,6 +24,7 @@ use orchestra_api::{
 };
 
 pub use cause::{Cause, Crash};
+pub use event_queries::EventQueries;
 pub use object_action::{DesiredObject, LiveObject, ObjectAction};
 pub use pod::Pod;
 pub use probe::ProbeFailure;
