@@ -11,7 +11,7 @@ use orchestra_api::{
     plan::{ClaimOutput, ExposureTarget, FileContent, Segment, WorkloadPlanSpec},
 };
 use orchestra_core::{
-    observe::kubernetes::{Cause, ProbeFailure, Rollout, Snapshot, events, observe},
+    observe::kubernetes::{Cause, ProbeFailure, REDACTED, Rollout, Snapshot, events, observe, redacted},
     render::kubernetes::{
         self as render,
         exposure::{Facts as ExposureFacts, addresses},
@@ -28,11 +28,6 @@ use super::{
     of_workload,
 };
 use crate::{DriverError, NamespacedName, Observation, Target, events::events_of};
-
-/// Longest part of a log line in a message.
-const MAX_LINE_CHARS: usize = 200;
-/// Replacement of a secret.
-const HIDDEN: &str = "***";
 
 impl Kubernetes {
     /// Observes a Workload.
@@ -193,7 +188,7 @@ impl Kubernetes {
     async fn clean(&self, id: &NamespacedName, target: &Target, probe: &mut ProbeFailure) {
         if let Some(line) = probe.output() {
             let line = self.without_secrets(id, &target.plan, line).await;
-            probe.found = line.as_deref().unwrap_or(HIDDEN).into();
+            probe.found = line.as_deref().unwrap_or(REDACTED).into();
         }
     }
 
@@ -205,21 +200,13 @@ impl Kubernetes {
         line: &str,
     ) -> Option<String> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &id.0);
-        let mut line = line.to_owned();
+        let mut secrets = Vec::new();
         for output in secrets_of(plan) {
             let secret = api.get_opt(&output.secret_key_ref.name).await.ok()?;
             let value = secret.and_then(|secret| secret.data?.remove(&output.secret_key_ref.key));
-            let Some(value) = value.and_then(|value| String::from_utf8(value.0).ok()) else { continue };
-            for part in value.lines().filter(|part| !part.trim().is_empty()) {
-                line = line.replace(part.trim(), HIDDEN);
-            }
+            secrets.extend(value.and_then(|value| String::from_utf8(value.0).ok()));
         }
-        let redacted: String = line
-            .chars()
-            .map(|c| if c.is_control() || c == '`' { ' ' } else { c })
-            .take(MAX_LINE_CHARS)
-            .collect();
-        Some(redacted)
+        Some(redacted(line, secrets.iter().map(String::as_str)))
     }
 }
 

@@ -12,6 +12,7 @@ mod messages;
 mod object_action;
 pub mod pod;
 pub mod probe;
+mod redaction;
 pub mod rollout;
 mod stuck;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use event_queries::EventQueries;
 pub use object_action::{DesiredObject, LiveObject, ObjectAction};
 pub use pod::Pod;
 pub use probe::ProbeFailure;
+pub use redaction::{REDACTED, redacted};
 pub use rollout::{Progress, Rollout, RolloutKind};
 pub use stuck::stuck_pods;
 
