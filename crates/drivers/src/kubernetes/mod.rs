@@ -13,6 +13,7 @@ mod apply;
 mod cache;
 mod kind;
 mod logs;
+mod node_address;
 mod object_state;
 mod observe;
 mod remove;
@@ -41,6 +42,7 @@ use self::{
     apply::subject,
     cache::Cache,
     kind::Kind,
+    node_address::NodeAddress,
     watch::{SyncStatus, Watching},
 };
 use crate::{
@@ -63,7 +65,7 @@ pub struct Kubernetes {
     watches: Mutex<JoinSet<()>>,
     /// Set when the first lists are done.
     synced: OnceCell<()>,
-    node_address: OnceCell<String>,
+    node_address: NodeAddress,
 }
 
 impl fmt::Debug for Kubernetes {
@@ -82,7 +84,7 @@ impl Kubernetes {
             sync: channel::Sender::new(SyncStatus::default()),
             watches: Mutex::default(),
             synced: OnceCell::new(),
-            node_address: OnceCell::new(),
+            node_address: NodeAddress::default(),
         }
     }
 

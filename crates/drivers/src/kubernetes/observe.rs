@@ -1,7 +1,7 @@
 //! Observation of a Workload: gathers what is cached, reads logs and events of failures, and leaves the status to the pure side.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api,
     api::{ListParams, LogParams},
@@ -105,29 +105,13 @@ impl Kubernetes {
         }
         let has_node_ports = exposed.services.iter().any(|service| !service.node_ports.is_empty());
         if has_node_ports {
-            exposed.node_address = self.node_address().await;
+            exposed.node_address = self.node_address.get(&self.client).await;
         }
         let mut exposures = addresses(&subject(target), &exposed);
         for exposure in &mut exposures {
             exposure.reachable = Some(is_reachable);
         }
         exposures
-    }
-
-    /// Address for node ports: an external one, if there is one.
-    async fn node_address(&self) -> Option<String> {
-        let known = self.node_address.get_or_try_init(|| async {
-            let api: Api<Node> = Api::all(self.client.clone());
-            let nodes = api.list(&ListParams::default().limit(20)).await.map_err(|error| {
-                tracing::warn!("the machines of the cluster cannot be read: {error}");
-            })?;
-            let addresses = nodes.items.iter().filter_map(|node| node.status.as_ref()?.addresses.as_ref());
-            let addresses: Vec<_> = addresses.flatten().collect();
-            let of_type = |type_: &str| addresses.iter().find(|address| address.type_ == type_);
-            let address = of_type("ExternalIP").or_else(|| of_type("InternalIP"));
-            address.map(|address| address.address.clone()).ok_or(())
-        });
-        known.await.ok().cloned()
     }
 
     /// Reads the last log line of crashed containers. A line that may contain a secret is dropped.
