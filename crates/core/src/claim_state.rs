@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use orchestra_api::{
     ResourceClaim, WorkloadPlan, annotation,
-    claim::{Phase, ResourceClaimStatus},
-    finalizer,
+    claim::{Phase, ResourceClaimSpec, ResourceClaimStatus},
+    finalizer, name,
 };
 
 use crate::run;
@@ -13,6 +13,13 @@ use crate::run;
 /// Name of the Workload of a claim. The label of the same name is for people and tools: it can be removed, the reference cannot.
 pub fn workload(claim: &ResourceClaim) -> &str {
     &claim.spec.workload_ref.name
+}
+
+/// Instance behind a claim, from its immutable spec. The label of the same value is for selectors: it can be removed.
+pub fn instance(claim: &ResourceClaim) -> String {
+    let ResourceClaimSpec { workload_ref, key, type_, class, id, .. } = &claim.spec;
+    let namespace = claim.metadata.namespace.as_deref().unwrap_or_default();
+    name::instance(namespace, type_, class, id.as_deref(), &workload_ref.name, key)
 }
 
 /// Field selector of the claims whose [`workload`] has this name.
