@@ -72,11 +72,12 @@ impl Snapshot {
         self.assemble(workload, now)
     }
 
-    /// Further inputs of a preview, without the claims of other Workloads.
+    /// Further inputs of a preview, without the claims and plans of other Workloads.
     pub(crate) fn preview_context(&self, server: &Server) -> PreviewContext {
         PreviewContext {
             live: self.live.clone(),
             claims: Vec::new(),
+            plans: Vec::new(),
             engines: server.engines.clone(),
             capabilities: server.capabilities(),
         }
@@ -117,6 +118,19 @@ pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Resu
     }
     let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
     list_claims(client, inputs.namespace_name(), &ListParams::default().labels(&selector)).await
+}
+
+/// Reads the plans of the Workloads of those claims that may be kept for what still runs.
+pub(crate) async fn read_plans(
+    client: &Client,
+    inputs: &Inputs,
+    claims: &[ResourceClaim],
+) -> kube::Result<Vec<WorkloadPlan>> {
+    let mut plans = Vec::new();
+    for name in preview::kept_by(claims) {
+        plans.extend(read_valid(client, inputs.namespace_name(), &name).await?);
+    }
+    Ok(plans)
 }
 
 /// Policies that deserialize, and the others.
