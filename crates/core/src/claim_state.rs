@@ -67,10 +67,7 @@ pub(crate) fn is_kept(claim: &ResourceClaim, is_in_use: bool) -> bool {
 /// True if a running version may use the claim: the plan of its Workload names it, or has not replaced one that did. Before
 /// its first status, a plan with the finalizer of a built-in runtime may have run an earlier spec.
 pub fn is_in_use(claim: &ResourceClaim, plan: &WorkloadPlan) -> bool {
-    let may_run_older = plan.status.as_ref().map_or_else(
-        || run::has_finalizer(plan),
-        |status| !run::is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision),
-    );
+    let may_run_older = if plan.status.is_none() { run::has_finalizer(plan) } else { !run::is_ready(plan) };
     plan.spec.workload_ref == claim.spec.workload_ref
         && (may_run_older
             || plan.spec.claims.iter().any(|used| Some(&used.name) == claim.metadata.name.as_ref()))

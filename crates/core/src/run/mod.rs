@@ -140,6 +140,14 @@ pub(crate) fn is_ready_at(phase: Phase, observed: Option<&str>, revision: &str) 
     phase == Phase::Ready && observed == Some(revision)
 }
 
+/// True if the current revision of a plan is ready.
+pub(crate) fn is_ready(plan: &WorkloadPlan) -> bool {
+    let is_ready = |status: &WorkloadPlanStatus| {
+        is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision)
+    };
+    plan.status.as_ref().is_some_and(is_ready)
+}
+
 /// True if a plan is being rolled out without an obstacle.
 pub fn is_in_progress(status: Option<&WorkloadPlanStatus>) -> bool {
     status.is_none_or(|status| {
