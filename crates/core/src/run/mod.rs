@@ -31,6 +31,7 @@ pub use self::{
 use crate::{
     decision::{Deferral, Requeue},
     driver::Target,
+    job,
 };
 
 /// Interval of checks on something that is stopping, in case its runtime reports no change.
@@ -237,6 +238,10 @@ fn run(inputs: &Inputs, capabilities: &Capabilities) -> Decision {
     let add_finalizer =
         add_finalizer(plan, Record { placement: placement.clone(), inventory: recorded.clone() });
     let is_recorded = recorded == current.inventory && current.placement.as_ref() == Some(&placement);
+    let is_pruned = current.inventory == union(&[], &capabilities.inventory);
+    if has_finalizer(plan) && is_recorded && is_pruned && job::has_succeeded(plan) {
+        return nothing(Report::default());
+    }
     let record = (!is_new && !is_recorded)
         .then(|| status(plan, Phase::Provisioning, Reason::RuntimeProvisioning, None, recorded));
     Decision { add_finalizer, exposure: None, status: record, work: Work::Apply(Target::of(plan)) }

@@ -4,7 +4,7 @@ use orchestra_api::{
     Placement, WorkloadExposure, WorkloadPlan, WorkloadRef,
     condition::Reason,
     exposure::{Exposure, WorkloadExposureSpec, WorkloadExposureStatus},
-    plan::{InventoryItem, Phase, WorkloadPlanSpec, WorkloadPlanStatus},
+    plan::{InventoryItem, Kind, Phase, WorkloadPlanSpec, WorkloadPlanStatus},
 };
 use serde_json::json;
 
@@ -117,6 +117,29 @@ fn a_settled_plan_is_applied_and_nothing_is_written() {
     let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
     let addresses = Some(WorkloadExposureStatus::default());
     assert_eq!(report, Report { exposure: addresses, ..Report::default() });
+}
+
+#[test]
+fn a_job_that_has_succeeded_is_not_applied_again_until_its_revision_changes() {
+    let mut inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
+    inputs.plan.spec.kind = Kind::Job;
+    assert_eq!(decide(&inputs).work, Work::Nothing(Report::default()));
+    let is_applied = |inputs: &Inputs| matches!(decide(inputs).work, Work::Apply(_));
+    let with = |status: WorkloadPlanStatus| {
+        let mut inputs = inputs.clone();
+        inputs.plan.status = Some(status);
+        inputs
+    };
+    assert!(is_applied(&with(reported(Phase::Provisioning, "here", &["a"]))), "it runs");
+    assert!(
+        is_applied(&with(reported(Phase::Ready, "here", &["a", "old"]))),
+        "an earlier revision is removed"
+    );
+    let mut changed = inputs.clone();
+    changed.plan.spec.revision = "r2".to_owned();
+    assert!(is_applied(&changed));
+    inputs.plan.spec.lifecycle.suspend = true;
+    assert!(is_applied(&inputs));
 }
 
 #[test]

@@ -23,8 +23,7 @@ use orchestra_score::model::{Protocol, Ready};
 
 use restart::{FIRST_RESTART_BACKOFF, STABLE_AFTER, restart_backoff};
 
-/// Consecutive failures that make a crash loop, and after which a job is not retried: one may be chance, two a slow
-/// dependency.
+/// Consecutive failures that make a crash loop: one may be chance, two a slow dependency.
 const MAX_FAILURES: u32 = 3;
 
 /// Observed state of one container.
@@ -272,7 +271,7 @@ pub fn implied_ports(plan: &WorkloadPlanSpec, name: &str) -> Vec<u16> {
 /// True if a container of a job has failed often enough.
 fn gives_up(plan: &WorkloadPlanSpec, state: &ContainerState) -> bool {
     let has_failed = matches!(state.run, RunState::Ended { success: false, .. });
-    plan.kind == Kind::Job && state.failures >= MAX_FAILURES && has_failed
+    plan.kind == Kind::Job && state.failures >= crate::job::MAX_ATTEMPTS && has_failed
 }
 
 /// Sentence about the dependency in `before` that keeps a container from starting.
