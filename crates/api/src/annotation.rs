@@ -55,16 +55,18 @@ pub fn suspends(annotations: &BTreeMap<String, String>) -> bool {
     annotations.get(SUSPEND).is_some_and(|value| value == "true")
 }
 
-/// True if the annotation has the prefix `score.dev/`.
+/// True if the key of an annotation or a label has the prefix `score.dev/`.
 pub fn is_ours(key: &str) -> bool {
     key.starts_with(OURS)
 }
 
-/// Warnings about unknown `score.dev/` annotations of a Score document, and about their values.
+/// Warnings about unknown `score.dev/` annotations of a Score document, about their values, and about `score.dev/` labels.
 pub fn unknown(document: &Node) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let metadata = document.get("metadata");
     check(metadata, &Pointer::of(["metadata"]), OF_WORKLOADS, &mut found);
+    let labels = metadata.into_iter().flat_map(|metadata| metadata.entries("labels"));
+    found.extend(labels.filter(|(key, _)| is_ours(key)).map(|(key, entry)| reserved_label(key, entry)));
     for (key, resource) in document.entries("resources") {
         let at = Pointer::of(["resources", key, "metadata"]);
         check(resource.node.get("metadata"), &at, OF_RESOURCES, &mut found);
@@ -100,6 +102,21 @@ fn check(metadata: Option<&Node>, at: &Pointer, known: &[&str], found: &mut Vec<
         let message = format!("unknown annotation `{key}`: the platform ignores it");
         found.push(Diagnostic::warning(Code::UnknownAnnotation, at, span, message, hint));
     }
+}
+
+fn reserved_label(key: &str, entry: &Entry) -> Diagnostic {
+    let hint = if OF_WORKLOADS.contains(&key) {
+        format!("write it as an annotation: `metadata: {{annotations: {{{key}: …}}}}`")
+    } else {
+        format!("the prefix `{OURS}` is reserved for the platform; use your own prefix for custom labels")
+    };
+    Diagnostic::warning(
+        Code::UnknownAnnotation,
+        Pointer::of(["metadata", "labels", key]),
+        entry.key_span.or(entry.node.span),
+        format!("reserved label `{key}`: the platform ignores it"),
+        hint,
+    )
 }
 
 fn invalid_value(key: &str, entry: &Entry, at: &Pointer) -> Option<Diagnostic> {
@@ -171,6 +188,18 @@ mod tests {
         assert!(hint("/metadata/annotations/score.dev~1deprovision").contains("belongs to a resource"));
         assert!(hint("/resources/db/metadata/annotations/score.dev~1profile").contains("to the workload"));
         assert!(hint("/metadata/annotations/score.dev~1colour").contains("`score.dev/region`"));
+    }
+
+    #[test]
+    fn a_label_with_the_prefix_of_the_platform_is_a_warning() {
+        let labels = json!({"score.dev/instance": "db-1", "score.dev/profile": "web", "team": "shop"});
+        let found = unknown(&Node::from(json!({"metadata": {"labels": labels}})));
+        let found: Vec<_> = found.iter().map(|found| (found.pointer.to_string(), &*found.hint)).collect();
+        let [(instance, prefix), (profile, annotation)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(instance, "/metadata/labels/score.dev~1instance");
+        assert!(prefix.contains("use your own prefix"), "{prefix}");
+        assert_eq!(profile, "/metadata/labels/score.dev~1profile");
+        assert!(annotation.starts_with("write it as an annotation"), "{annotation}");
     }
 
     #[test]

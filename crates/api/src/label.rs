@@ -21,6 +21,11 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Value of [`MANAGED_BY`].
 pub const ORCHESTRA: &str = "orchestra";
 
+/// True if only the orchestrator sets the label: it identifies the owner of an object.
+pub fn is_reserved(key: &str) -> bool {
+    annotation::is_ours(key) || key == MANAGED_BY
+}
+
 /// Labels of a Score document: those that its object may have, and the others. Score allows any value, and those of the
 /// orchestrator identify what it creates.
 pub(crate) fn split(labels: &Map<String, Json>) -> (BTreeMap<String, String>, Map<String, Json>) {
@@ -28,7 +33,7 @@ pub(crate) fn split(labels: &Map<String, Json>) -> (BTreeMap<String, String>, Ma
     for (key, value) in labels {
         match value
             .as_str()
-            .filter(|value| is_key(key) && !annotation::is_ours(key) && (value.is_empty() || is_name(value)))
+            .filter(|value| is_key(key) && !is_reserved(key) && (value.is_empty() || is_name(value)))
         {
             Some(value) => drop(valid.insert(key.clone(), value.to_owned())),
             None => drop(others.insert(key.clone(), value.clone())),

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::ResourceExt;
-use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan, label};
+use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 use orchestra_core::{Inputs, Observed, claim_state, inputs, provision::service_ref};
 use serde_json::Value as Json;
 
@@ -93,8 +93,8 @@ pub fn by_instance(namespace: &str, instance: &str) -> String {
 
 fn claim_keys(claim: &ResourceClaim) -> Vec<String> {
     let namespace = claim.namespace().unwrap_or_default();
-    let instance = claim.labels().get(label::INSTANCE).map(|instance| by_instance(&namespace, instance));
+    let instance = by_instance(&namespace, &claim_state::instance(claim));
     let about = service_ref::refers_to_workloads(&claim.spec.type_).then(|| refers_to_workloads(&namespace));
     let own = by_workload(&namespace, claim_state::workload(claim));
-    instance.into_iter().chain(about).chain([own]).collect()
+    [instance, own].into_iter().chain(about).collect()
 }

@@ -19,6 +19,7 @@ use kube::{
     Api, Client,
     api::{ObjectMeta, PostParams},
 };
+use orchestra_core::denial::{WriteOf, is_retried};
 use tokio::{
     sync::mpsc,
     task::JoinHandle,
@@ -69,7 +70,16 @@ pub enum Severity {
 pub struct Recorder {
     controller: String,
     instance: String,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<Queued>,
+    recent: Arc<Mutex<Recent>>,
+}
+
+/// Event that waits to be written.
+#[derive(Debug)]
+struct Queued {
+    event: Event,
+    cause: u64,
+    /// Causes of its recorder.
     recent: Arc<Mutex<Recent>>,
 }
 
@@ -105,9 +115,10 @@ impl Recorder {
         if recent.causes.contains(&cause) {
             return;
         }
-        match self.events.try_send(self.event(regarding, event)) {
+        let event = self.event(regarding, event);
+        match self.events.try_send(Queued { event, cause, recent: Arc::clone(&self.recent) }) {
             Ok(()) => recent.add(now, cause),
-            Err(error) => tracing::debug!(controller = self.controller, "event dropped: {error}"),
+            Err(_) => tracing::debug!(controller = self.controller, "event dropped: the queue is full"),
         }
     }
 
@@ -160,6 +171,12 @@ impl Recent {
         self.causes.insert(cause);
         self.times.push_back((now, cause));
     }
+
+    /// Removes a cause whose event was not written, so that its next occurrence is recorded.
+    fn remove(&mut self, cause: u64) {
+        self.causes.remove(&cause);
+        self.times.retain(|(_, known)| *known != cause);
+    }
 }
 
 /// Text of at most this many bytes, cut at a character boundary.
@@ -168,7 +185,7 @@ fn cut(text: &str, bytes: usize) -> &str {
 }
 
 /// Writes queued events; after shutdown, the rest of the queue until the timeout.
-async fn write_all(client: Client, mut queue: mpsc::Receiver<Event>, stop: Shutdown) {
+async fn write_all(client: Client, mut queue: mpsc::Receiver<Queued>, stop: Shutdown) {
     let drain_timeout = async {
         stop.requested().await;
         sleep(REQUEST_TIMEOUT).await;
@@ -182,8 +199,10 @@ async fn write_all(client: Client, mut queue: mpsc::Receiver<Event>, stop: Shutd
                 }
                 event = queue.recv() => event,
             };
-            let Some(event) = event else { return };
-            write(&client, &event).await;
+            let Some(Queued { event, cause, recent }) = event else { return };
+            if write(&client, &event).await == Written::GivenUp {
+                recent.lock().unwrap_or_else(PoisonError::into_inner).remove(cause);
+            }
         }
     };
     tokio::select! {
@@ -192,18 +211,29 @@ async fn write_all(client: Client, mut queue: mpsc::Receiver<Event>, stop: Shutd
     }
 }
 
-async fn write(client: &Client, event: &Event) {
+/// Outcome of the attempts to write an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// The API has answered: it was stored, or would be rejected again.
+    Answered,
+    /// All attempts failed.
+    GivenUp,
+}
+
+async fn write(client: &Client, event: &Event) -> Written {
     let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
     let api: Api<Event> = Api::namespaced(client.clone(), namespace);
     for attempt in 0..MAX_ATTEMPTS {
         let answer = timeout(REQUEST_TIMEOUT, api.create(&PostParams::default(), event)).await;
         let reason = match answer {
-            Ok(Ok(_)) => return,
+            Ok(Ok(_)) => return Written::Answered,
             // The answer to an earlier attempt was lost.
-            Ok(Err(kube::Error::Api(status))) if status.code == 409 && attempt > 0 => return,
-            Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) && status.code != 429 => {
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 && attempt > 0 => {
+                return Written::Answered;
+            }
+            Ok(Err(kube::Error::Api(status))) if !is_retried(WriteOf::Event, &status) => {
                 tracing::warn!(namespace, "event rejected: {}", status.message);
-                return;
+                return Written::Answered;
             }
             Ok(Err(error)) => error.to_string(),
             Err(slow) => slow.to_string(),
@@ -212,4 +242,5 @@ async fn write(client: &Client, event: &Event) {
         sleep(backoff::delay(attempt, fastrand::f64())).await;
     }
     tracing::warn!(namespace, "event dropped after {MAX_ATTEMPTS} attempts");
+    Written::GivenUp
 }

@@ -49,16 +49,12 @@ pub(crate) struct Handles {
 impl Handles {
     /// Enqueues the instance behind a claim.
     fn enqueue_instance(&self, claim: &ResourceClaim) {
-        if let Some(key) = ClaimController::key(claim) {
-            self.claims.enqueue(key);
-        }
+        self.claims.enqueue(ClaimController::key(claim));
     }
 
     /// Enqueues the instance behind a claim, after those whose claims have changed.
     fn resync_instance(&self, claim: &ResourceClaim) {
-        if let Some(key) = ClaimController::key(claim) {
-            self.claims.enqueue_resync(key);
-        }
+        self.claims.enqueue_resync(ClaimController::key(claim));
     }
 }
 

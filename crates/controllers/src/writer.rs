@@ -63,7 +63,7 @@ impl Writer {
         PatchParams::apply(&self.manager).force().validation_ignore()
     }
 
-    /// Creates or updates an object. A permanent refusal of the API is an answer to report.
+    /// Creates or updates an object. A denial is an answer to report; the decision about the object retries it.
     pub async fn apply<K: Kind + Resource<Scope = NamespaceResourceScope>>(
         &self,
         cache: &Cache<K>,

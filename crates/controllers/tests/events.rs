@@ -106,6 +106,24 @@ async fn a_failed_write_of_an_event_is_retried() {
 }
 
 #[tokio::test]
+async fn an_event_that_could_not_be_written_is_recorded_when_it_occurs_again() {
+    let env = TestEnv::start().await;
+    let creates = Matching::any().verb(Verb::Create);
+    for attempt in 1..=3 {
+        env.faults().fail(creates.clone(), attempt, StatusCode::SERVICE_UNAVAILABLE);
+    }
+    let next = env.faults().hold(creates, 4);
+    let recording = start(env.faulty_client());
+    recording.record("1", "a");
+    recording.record("2", "b");
+    // Events are written in order: the first one was given up.
+    next.until_triggered().await;
+    recording.record("1", "a");
+    next.release();
+    assert_eq!(recording.notes(&env).await, ["a", "b"]);
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_answer_does_not_block_the_caller() {
     let env = TestEnv::start().await;
     let held = env.faults().hold(Matching::any().verb(Verb::Create), 1);

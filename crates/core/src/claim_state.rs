@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use orchestra_api::{
     ResourceClaim, WorkloadPlan, annotation,
-    claim::{Phase, ResourceClaimStatus},
-    finalizer,
+    claim::{Phase, ResourceClaimSpec, ResourceClaimStatus},
+    finalizer, name,
 };
 
 use crate::run;
@@ -13,6 +13,13 @@ use crate::run;
 /// Name of the Workload of a claim. The label of the same name is for people and tools: it can be removed, the reference cannot.
 pub fn workload(claim: &ResourceClaim) -> &str {
     &claim.spec.workload_ref.name
+}
+
+/// Instance behind a claim, from its immutable spec. The label of the same value is for selectors: it can be removed.
+pub fn instance(claim: &ResourceClaim) -> String {
+    let ResourceClaimSpec { workload_ref, key, type_, class, id, .. } = &claim.spec;
+    let namespace = claim.metadata.namespace.as_deref().unwrap_or_default();
+    name::instance(namespace, type_, class, id.as_deref(), &workload_ref.name, key)
 }
 
 /// Field selector of the claims whose [`workload`] has this name.
@@ -60,10 +67,7 @@ pub(crate) fn is_kept(claim: &ResourceClaim, is_in_use: bool) -> bool {
 /// True if a running version may use the claim: the plan of its Workload names it, or has not replaced one that did. Before
 /// its first status, a plan with the finalizer of a built-in runtime may have run an earlier spec.
 pub fn is_in_use(claim: &ResourceClaim, plan: &WorkloadPlan) -> bool {
-    let may_run_older = plan.status.as_ref().map_or_else(
-        || run::has_finalizer(plan),
-        |status| !run::is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision),
-    );
+    let may_run_older = if plan.status.is_none() { run::has_finalizer(plan) } else { !run::is_ready(plan) };
     plan.spec.workload_ref == claim.spec.workload_ref
         && (may_run_older
             || plan.spec.claims.iter().any(|used| Some(&used.name) == claim.metadata.name.as_ref()))

@@ -6,6 +6,7 @@ use kube::core::{Status, response::StatusCause};
 use orchestra_api::Reason;
 
 use self::messages::{ended, neutral, quota, required_by_quota, security};
+pub use self::retry::{WriteOf, is_gone_or_replaced, is_retried};
 use crate::decision::Denied;
 
 /// Cause of a denial in a namespace that is being deleted.
@@ -19,7 +20,7 @@ const WEBHOOK: &str = "admission webhook \"";
 /// Endings of causes for a field that an update cannot change. The second one is about the completions of an indexed job.
 const IMMUTABLE: [&str; 2] = ["field is immutable", "can only be modified in tandem with spec.parallelism"];
 
-/// Denial of a write by a rule of the cluster. Most are retried, see [`Denial::is_final`]; any other failure is a conflict, or
+/// Denial of a write by a rule of the cluster. Most are retried, see [`is_retried`]; any other failure is a conflict, or
 /// an API that is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
@@ -79,15 +80,6 @@ impl Denial {
         } else {
             // Limit ranges, quotas that require limits, missing service accounts, unknown priority classes.
             Self::Policy
-        }
-    }
-
-    /// True if every retry is denied: the Workload or the template must be corrected. Quota and permissions may
-    /// be granted at any time, and policies changed, without an event; such a write is retried.
-    pub fn is_final(self) -> bool {
-        match self {
-            Self::Invalid => true,
-            Self::Terminating | Self::Quota | Self::Policy | Self::Permission => false,
         }
     }
 
@@ -204,6 +196,7 @@ fn policy(message: &str) -> String {
 
 pub(crate) mod messages;
 mod own_write;
+mod retry;
 pub mod secret;
 #[cfg(test)]
 mod tests;

@@ -135,8 +135,8 @@ impl<'a, K> Ownership<'a, K> {
 impl Owned<'_> {
     /// True if a deleted claim is kept because the running version uses it.
     pub(crate) fn is_kept(&self, claim: &ResourceClaim) -> bool {
-        let plan = self.plan.ours().filter(|plan| plan.metadata.deletion_timestamp.is_none());
-        claim_state::is_kept(claim, plan.is_some_and(|plan| claim_state::is_in_use(claim, plan)))
+        let is_in_use = self.plan.ours().is_some_and(|plan| claim_state::is_in_use(claim, plan));
+        claim_state::is_kept(claim, is_in_use)
     }
 }
 

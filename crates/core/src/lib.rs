@@ -26,6 +26,7 @@ pub mod driver;
 pub mod endpoint;
 pub mod explain;
 pub mod inputs;
+mod job;
 pub mod leftover;
 pub mod lint;
 pub mod observe;

@@ -11,6 +11,7 @@ use orchestra_api::{
     exposure::WorkloadExposureSpec,
     finalizer, label,
     plan::{Kind, SUSPENDED, WorkloadPlanSpec},
+    policy::Mode,
 };
 use orchestra_score::{
     Node, Pointer,
@@ -186,9 +187,11 @@ impl Steps<'_> {
         self.explanation.settings = outcome.explanation;
         self.explanation.audited = outcome.audited;
         let left_out = |policy: &String| {
-            format!("The policy `{policy}` is invalid and is ignored; its status says why.")
+            format!(
+                "The policy `{policy}` is invalid, and no accepted version of it is recorded; its status says why."
+            )
         };
-        self.explanation.notes.extend(outcome.left_out.iter().map(left_out));
+        self.explanation.notes.extend(outcome.left_out.keys().map(left_out));
         self.explanation.notes.extend(unreadable.iter().map(|policy| policy.note()));
         if let Some(invalid) = outcome.invalid.first() {
             return Err(self.refused(Finding::bad(Reason::SpecInvalid, invalid.message.clone())));
@@ -198,6 +201,13 @@ impl Steps<'_> {
             let finding = Finding::bad(Reason::PolicyViolation, sentence(&first.message, more));
             self.explanation.violations = outcome.violations;
             return Err(self.refused(finding));
+        }
+        let invalid = outcome.left_out.iter().find(|(_, mode)| **mode == Mode::Enforce);
+        if let Some((policy, _)) = invalid {
+            let message = format!(
+                "The policy `{policy}` is invalid, so the workload cannot be checked: have the policy corrected or deleted."
+            );
+            return Err(self.refused(Finding::bad(Reason::PolicyViolation, message)));
         }
         if let Some(policy) = unreadable.iter().find(|policy| !policy.in_force) {
             return Err(self.refused(Finding::bad(Reason::PolicyViolation, policy.message())));

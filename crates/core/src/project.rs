@@ -7,7 +7,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use orchestra_api::{
     WorkloadRef, annotation,
     claim::Output,
-    name,
+    label, name,
     plan::{
         Claim, Container, ExposureTarget, File, FileContent, Header, HttpGet, Kind, Lifecycle, Port, Probe,
         Segment, Strategy, Volume, WorkloadPlanSpec,
@@ -99,7 +99,7 @@ impl Projection<'_> {
             ports,
             exposures,
             claims: Vec::new(),
-            labels: self.labels.clone(),
+            labels: self.labels(),
             annotations: self.annotations(),
             values: self.values.clone(),
         };
@@ -214,6 +214,12 @@ impl Projection<'_> {
     fn routes(&self) -> impl Iterator<Item = &str> {
         let resources = self.document.resources.iter().flatten();
         resources.filter(|(_, resource)| resource.type_ == ROUTE).map(|(key, _)| key.as_str())
+    }
+
+    /// Labels for the objects of the runtime, without those that identify their owner.
+    fn labels(&self) -> BTreeMap<String, String> {
+        let all = self.labels.iter().filter(|(key, _)| !label::is_reserved(key));
+        all.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     /// Annotations for the objects of the runtime, without those for the platform.

@@ -118,7 +118,7 @@ impl Decision {
         if self.deferred.contains(&Deferral::NamespaceUnknown) {
             return Report { deferred: Some(Deferral::NamespaceUnknown), ..Report::default() };
         }
-        // An admission rule may change without an event that reaches us.
+        // All are retried: [`crate::denial::WriteOf::OwnObject`].
         let denied = || applied.denials().next().map(|denied| Fault::Denied(denied.clone()));
         let fault = applied.fault.clone().or_else(denied);
         let requeue = fault.clone().map_or(Requeue::OnChange, |fault| Requeue::Backoff(fault.into()));

@@ -3,19 +3,19 @@
 //! A controller writes in one pass what another one reads. These functions leave out or delay reconciles that would find nothing
 //! to do; each names the later event that enqueues.
 
+mod relist;
+
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use orchestra_api::{
-    ResourceClaim, Workload, WorkloadExposure, WorkloadPlan,
-    plan::{Phase, WorkloadPlanStatus},
-};
+use orchestra_api::{ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
 
+pub use self::relist::Relist;
 use crate::{
     claim_state::{is_bound, is_deleting},
     endpoint,
     provision::service_ref,
-    run::{is_in_progress, is_ready_at},
+    run::{is_in_progress, is_ready},
     status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE},
     workload_state,
 };
@@ -177,19 +177,12 @@ pub fn is_settled_workload(workload: &Workload) -> bool {
 
 /// True if a plan is ready as it was last written. After a start, others are reconciled first.
 pub fn is_settled_plan(plan: &WorkloadPlan) -> bool {
-    let is_ready = |status: &WorkloadPlanStatus| {
-        is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision)
-    };
-    plan.status.as_ref().is_some_and(is_ready) && plan.metadata.deletion_timestamp.is_none()
+    is_ready(plan) && plan.metadata.deletion_timestamp.is_none()
 }
 
 /// True if a claim is bound as it was last written. After a start, others are reconciled first.
 pub fn is_settled_claim(claim: &ResourceClaim) -> bool {
     is_bound(claim) && !is_deleting(claim)
-}
-
-fn is_ready(plan: &WorkloadPlan) -> bool {
-    plan.status.as_ref().is_some_and(|status| status.phase == Phase::Ready)
 }
 
 /// True if the status of the Workload already has the address.

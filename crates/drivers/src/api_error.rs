@@ -2,7 +2,10 @@
 
 use kube::{Error, core::Status};
 use orchestra_api::Reason;
-use orchestra_core::{Denied, denial::Denial};
+use orchestra_core::{
+    Denied,
+    denial::{Denial, WriteOf},
+};
 
 use crate::DriverError;
 
@@ -79,10 +82,10 @@ pub(crate) fn driver_error(
         return DriverError::transient(pending, "The cluster could not process a request; retrying.");
     };
     let Denied { reason, message, .. } = describe(denial, denial.describe(&status.message));
-    if denial.is_final() {
-        DriverError::refused(reason, message)
-    } else {
+    if denial.is_retried(WriteOf::RenderedObject) {
         DriverError::transient(reason, message)
+    } else {
+        DriverError::refused(reason, message)
     }
 }
 

@@ -123,7 +123,7 @@ codes! {
     LimitBelowRequest = "LIMIT_BELOW_REQUEST", Semantics;
     /// A limit is high, in absolute terms or compared with the request.
     ResourceHigh = "RESOURCE_HIGH", Semantics;
-    /// Unknown `score.dev/` annotation; the platform ignores it.
+    /// Unknown `score.dev/` annotation or label; the platform ignores it.
     UnknownAnnotation = "UNKNOWN_ANNOTATION", Semantics;
     /// A valid value that is probably a mistake, such as an image with a space.
     SuspiciousValue = "SUSPICIOUS_VALUE", Semantics;

@@ -92,11 +92,12 @@ impl Snapshot {
         self.assemble(workload, now)
     }
 
-    /// Further inputs of a preview, without the claims of other Workloads.
+    /// Further inputs of a preview, without the claims and plans of other Workloads.
     pub(crate) fn preview_context(&self, server: &Server) -> PreviewContext {
         PreviewContext {
             live: self.live.clone(),
             claims: Vec::new(),
+            plans: Vec::new(),
             engines: server.engines.clone(),
             capabilities: server.capabilities(),
             malformed: self.malformed.clone(),
@@ -145,6 +146,20 @@ pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Resu
         .into_iter()
         .filter_map(|claim| valid(claim, ObjectKind::ResourceClaim, &mut malformed))
         .collect())
+}
+
+/// Reads the plans of the Workloads of those claims that may be kept for what still runs.
+pub(crate) async fn read_plans(
+    client: &Client,
+    inputs: &Inputs,
+    claims: &[ResourceClaim],
+) -> kube::Result<Vec<WorkloadPlan>> {
+    let (mut plans, mut malformed) = (Vec::new(), Vec::new());
+    for name in preview::kept_by(claims) {
+        let plan = read_object::<WorkloadPlan>(client, inputs.namespace_name(), &name).await?;
+        plans.extend(plan.and_then(|plan| valid(plan, ObjectKind::WorkloadPlan, &mut malformed)));
+    }
+    Ok(plans)
 }
 
 /// Policies that deserialize, and the others.

@@ -22,7 +22,7 @@ use crate::{
     body,
     error::Error,
     format::Format,
-    snapshot::{self, Snapshot, read_sharers},
+    snapshot::{self, Snapshot, read_plans, read_sharers},
 };
 
 /// Header of a preview with the reason why the Workload would not be accepted, so that clients need not parse the text.
@@ -56,6 +56,7 @@ async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Expla
     let mut context = snapshot.preview_context(server);
     let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
     context.claims = read_sharers(&server.client, &inputs).await?;
+    context.plans = read_plans(&server.client, &inputs, &context.claims).await?;
     Ok(preview::explain(&inputs, &context))
 }
 
@@ -102,6 +103,7 @@ async fn of_apply(
     let mut context = snapshot.preview_context(server);
     let inputs = snapshot.proposing(proposed, (server.clock)());
     context.claims = read_sharers(&server.client, &inputs).await?;
+    context.plans = read_plans(&server.client, &inputs, &context.claims).await?;
     Ok(preview::preview(&inputs, &context))
 }
 

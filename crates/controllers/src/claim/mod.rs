@@ -6,7 +6,7 @@ mod provision_context;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use kube::ResourceExt;
-use orchestra_api::{ResourceClaim, finalizer, label};
+use orchestra_api::{ResourceClaim, finalizer};
 use orchestra_core::{
     claim_state,
     provision::{self, Inputs, Instance, Release, Report, Work, Write},
@@ -54,9 +54,8 @@ impl ClaimController {
     }
 
     /// Key of the instance behind a claim.
-    pub fn key(claim: &ResourceClaim) -> Option<Key> {
-        let instance = claim.labels().get(label::INSTANCE)?;
-        Some(Key::new(&claim.namespace().unwrap_or_default(), instance))
+    pub fn key(claim: &ResourceClaim) -> Key {
+        Key::new(&claim.namespace().unwrap_or_default(), &claim_state::instance(claim))
     }
 
     fn inputs(&self, key: &Key) -> Inputs {
@@ -145,5 +144,24 @@ impl Reconcile for ClaimController {
         };
         self.execute(report.writes(&inputs)).await?;
         requeue(report.requeue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orchestra_api::name;
+
+    use super::*;
+
+    #[test]
+    fn a_claim_whose_labels_were_removed_belongs_to_the_same_instance() {
+        let spec = json!({
+            "workloadRef": {"name": "web", "uid": "u"}, "key": "db", "type": "postgres", "class": "default", "id": "orders",
+            "placement": {"runtimeClass": "kubernetes", "backendId": "here"}, "deprovisionPolicy": "Delete",
+        });
+        let mut claim = ResourceClaim::new("web-db", serde_json::from_value(spec).unwrap());
+        claim.metadata.namespace = Some("shop".to_owned());
+        let of_a_sharer = name::instance("shop", "postgres", "default", Some("orders"), "other", "it");
+        assert_eq!(ClaimController::key(&claim), Key::new("shop", &of_a_sharer));
     }
 }

@@ -121,7 +121,7 @@ impl InstanceContext {
         match self.api.delete(&self.name, &params).await {
             Ok(_) => Ok(()),
             // It is gone, or has been replaced.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(kube::Error::Api(status)) if denial::is_gone_or_replaced(&status) => Ok(()),
             Err(error) => Err(self.error(error, "delete")),
         }
     }

@@ -100,15 +100,21 @@ async fn secret_values_are_in_secrets_and_nowhere_else() {
     // Messages of failures.
     let broken = RunScript::Fail(Reason::NetworkUnavailable, "It cannot be reached.".to_owned());
     platform.runtime.script("default", "web", broken);
-    let (status, reason) = (ConditionStatus::False, Reason::NetworkUnavailable);
-    platform.until("web", ConditionType::RuntimeReady, status, reason).await;
+    platform
+        .env
+        .eventually("the failure is reported", async || {
+            let status = platform.workloads().get("web").await.ok()?.status?;
+            status.conditions.iter().any(|found| found.message == "It cannot be reached.").then_some(())
+        })
+        .await;
     platform.runtime.script("default", "web", RunScript::Run);
     platform.until_ready("web").await;
     secrets.delete("static-key", &DeleteParams::default()).await.unwrap();
     let mut without = spec();
     without["containers"]["app"]["variables"]["MORE"] = json!("more");
     platform.apply("web", without).await;
-    platform.until("web", ConditionType::RuntimeReady, status, Reason::ProjectionError).await;
+    let (status, reason) = (ConditionStatus::False, Reason::ProjectionError);
+    platform.until("web", ConditionType::RuntimeReady, status, reason).await;
     search.finds_nothing("while it fails").await;
 
     platform.delete("web").await;

@@ -184,15 +184,15 @@ fn an_invalid_object_is_denied_and_a_transient_failure_is_not() {
 }
 
 #[test]
-fn only_an_invalid_object_is_denied_for_ever() {
-    for (denial, is_final) in [
-        (Denial::Terminating, false),
-        (Denial::Quota, false),
-        (Denial::Policy, false),
-        (Denial::Permission, false),
-        (Denial::Invalid, true),
+fn only_an_invalid_rendered_object_is_not_retried() {
+    for (denial, is_retried) in [
+        (Denial::Terminating, true),
+        (Denial::Quota, true),
+        (Denial::Policy, true),
+        (Denial::Permission, true),
+        (Denial::Invalid, false),
     ] {
-        assert_eq!(denial.is_final(), is_final, "{denial:?}");
+        assert_eq!(denial.is_retried(WriteOf::RenderedObject), is_retried, "{denial:?}");
     }
 }
 

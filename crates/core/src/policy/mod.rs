@@ -20,8 +20,9 @@
 //! request. A container with neither (or `0`, which runtimes read as "no limit") is a violation, since the sum would be
 //! meaningless.
 //!
-//! An invalid policy is ignored as a whole, never applied in part, and reported as a [`Fault`]. Its last accepted version,
-//! which its status keeps, stays in force. [`unreadable`] policies, which cannot be deserialized, are never ignored.
+//! An invalid policy is never applied in part, and is reported as a [`Fault`]. Its last accepted version, which its status keeps,
+//! stays in force. Without one, no Workload that it may select is admitted, unless its mode is `Audit`: it must not count as absent.
+//! The same holds for [`unreadable`] policies, which cannot be deserialized.
 
 mod allow;
 mod amount;
@@ -40,7 +41,11 @@ mod tests;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use orchestra_api::{PlatformPolicy, policy::Mode};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use orchestra_api::{
+    PlatformPolicy,
+    policy::{Mode, PlatformPolicySpec},
+};
 use orchestra_score::model::Workload;
 
 pub use self::outcome::{
@@ -51,6 +56,7 @@ pub use self::{
     status::{Count, StatusWrite, statuses},
     unreadable::UnreadablePolicy,
 };
+use crate::selector::Selector;
 
 /// Label of every namespace with its name.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -75,11 +81,13 @@ pub struct Subject<'a> {
 pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> PolicyOutcome {
     let faults = reading::read(policies).1;
     let policies = last_good(policies);
-    let (policies, unusable) = reading::read(&policies);
+    let left_out = policies.iter().filter(|policy| !check(policy).is_empty() && may_select(policy, subject));
+    let left_out = left_out.map(|policy| (reading::name(policy).to_owned(), policy.spec.mode)).collect();
+    let (policies, _) = reading::read(&policies);
     let policies = selected(&policies, subject);
     let mut outcome = defaults::fill(&policies, subject);
     outcome.faults = faults;
-    outcome.left_out = unusable.into_iter().map(|fault| fault.policy).collect();
+    outcome.left_out = left_out;
 
     let (enforced, audits): (Vec<&InForce<'_>>, Vec<_>) =
         policies.into_iter().partition(|policy| policy.spec.mode == Mode::Enforce);
@@ -107,6 +115,14 @@ pub fn apply(policies: &[PlatformPolicy], subject: &Subject<'_>) -> PolicyOutcom
 /// Policies, with invalid ones replaced by their last accepted version: a typo must not disable a policy.
 fn last_good(policies: &[PlatformPolicy]) -> Vec<PlatformPolicy> {
     policies.iter().map(last_good_of).collect()
+}
+
+/// True if a policy may select a Workload. A selector that is invalid may select everything.
+fn may_select(policy: &PlatformPolicy, subject: &Subject<'_>) -> bool {
+    let selector = |given: Option<&LabelSelector>| Selector::read(given).unwrap_or_default();
+    let PlatformPolicySpec { namespace_selector, workload_selector, .. } = &policy.spec;
+    selector(namespace_selector.as_ref()).matches(&namespace_labels(subject))
+        && selector(workload_selector.as_ref()).matches(subject.labels)
 }
 
 fn last_good_of(policy: &PlatformPolicy) -> PlatformPolicy {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use orchestra_api::{claim::DeprovisionPolicy, plan::Amounts};
+use orchestra_api::{claim::DeprovisionPolicy, plan::Amounts, policy::Mode};
 use serde::{Deserialize, Serialize};
 
 /// Result of applying policies to a Workload. Everything in it is sorted.
@@ -21,8 +21,9 @@ pub struct PolicyOutcome {
     pub explanation: Vec<Setting>,
     /// Faults of policies.
     pub faults: Vec<Fault>,
-    /// Policies that are ignored, since they have faults and were never accepted.
-    pub left_out: BTreeSet<String>,
+    /// Policies that may select it and cannot be applied, since they have faults and were never accepted. It is not admitted because
+    /// of those that are enforced.
+    pub left_out: BTreeMap<String, Mode>,
 }
 
 /// Settings of a Workload, with the defaults of policies.

@@ -7,12 +7,15 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::core::Status;
-use orchestra_api::{PlatformPolicy, policy::PlatformPolicyStatus};
+use orchestra_api::{
+    PlatformPolicy,
+    policy::{Mode, PlatformPolicyStatus},
+};
 use serde::Deserialize as _;
 use serde_json::{Value as Json, json};
 
 use super::{
-    check,
+    check, last_good_of,
     unreadable::{read, resolve},
 };
 use crate::denial::Denial;
@@ -85,9 +88,8 @@ fn status(policy: &PlatformPolicy, count: Count, now: Timestamp) -> Option<Platf
     let (accepted, reason, message) = match faults.first() {
         None => ("True", "Accepted", "The policy is in force.".to_owned()),
         Some(fault) => {
-            let message =
-                format!("`{}`: {} The last valid version stays in force.", fault.field, fault.message);
-            ("False", MALFORMED, message)
+            let effect = effect(check(&last_good_of(policy)).is_empty(), policy.spec.mode);
+            ("False", MALFORMED, format!("`{}`: {} {effect}.", fault.field, fault.message))
         }
     };
     let before = policy.status.as_ref();
@@ -108,17 +110,22 @@ fn status(policy: &PlatformPolicy, count: Count, now: Timestamp) -> Option<Platf
 /// condition stays, above all the version in force.
 fn unreadable_status(object: &Json, in_force: bool, now: Timestamp) -> Option<Json> {
     let error = PlatformPolicy::deserialize(object).err()?;
-    let effect = if in_force {
-        "The last valid version stays in force"
-    } else {
-        "No Workload that it may select starts or changes"
-    };
+    let effect = effect(in_force, Mode::Enforce);
     let message = format!("The policy cannot be deserialized: {error}. {effect}.");
     let conditions: Vec<Condition> = read(object.pointer("/status/conditions")).unwrap_or_default();
     let generation = object.pointer("/metadata/generation").and_then(Json::as_i64);
     let condition = condition(&conditions, "False", MALFORMED, message, generation, now);
     let is_written = conditions == [condition.clone()];
     (!is_written).then(|| json!({"status": {"conditions": [condition], "observedGeneration": generation}}))
+}
+
+/// Effect of a policy that is not accepted, given whether an earlier version is in force.
+fn effect(in_force: bool, mode: Mode) -> &'static str {
+    match mode {
+        _ if in_force => "The last valid version stays in force",
+        Mode::Enforce => "No Workload that it may select starts or changes",
+        Mode::Audit => "It counts no violations until it is corrected",
+    }
 }
 
 fn condition(
@@ -199,6 +206,19 @@ mod tests {
             condition.message
         );
         assert_eq!(condition.last_transition_time, Time(at(2)));
+    }
+
+    #[test]
+    fn the_status_of_an_invalid_policy_that_was_never_accepted_states_its_effect() {
+        for (mode, effect) in [
+            ("Enforce", " No Workload that it may select starts or changes."),
+            ("Audit", " It counts no violations until it is corrected."),
+        ] {
+            let policy = policy(json!({"mode": mode, "limits": {"cpu": "x"}}));
+            let status = status(&policy, COUNT, at(1)).unwrap();
+            assert_eq!(status.in_force, None);
+            assert!(status.conditions[0].message.ends_with(effect), "{status:?}");
+        }
     }
 
     #[test]

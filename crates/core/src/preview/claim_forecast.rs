@@ -7,16 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use orchestra_api::{
-    ResourceClaim, Workload,
+    ResourceClaim, Workload, WorkloadPlan,
     claim::{Phase, ResourceClaimStatus},
     config::Provisioner,
-    label,
 };
 
 use super::{ObjectKind, as_applied, as_existing, known_after_apply, run_forecast::CapabilitiesOf};
 use crate::{
     Decision, Inputs,
-    claim_state::{is_bound, is_deleting},
+    claim_state::{self, is_bound, is_deleting},
     config::provisioner::is_existing,
     plan,
     provision::{self, Engine, Provision, Work, existing},
@@ -29,6 +28,8 @@ pub struct PreviewContext {
     pub live: Option<Workload>,
     /// Claims of other Workloads for the [instances](shared_instances) that this one would share.
     pub claims: Vec<ResourceClaim>,
+    /// Plans of the Workloads of [those claims](kept_by) that are being deleted: a running version may still use them.
+    pub plans: Vec<WorkloadPlan>,
     /// Available engines. Without them, claims have no forecast.
     pub engines: Option<BTreeMap<String, Engine>>,
     /// Answers of the built-in runtimes about a plan.
@@ -51,6 +52,14 @@ impl PreviewContext {
                 "The {noun} `{name}` cannot be deserialized. Here it counts as absent; a running orchestrator continues with the last version that it could read."
             )
         })
+    }
+}
+
+impl PreviewContext {
+    /// Plan of the Workload of a claim.
+    fn plan_of(&self, inputs: &Inputs, claim: &ResourceClaim) -> Option<WorkloadPlan> {
+        let plans = inputs.plan.iter().chain(&self.plans);
+        plans.into_iter().find(|plan| plan.spec.workload_ref == claim.spec.workload_ref).cloned()
     }
 }
 
@@ -184,20 +193,21 @@ fn forecasts(inputs: &Inputs, context: &PreviewContext, decision: &Decision) -> 
         .filter(|(_, claim)| !is_deleting(claim))
         .collect();
     let mut forecasts = BTreeMap::new();
-    for instance in wanted.values().filter_map(|claim| instance_of(claim)).collect::<BTreeSet<_>>() {
+    for instance in wanted.values().map(|claim| claim_state::instance(claim)).collect::<BTreeSet<_>>() {
         let own: BTreeSet<_> = inputs.claims.iter().map(|claim| &claim.metadata.name).collect();
         let others = context.claims.iter().filter(|claim| !own.contains(&claim.metadata.name));
         let of_instance = inputs.claims.iter().chain(others);
+        let claims: Vec<_> =
+            of_instance.filter(|claim| claim_state::instance(claim) == instance).cloned().collect();
         let decision = provision::decide(&provision::Inputs {
             namespace: inputs.namespace_name().to_owned(),
-            instance: instance.to_owned(),
-            claims: of_instance.filter(|claim| instance_of(claim) == Some(instance)).cloned().collect(),
-            // It matters only for claims that are being deleted, which have no forecast.
-            in_use: BTreeSet::new(),
+            in_use: claim_state::in_use(&claims, |claim| context.plan_of(inputs, claim)),
+            instance: instance.clone(),
+            claims,
             config: std::sync::Arc::clone(&inputs.config),
             engines: engines.clone(),
         });
-        for (name, _) in wanted.iter().filter(|(_, claim)| instance_of(claim) == Some(instance)) {
+        for (name, _) in wanted.iter().filter(|(_, claim)| claim_state::instance(claim) == instance) {
             forecasts.extend(forecast(name, &decision).map(|forecast| ((*name).to_owned(), forecast)));
         }
     }
@@ -217,10 +227,6 @@ fn forecast(claim: &str, decision: &provision::Decision) -> Option<Forecast> {
     }
 }
 
-fn instance_of(claim: &ResourceClaim) -> Option<&str> {
-    claim.metadata.labels.as_ref()?.get(label::INSTANCE).map(String::as_str)
-}
-
 /// Instances that a Workload would share by id. Claims of other Workloads for them influence its forecasts.
 pub fn shared_instances(inputs: &Inputs) -> BTreeSet<String> {
     let inputs = as_existing(inputs);
@@ -228,5 +234,11 @@ pub fn shared_instances(inputs: &Inputs) -> BTreeSet<String> {
     let later = known_after_apply::derive(&inputs, &decision, &BTreeMap::new());
     let claims = inputs.claims.iter().chain(&decision.claims).chain(&later.claims);
     let shared = claims.filter(|claim| claim.spec.id.is_some());
-    shared.filter_map(|claim| instance_of(claim)).map(ToOwned::to_owned).collect()
+    shared.map(claim_state::instance).collect()
+}
+
+/// Workloads whose plans decide whether claims that are being deleted are kept.
+pub fn kept_by(claims: &[ResourceClaim]) -> BTreeSet<String> {
+    let deleted = claims.iter().filter(|claim| is_deleting(claim));
+    deleted.map(|claim| claim_state::workload(claim).to_owned()).collect()
 }

@@ -33,7 +33,7 @@ use serde::Serialize;
 
 pub use self::{
     change::{Action, FieldChange, ObjectKind, PreviewChange},
-    claim_forecast::{PreviewContext, shared_instances},
+    claim_forecast::{PreviewContext, kept_by, shared_instances},
     deletion::of_deletion,
     explained::{Cause, Dependency, Explained, Provider, Running, explain},
     known_after_apply::KNOWN_AFTER_BINDING,

@@ -280,6 +280,15 @@ fn provide(inputs: &Inputs, current: &[&ResourceClaim], decision: &mut Decision)
             return None;
         }
     };
+    let recorded = current.iter().find_map(|claim| claim_state::engine(claim));
+    if let Some(other) = recorded.filter(|recorded| **recorded != entry.engine) {
+        let message = format!(
+            "It was provisioned by the engine `{other}`, and the orchestrator config now names `{}`: it is unchanged until it is released.",
+            entry.engine
+        );
+        fail_all(current, &message, decision);
+        return None;
+    }
     if entry.engine == EXTERNAL {
         decision.external = true;
         return None;
@@ -292,15 +301,6 @@ fn provide(inputs: &Inputs, current: &[&ResourceClaim], decision: &mut Decision)
         fail_all(current, &message, decision);
         return None;
     };
-    let recorded = current.iter().find_map(|claim| claim_state::engine(claim));
-    if let Some(other) = recorded.filter(|recorded| **recorded != entry.engine) {
-        let message = format!(
-            "It was provisioned by the engine `{other}`, and the orchestrator config now names `{}`: it is unchanged until it is released.",
-            entry.engine
-        );
-        fail_all(current, &message, decision);
-        return None;
-    }
     let (sharers, params, metadata) = sharing::agree(current, *engine, decision);
     let unused = if engine.reads_params { Vec::new() } else { params.keys().cloned().collect() };
     let warning = unused_params(&entry, &unused);

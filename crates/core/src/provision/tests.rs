@@ -1,4 +1,4 @@
-use orchestra_api::claim::ResourceClaimSpec;
+use orchestra_api::{annotation, claim::ResourceClaimSpec};
 use serde_json::json;
 
 use super::*;
@@ -43,4 +43,28 @@ fn a_failure_is_checked_again_unless_a_watch_reports_what_fixes_it() {
     ] {
         assert_eq!(reported(answer.clone()), expected, "{answer:?}");
     }
+}
+
+#[test]
+fn an_instance_of_a_built_in_engine_is_not_left_to_an_external_controller() {
+    let config = "{apiVersion: score.dev/v1b1, kind: OrchestratorConfig, spec: {profiles: [], provisioners: \
+                  [{type: postgres, engine: external}]}}";
+    let mut claim = claim();
+    claim.metadata.finalizers = Some(vec![finalizer::PROVISIONER.to_owned()]);
+    claim.metadata.annotations = Some([(annotation::ENGINE.to_owned(), "template".to_owned())].into());
+    let decide = |claim: ResourceClaim| {
+        decide(&Inputs {
+            namespace: "shop".to_owned(),
+            instance: "db".to_owned(),
+            claims: vec![claim],
+            in_use: BTreeSet::new(),
+            config: std::sync::Arc::new(crate::config::check(config).unwrap()),
+            engines: [("template".to_owned(), Engine::default())].into(),
+        })
+    };
+    let decision = decide(claim);
+    assert!(!decision.external);
+    let message = decision.statuses["web-db"].message.clone().unwrap();
+    assert!(message.starts_with("It was provisioned by the engine `template`"), "{message}");
+    assert!(decide(self::claim()).external, "a new instance");
 }

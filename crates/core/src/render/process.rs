@@ -41,7 +41,7 @@ fn lacks_of(name: &str, container: &Container, can_mount: bool) -> Vec<String> {
     let mounted = container.files.keys().chain(container.volumes.keys()).next();
     if let Some(target) = mounted.filter(|_| !can_mount) {
         lacks.push(format!(
-            "`containers.{name}` mounts something at `{target}`, and this machine does not allow mount namespaces (see `orchestra doctor`)."
+            "`containers.{name}` mounts something at `{target}`, and the kernel of this machine does not allow mount namespaces: set `sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu) or `sysctl user.max_user_namespaces=10000`, or start the platform as root."
         ));
     }
     lacks
@@ -97,7 +97,7 @@ mod tests {
             (&json!({"image": "."}), &tcp, true, vec!["containers.app.command"]),
             (&json!({"image": ".", "command": []}), &tcp, true, vec!["containers.app.command"]),
             (&mounted, &tcp, true, vec![]),
-            (&mounted, &tcp, false, vec!["/data"]),
+            (&mounted, &tcp, false, vec!["max_user_namespaces"]),
             (&program, &udp(53), true, vec![]),
             (&program, &udp(5353), true, vec!["service.ports.dns"]),
         ] {

@@ -31,6 +31,7 @@ pub use self::{
 use crate::{
     decision::{Deferral, Requeue},
     driver::Target,
+    job,
 };
 
 /// Interval of checks on something that is stopping, in case its runtime reports no change.
@@ -140,6 +141,14 @@ pub(crate) fn is_ready_at(phase: Phase, observed: Option<&str>, revision: &str) 
     phase == Phase::Ready && observed == Some(revision)
 }
 
+/// True if the current revision of a plan is ready.
+pub(crate) fn is_ready(plan: &WorkloadPlan) -> bool {
+    let is_ready = |status: &WorkloadPlanStatus| {
+        is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision)
+    };
+    plan.status.as_ref().is_some_and(is_ready)
+}
+
 /// True if a plan is being rolled out without an obstacle.
 pub fn is_in_progress(status: Option<&WorkloadPlanStatus>) -> bool {
     status.is_none_or(|status| {
@@ -229,6 +238,10 @@ fn run(inputs: &Inputs, capabilities: &Capabilities) -> Decision {
     let add_finalizer =
         add_finalizer(plan, Record { placement: placement.clone(), inventory: recorded.clone() });
     let is_recorded = recorded == current.inventory && current.placement.as_ref() == Some(&placement);
+    let is_pruned = current.inventory == union(&[], &capabilities.inventory);
+    if has_finalizer(plan) && is_recorded && is_pruned && job::has_succeeded(plan) {
+        return nothing(Report::default());
+    }
     let record = (!is_new && !is_recorded)
         .then(|| status(plan, Phase::Provisioning, Reason::RuntimeProvisioning, None, recorded));
     Decision { add_finalizer, exposure: None, status: record, work: Work::Apply(Target::of(plan)) }

@@ -36,6 +36,9 @@ pub fn report_applied(
 ) -> Report {
     let plan = &inputs.plan;
     let recorded = union(&current_status(plan).inventory, wanted(inputs));
+    let stored = decision.status.as_ref().or(plan.status.as_ref());
+    let was_ready = stored
+        .filter(|status| is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision));
     let mut report = Report::default();
     let status = match observed {
         Ok(observation) => {
@@ -67,20 +70,25 @@ pub fn report_applied(
             }
         }
         Err(error) => {
-            let (reason, message) = (error.reason, error.message.clone());
-            let phase = match error.kind {
+            let (kind, reason, message) = (error.kind, error.reason, error.message.clone());
+            let phase = match kind {
                 DriverErrorKind::Refused | DriverErrorKind::Unwatched => Phase::Failed,
                 DriverErrorKind::Transient => Phase::Provisioning,
             };
-            report.requeue = match error.kind {
+            report.requeue = match kind {
                 DriverErrorKind::Refused => Requeue::OnChange,
                 DriverErrorKind::Unwatched => Requeue::After(UNWATCHED_CHECK_INTERVAL),
                 DriverErrorKind::Transient => Requeue::Backoff(error.into()),
             };
-            status(plan, phase, reason, Some(message), recorded)
+            match was_ready {
+                // Its runtime cannot be asked now: the last observation stays.
+                Some(ready) if kind == DriverErrorKind::Transient => {
+                    WorkloadPlanStatus { message: Some(message), inventory: recorded, ..ready.clone() }
+                }
+                _ => status(plan, phase, reason, Some(message), recorded),
+            }
         }
     };
-    let stored = decision.status.as_ref().or(plan.status.as_ref());
     let is_failing = matches!(report.requeue, Requeue::Backoff(_));
     let rest = FIRST_STATUS_DEBOUNCE.saturating_sub(inputs.deferred_for);
     if stored.is_none() && !is_failing && is_in_progress(Some(&status)) && !rest.is_zero() {

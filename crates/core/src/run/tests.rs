@@ -4,7 +4,7 @@ use orchestra_api::{
     Placement, WorkloadExposure, WorkloadPlan, WorkloadRef,
     condition::Reason,
     exposure::{Exposure, WorkloadExposureSpec, WorkloadExposureStatus},
-    plan::{InventoryItem, Phase, WorkloadPlanSpec, WorkloadPlanStatus},
+    plan::{InventoryItem, Kind, Phase, WorkloadPlanSpec, WorkloadPlanStatus},
 };
 use serde_json::json;
 
@@ -120,6 +120,29 @@ fn a_settled_plan_is_applied_and_nothing_is_written() {
 }
 
 #[test]
+fn a_job_that_has_succeeded_is_not_applied_again_until_its_revision_changes() {
+    let mut inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
+    inputs.plan.spec.kind = Kind::Job;
+    assert_eq!(decide(&inputs).work, Work::Nothing(Report::default()));
+    let is_applied = |inputs: &Inputs| matches!(decide(inputs).work, Work::Apply(_));
+    let with = |status: WorkloadPlanStatus| {
+        let mut inputs = inputs.clone();
+        inputs.plan.status = Some(status);
+        inputs
+    };
+    assert!(is_applied(&with(reported(Phase::Provisioning, "here", &["a"]))), "it runs");
+    assert!(
+        is_applied(&with(reported(Phase::Ready, "here", &["a", "old"]))),
+        "an earlier revision is removed"
+    );
+    let mut changed = inputs.clone();
+    changed.plan.spec.revision = "r2".to_owned();
+    assert!(is_applied(&changed));
+    inputs.plan.spec.lifecycle.suspend = true;
+    assert!(is_applied(&inputs));
+}
+
+#[test]
 fn a_plan_that_needs_what_the_runtime_lacks_fails_and_the_running_revision_stays() {
     let mut inputs = held(new(), Some(reported(Phase::Ready, "here", &["old"])));
     inputs.capabilities = Some(Capabilities { lacks: vec!["It cannot.".to_owned()], inventory: Vec::new() });
@@ -166,6 +189,26 @@ fn a_failed_plan_is_checked_again_unless_a_watch_reports_what_fixes_it() {
         let report = report_applied(&inputs, &decide(&inputs), Err(error), Ok(Removed::Gone));
         assert_eq!((report.status.unwrap().phase, report.requeue), (Phase::Failed, expected));
     }
+}
+
+#[test]
+fn a_ready_plan_stays_ready_while_its_runtime_is_unreachable_until_its_revision_changes() {
+    let unreachable = || Err(DriverError::unreachable("The cluster does not respond; retrying."));
+    let ready = WorkloadPlanStatus {
+        reason: Some(Reason::Succeeded),
+        placed_on: Some("node-1".to_owned()),
+        ..reported(Phase::Ready, "here", &["a"])
+    };
+    let mut inputs = held(new(), Some(ready.clone()));
+    let report = report_applied(&inputs, &decide(&inputs), unreachable(), Ok(Removed::Gone));
+    let message = Some("The cluster does not respond; retrying.".to_owned());
+    assert_eq!(report.status, Some(WorkloadPlanStatus { message, ..ready }));
+    assert_eq!(report.requeue, Requeue::Backoff(unreachable().unwrap_err().into()));
+    inputs.plan.spec.revision = "r2".to_owned();
+    let report = report_applied(&inputs, &decide(&inputs), unreachable(), Ok(Removed::Gone));
+    let status = report.status.unwrap();
+    let expected = (Phase::Provisioning, Some(Reason::NetworkUnavailable));
+    assert_eq!((status.phase, status.reason), expected);
 }
 
 #[test]

@@ -76,13 +76,15 @@ fn a_plan_enqueues_its_workload_when_there_is_something_to_report() {
 
 #[test]
 fn an_exposure_enqueues_its_workload_unless_the_address_is_mirrored_or_readiness_follows() {
-    let ready = plan(&json!({"phase": "Ready"}));
+    let ready = plan(&json!({"phase": "Ready", "observedRevision": "r"}));
+    let changed = plan(&json!({"phase": "Ready", "observedRevision": "earlier"}));
     let starting = plan(&json!({"phase": "Provisioning"}));
     let (mirrored, outdated) = (workload(Some("http://web")), workload(None));
     let later = Enqueue::After(ADDRESS_DEBOUNCE);
     for (origin, plan, workload, expected) in [
         (Origin::OwnCreation, Some(&ready), Some(&outdated), Enqueue::No),
         (Origin::OwnReport, Some(&starting), Some(&outdated), later),
+        (Origin::OwnReport, Some(&changed), Some(&outdated), later),
         (Origin::OwnReport, None, Some(&outdated), later),
         (Origin::OwnReport, Some(&ready), Some(&mirrored), Enqueue::No),
         (Origin::OwnReport, Some(&ready), Some(&outdated), Enqueue::Now),

@@ -1,8 +1,8 @@
-//! Plans adapt to the security level of their namespace, unless the backend sets its own.
+//! Plans adapt to the security level of their namespace, unless the backend sets its own, and reserved labels are not part of them.
 
 use serde_json::{Value as Json, json};
 
-use crate::decisions::fixture::Fixture;
+use crate::decisions::fixture::{CONFIG, Fixture};
 
 /// Values of a plan in a namespace with this security level.
 fn planned(level: Option<&str>, runtime_class: &str, values: &str) -> Json {
@@ -37,4 +37,17 @@ fn security_settings_of_the_backend_apply_in_every_namespace() {
     }
     let user = json!({"podSecurity": "restricted", "runAsUser": 1000});
     assert_eq!(planned(Some("restricted"), "kubernetes", "{runAsUser: 1000}"), user);
+}
+
+#[test]
+fn labels_that_identify_the_owner_of_an_object_are_not_passed_to_the_runtime() {
+    let mut fixture = Fixture::new(CONFIG);
+    let labels = json!({
+        "score.dev/instance": "db-0123456789", "score.dev/workload": "other", "app.kubernetes.io/managed-by": "Helm",
+        "app.kubernetes.io/instance": "shop", "team": "a",
+    });
+    fixture.write(labels, json!({}), json!({"containers": {"app": {"image": "nginx"}}}));
+    fixture.settle();
+    let passed: Vec<_> = fixture.plan.unwrap().spec.labels.into_keys().collect();
+    assert_eq!(passed, ["app.kubernetes.io/instance", "team"]);
 }

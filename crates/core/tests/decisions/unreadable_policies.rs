@@ -1,6 +1,6 @@
-//! Policies that cannot be deserialized.
+//! Policies that cannot be deserialized, or are invalid.
 
-use orchestra_api::{ConditionType, Reason, workload::WorkloadStatus};
+use orchestra_api::{ConditionType, PlatformPolicy, Reason, workload::WorkloadStatus};
 use serde_json::{Value as Json, json};
 
 use crate::decisions::fixture::Fixture;
@@ -63,4 +63,42 @@ fn the_last_accepted_version_of_an_unreadable_policy_is_enforced() {
         assert_eq!(inputs(&status).0, expected);
         assert!(!inputs(&status).1.contains("deserialized"), "{status:?}");
     }
+}
+
+#[test]
+fn a_workload_that_an_invalid_policy_may_select_is_not_admitted_unless_a_version_of_it_was_accepted() {
+    let policy = |status: Json| {
+        let mut policy = PlatformPolicy::new(
+            "images",
+            serde_json::from_value(json!({
+                "workloadSelector": {"matchLabels": {"tier": "gold"}}, "limits": {"cpu": "many"},
+            }))
+            .unwrap(),
+        );
+        policy.status = serde_json::from_value(status).unwrap();
+        policy
+    };
+    let message = "The policy `images` is invalid, so the workload cannot be checked: have the policy corrected or deleted.";
+    let accepted = json!({"inForce": {"limits": {"cpu": "2"}}});
+    for (tier, status, expected) in
+        [("gold", Json::Null, Some(message)), ("iron", Json::Null, None), ("gold", accepted, None)]
+    {
+        let mut fixture = Fixture::with(document("nginx"));
+        let limited =
+            json!({"containers": {"app": {"image": "nginx", "resources": {"limits": {"cpu": "1"}}}}});
+        fixture.write(json!({"tier": tier}), json!({}), limited);
+        fixture.policies = vec![policy(status)];
+        let status = fixture.settle();
+        let (reason, found) = inputs(&status);
+        assert_eq!(reason == Reason::PolicyViolation, expected.is_some(), "{tier} {found}");
+        assert!(expected.is_none_or(|expected| found == expected), "{found}");
+    }
+}
+
+#[test]
+fn an_invalid_policy_that_only_audits_does_not_block() {
+    let mut fixture = Fixture::with(document("nginx"));
+    let spec = json!({"mode": "Audit", "limits": {"cpu": "many"}});
+    fixture.policies = vec![PlatformPolicy::new("sizes", serde_json::from_value(spec).unwrap())];
+    assert_eq!(inputs(&fixture.settle()).0, Reason::Succeeded);
 }

@@ -62,9 +62,13 @@ fn the_name_of_a_stateful_set_leaves_room_for_a_hash() {
 fn reserved_labels_and_annotations_of_authors_are_dropped() {
     let mut plan = WorkloadPlanSpec::default();
     let text = |text: &str| text.to_owned();
-    plan.labels =
-        [(text("pod-template-hash"), text("x")), (text("app"), text("other")), (text("team"), text("a"))]
-            .into();
+    plan.labels = [
+        (text("pod-template-hash"), text("x")),
+        (text("score.dev/instance"), text("db")),
+        (text("app"), text("other")),
+        (text("team"), text("a")),
+    ]
+    .into();
     plan.annotations =
         [(text("deployment.kubernetes.io/revision"), text("9")), (text("example.org/a"), text("b"))].into();
     let objects = render(&Subject { namespace: "team", name: "shop", plan: &plan }, &|_| Vec::new());
@@ -72,6 +76,8 @@ fn reserved_labels_and_annotations_of_authors_are_dropped() {
     assert_eq!(template["labels"]["app"], "shop");
     assert_eq!(template["labels"]["team"], "a");
     assert_eq!(template["labels"].get("pod-template-hash"), None);
+    assert_eq!(template["labels"].get("score.dev/instance"), None);
+    assert_eq!(objects[0]["metadata"]["labels"].get("score.dev/instance"), None);
     assert_eq!(template["annotations"]["example.org/a"], "b");
     assert_eq!(objects[0]["metadata"]["annotations"].get("deployment.kubernetes.io/revision"), None);
 }

@@ -12,7 +12,7 @@ use kube::{
 };
 use orchestra_api::{Reason, plan::WorkloadPlanSpec, reference::SecretKeyRef};
 use orchestra_core::{
-    denial,
+    denial::{self, is_gone_or_replaced},
     observe::{
         kubernetes::{Cause, DesiredObject, LiveObject, ObjectAction, stuck_pods},
         owned_fields::{self, FieldsHash},
@@ -242,7 +242,7 @@ impl Kubernetes {
                 Ok(true)
             }
             // Deleted, or recreated by another client.
-            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {
+            Err(Error::Api(status)) if is_gone_or_replaced(&status) => {
                 self.cache.deleted(id, live);
                 Ok(false)
             }
@@ -262,7 +262,7 @@ impl Kubernetes {
             let params = DeleteParams { preconditions: Some(this), ..DeleteParams::default() };
             match self.api(Kind::Pod, &id.0).delete(&pod.name, &params).await {
                 Ok(_) => {}
-                Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+                Err(Error::Api(status)) if is_gone_or_replaced(&status) => {}
                 Err(error) => return Err(driver_error(Kind::Pod, &pod.name, error)),
             }
         }

@@ -178,9 +178,15 @@ impl Cache {
                 changed.push(id.clone());
             }
         }
-        for routes in state.routes.values_mut() {
+        let mut gone = Vec::new();
+        for (instance, routes) in &mut state.routes {
+            let before = routes.len();
             routes.retain(|route| route.value.kind != kind || route.round == round);
+            if routes.len() != before {
+                gone.push(instance.clone());
+            }
         }
+        changed.extend(gone.iter().flat_map(|instance| state.publishers_of(instance)));
         state.routes.retain(|_, routes| !routes.is_empty());
         state.workloads.retain(|_, entry| !entry.is_empty());
         changed

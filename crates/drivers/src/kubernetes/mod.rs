@@ -13,6 +13,7 @@ mod apply;
 mod cache;
 mod kind;
 mod logs;
+mod node_address;
 mod object_state;
 mod observe;
 mod remove;
@@ -41,6 +42,7 @@ use self::{
     apply::subject,
     cache::Cache,
     kind::Kind,
+    node_address::NodeAddress,
     watch::{SyncStatus, Watching},
 };
 use crate::{
@@ -63,7 +65,7 @@ pub struct Kubernetes {
     watches: Mutex<JoinSet<()>>,
     /// Set when the first lists are done.
     synced: OnceCell<()>,
-    node_address: OnceCell<String>,
+    node_address: NodeAddress,
 }
 
 impl fmt::Debug for Kubernetes {
@@ -82,7 +84,7 @@ impl Kubernetes {
             sync: channel::Sender::new(SyncStatus::default()),
             watches: Mutex::default(),
             synced: OnceCell::new(),
-            node_address: OnceCell::new(),
+            node_address: NodeAddress::default(),
         }
     }
 
@@ -111,7 +113,7 @@ impl Kubernetes {
         watches.spawn(watching.explain_stuck(self.client.clone()));
     }
 
-    /// Waits until all watched kinds were listed once.
+    /// Waits until all watched kinds were listed once, or for too long. What is listed later is notified.
     async fn wait_for_sync(&self) {
         if !self.is_watching() {
             return;
@@ -119,10 +121,12 @@ impl Kubernetes {
         let wait = async {
             let mut sync = self.sync.subscribe();
             // Never fails: the sender lives as long as the runtime.
-            let synced = tokio::time::timeout(CACHE_SYNC_TIMEOUT, sync.wait_for(SyncStatus::is_all)).await;
-            if synced.is_err() {
+            let is_late =
+                tokio::time::timeout(CACHE_SYNC_TIMEOUT, sync.wait_for(SyncStatus::is_all)).await.is_err();
+            if is_late {
                 tracing::warn!("not everything in the cluster could be listed in time");
             }
+            self.sync.send_modify(|sync| sync.is_wait_over = true);
         };
         self.synced.get_or_init(|| wait).await;
     }

@@ -1,7 +1,7 @@
 //! Observation of a Workload: gathers what is cached, reads logs and events of failures, and leaves the status to the pure side.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api,
     api::{ListParams, LogParams},
@@ -11,7 +11,7 @@ use orchestra_api::{
     plan::{ClaimOutput, ExposureTarget, FileContent, Segment, WorkloadPlanSpec},
 };
 use orchestra_core::{
-    observe::kubernetes::{Cause, ProbeFailure, Rollout, Snapshot, events, observe},
+    observe::kubernetes::{Cause, ProbeFailure, REDACTED, Rollout, Snapshot, events, observe, redacted},
     render::kubernetes::{
         self as render,
         exposure::{Facts as ExposureFacts, addresses},
@@ -28,11 +28,6 @@ use super::{
     of_workload,
 };
 use crate::{DriverError, NamespacedName, Observation, Target, events::events_of};
-
-/// Longest part of a log line in a message.
-const MAX_LINE_CHARS: usize = 200;
-/// Replacement of a secret.
-const HIDDEN: &str = "***";
 
 impl Kubernetes {
     /// Observes a Workload.
@@ -110,29 +105,13 @@ impl Kubernetes {
         }
         let has_node_ports = exposed.services.iter().any(|service| !service.node_ports.is_empty());
         if has_node_ports {
-            exposed.node_address = self.node_address().await;
+            exposed.node_address = self.node_address.get(&self.client).await;
         }
         let mut exposures = addresses(&subject(target), &exposed);
         for exposure in &mut exposures {
             exposure.reachable = Some(is_reachable);
         }
         exposures
-    }
-
-    /// Address for node ports: an external one, if there is one.
-    async fn node_address(&self) -> Option<String> {
-        let known = self.node_address.get_or_try_init(|| async {
-            let api: Api<Node> = Api::all(self.client.clone());
-            let nodes = api.list(&ListParams::default().limit(20)).await.map_err(|error| {
-                tracing::warn!("the machines of the cluster cannot be read: {error}");
-            })?;
-            let addresses = nodes.items.iter().filter_map(|node| node.status.as_ref()?.addresses.as_ref());
-            let addresses: Vec<_> = addresses.flatten().collect();
-            let of_type = |type_: &str| addresses.iter().find(|address| address.type_ == type_);
-            let address = of_type("ExternalIP").or_else(|| of_type("InternalIP"));
-            address.map(|address| address.address.clone()).ok_or(())
-        });
-        known.await.ok().cloned()
     }
 
     /// Reads the last log line of crashed containers. A line that may contain a secret is dropped.
@@ -193,7 +172,7 @@ impl Kubernetes {
     async fn clean(&self, id: &NamespacedName, target: &Target, probe: &mut ProbeFailure) {
         if let Some(line) = probe.output() {
             let line = self.without_secrets(id, &target.plan, line).await;
-            probe.found = line.as_deref().unwrap_or(HIDDEN).into();
+            probe.found = line.as_deref().unwrap_or(REDACTED).into();
         }
     }
 
@@ -205,21 +184,13 @@ impl Kubernetes {
         line: &str,
     ) -> Option<String> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &id.0);
-        let mut line = line.to_owned();
+        let mut secrets = Vec::new();
         for output in secrets_of(plan) {
             let secret = api.get_opt(&output.secret_key_ref.name).await.ok()?;
             let value = secret.and_then(|secret| secret.data?.remove(&output.secret_key_ref.key));
-            let Some(value) = value.and_then(|value| String::from_utf8(value.0).ok()) else { continue };
-            for part in value.lines().filter(|part| !part.trim().is_empty()) {
-                line = line.replace(part.trim(), HIDDEN);
-            }
+            secrets.extend(value.and_then(|value| String::from_utf8(value.0).ok()));
         }
-        let redacted: String = line
-            .chars()
-            .map(|c| if c.is_control() || c == '`' { ' ' } else { c })
-            .take(MAX_LINE_CHARS)
-            .collect();
-        Some(redacted)
+        Some(redacted(line, secrets.iter().map(String::as_str)))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Deletion of the recorded inventory, and nothing else: objects that are listed and have the uid of the Workload.
 
+use std::collections::BTreeSet;
+
 use kube::api::ListParams;
-use orchestra_api::plan::InventoryItem;
+use orchestra_api::{Reason, finalizer, plan::InventoryItem};
 use orchestra_core::render::kubernetes::WORKLOAD_UID;
 
 use super::{Kubernetes, api_error::driver_error, kind::Kind, object_state::Facts, of_workload};
@@ -14,11 +16,18 @@ impl Kubernetes {
         target: &Target,
         inventory: &[InventoryItem],
     ) -> Result<Removed, DriverError> {
+        self.wait_for_sync().await;
         let id = (target.namespace.clone(), target.name.clone());
         let uid = target.plan.workload_ref.uid.as_str();
         // Routes first, configuration last.
-        let mut items: Vec<_> =
-            inventory.iter().filter_map(|item| Some((Kind::of_inventory(&item.kind)?, item))).collect();
+        let mut items = Vec::new();
+        let mut unknown = BTreeSet::new();
+        for item in inventory {
+            match Kind::of_inventory(&item.kind) {
+                Some(kind) => items.push((kind, item)),
+                None => drop(unknown.insert(item.kind.as_str())),
+            }
+        }
         items.sort_by_key(|(kind, item)| (*kind, item.name.as_str()));
         let mut stopping = false;
         for (kind, item) in &items {
@@ -42,6 +51,9 @@ impl Kubernetes {
         if stopping {
             return Ok(Removed::Stopping("Deleting its objects.".to_owned()));
         }
+        if !unknown.is_empty() {
+            return Err(unknown_kinds(&unknown));
+        }
         if has_run && !self.has_other_rollout(&id) {
             self.cache.forget(&id);
         }
@@ -56,7 +68,8 @@ impl Kubernetes {
 
     /// True if pods of a Workload still exist.
     async fn has_pods(&self, id: &NamespacedName, uid: &str) -> Result<bool, DriverError> {
-        if self.is_watching() {
+        // The cache has no pods before their first list.
+        if self.has_synced(Kind::Pod) {
             return Ok(self.cache.view(id).pods.iter().any(|pod| pod.owner.as_deref() == Some(uid)));
         }
         let ours = ListParams::default().labels(&of_workload(&id.1));
@@ -69,3 +82,24 @@ impl Kubernetes {
         }))
     }
 }
+
+/// Recorded objects of kinds that this version cannot delete.
+#[derive(Debug, thiserror::Error)]
+#[error("the inventory contains unknown kinds: {0}")]
+struct UnknownKinds(String);
+
+/// Error for recorded objects that a newer version created.
+fn unknown_kinds(kinds: &BTreeSet<&str>) -> DriverError {
+    let kinds = kinds.iter().copied().collect::<Vec<_>>().join(", ");
+    DriverError::unwatched(
+        Reason::RuntimeDegraded,
+        format!(
+            "A newer version of the orchestrator created a part of it that this version cannot delete: the platform's administrators must install that version again, or delete the part and remove the finalizer `{}` from the plan.",
+            finalizer::RUNTIME
+        ),
+    )
+    .with_source(UnknownKinds(kinds))
+}
+
+#[cfg(test)]
+mod tests;

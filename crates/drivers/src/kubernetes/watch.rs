@@ -1,10 +1,6 @@
 //! Watches that keep the cache current and notify about changed Workloads.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    pin::pin,
-    time::Duration,
-};
+use std::{collections::BTreeSet, pin::pin, time::Duration};
 
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
@@ -16,7 +12,7 @@ use kube::{
         watcher::{self, watcher},
     },
 };
-use orchestra_core::observe::kubernetes::{Cause, events};
+use orchestra_core::observe::kubernetes::{Cause, EventQueries, events};
 use tokio::sync::watch;
 
 use super::{
@@ -31,15 +27,8 @@ use crate::{crd::until_served, events::events_of, notify::Notifier};
 const PAGE_SIZE: u32 = 50;
 /// Interval of event queries about failures without a known cause.
 const EXPLAIN_INTERVAL: Duration = Duration::from_secs(1);
-/// Event queries in one interval: bounds the load on the API server when a node fails.
-const MAX_EVENT_QUERIES: usize = 30;
 /// Event queries at the same time.
 const MAX_CONCURRENT_QUERIES: usize = 8;
-/// Checks of a failure in every interval: two minutes. Later events are rare:
-const FREQUENT_CHECKS: u32 = 120;
-/// then only once in this number of intervals.
-const SLOW_CHECK_FACTOR: u32 = 5;
-
 /// State of the watches.
 #[derive(Clone, Debug)]
 pub(super) struct Watching {
@@ -55,6 +44,8 @@ pub(super) struct SyncStatus {
     pub(super) listed: BTreeSet<Kind>,
     /// Kinds that may not be listed.
     denied: BTreeSet<Kind>,
+    /// True once nothing waits for the first lists any longer: Workloads were reconciled without what these reveal later.
+    pub(super) is_wait_over: bool,
 }
 
 impl SyncStatus {
@@ -124,7 +115,10 @@ impl Watching {
     }
 
     fn handle(&self, kind: Kind, event: watcher::Event<DynamicObject>) {
-        let is_first = !self.sync.borrow().listed.contains(&kind);
+        let is_reconciled_later = {
+            let sync = self.sync.borrow();
+            !sync.is_wait_over && !sync.listed.contains(&kind)
+        };
         let changed = match event {
             watcher::Event::Init => {
                 self.cache.relist_started(kind);
@@ -142,15 +136,15 @@ impl Watching {
                 gone
             }
         };
-        // At startup everything is reconciled anyway.
-        for id in changed.iter().filter(|_| !is_first) {
+        // At startup everything is reconciled after the first lists.
+        for id in changed.iter().filter(|_| !is_reconciled_later) {
             self.notifier.notify(id);
         }
     }
 
     /// Queries events of failures without a known cause, and notifies about Workloads whose status changes with time.
     pub(super) async fn explain_stuck(self, client: Client) {
-        let mut checks: BTreeMap<Unexplained, u32> = BTreeMap::new();
+        let mut queries = EventQueries::default();
         let mut last = Timestamp::now();
         loop {
             tokio::time::sleep(EXPLAIN_INTERVAL).await;
@@ -159,19 +153,8 @@ impl Watching {
                 self.notifier.notify(&id);
             }
             last = now;
-            let unexplained = self.cache.unexplained(now);
-            checks.retain(|object, _| unexplained.contains(object));
-            let mut due = Vec::new();
-            for object in unexplained {
-                let checks = checks.entry(object.clone()).or_default();
-                *checks += 1;
-                if *checks > 1 && (*checks < FREQUENT_CHECKS || checks.is_multiple_of(SLOW_CHECK_FACTOR)) {
-                    due.push((*checks, object));
-                }
-            }
-            // New failures first: the others were queried before.
-            due.sort();
-            let asking = due.into_iter().take(MAX_EVENT_QUERIES).map(|(_, object)| {
+            let due = queries.due(self.cache.unexplained(now));
+            let asking = due.into_iter().map(|object| {
                 let (client, me) = (client.clone(), &self);
                 async move {
                     let Some(cause) = cause_of(client, &object).await else { return };
@@ -193,4 +176,35 @@ fn is_denied(error: &watcher::Error) -> bool {
 /// Cause of a failure, from events; `None` if there are no events, or no longer.
 async fn cause_of(client: Client, object: &Unexplained) -> Option<Option<Cause>> {
     events::cause(&events_of(client, &object.id.0, &object.uid).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Number of notifications about a Workload whose Deployment is in the first list.
+    fn notified_by_first_list(is_wait_over: bool) -> usize {
+        let sync = watch::Sender::new(SyncStatus { is_wait_over, ..SyncStatus::default() });
+        let watching = Watching { cache: Cache::default(), notifier: Notifier::default(), sync };
+        let mut notified = watching.notifier.subscribe();
+        let deployment = json!({
+            "metadata": {"name": "web", "namespace": "shop", "uid": "d", "resourceVersion": "7",
+                "labels": {"score.dev/workload": "web"}},
+            "spec": {"replicas": 1},
+        });
+        let deployment = serde_json::from_value(deployment).unwrap();
+        for event in [watcher::Event::Init, watcher::Event::InitApply(deployment), watcher::Event::InitDone] {
+            watching.handle(Kind::Deployment, event);
+        }
+        std::iter::from_fn(|| notified.next().now_or_never()).count()
+    }
+
+    #[test]
+    fn a_first_list_that_comes_after_the_first_reconciles_is_notified() {
+        assert_eq!(notified_by_first_list(true), 1);
+        assert_eq!(notified_by_first_list(false), 0, "it is reconciled afterwards anyway");
+    }
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use orchestra_api::plan::Amounts;
-use orchestra_core::observe::process::restart::count_failure;
+use orchestra_core::observe::process::{ProbeError, restart::count_failure};
 use tokio::time::sleep;
 
 use super::{
@@ -157,15 +157,17 @@ impl Program {
 
     /// Records the end of a run that was seen to exit, and counts it as a failure unless it was stopped on purpose. A run
     /// that failed its liveness probe was stopped, and counts.
-    pub(super) async fn record_end(&mut self, failed_liveness: bool) -> io::Result<()> {
+    pub(super) async fn record_end(&mut self, failed_liveness: Option<&ProbeError>) -> io::Result<()> {
         let Some(last) = self.last.as_ref().filter(|last| last.is_up()) else { return Ok(()) };
         let stage = self.read_stage(&last.folder).await?;
         let Some(last) = self.last.as_mut() else { return Ok(()) };
         let Stage::Ended { success, how, at } = stage else { return Ok(()) };
-        let was_stopped = last.stage == Stage::Stopping && !failed_liveness;
+        let was_stopped = last.stage == Stage::Stopping && failed_liveness.is_none();
         let ready_for = last.ready_since.map(|since| since.elapsed());
-        let (success, how) =
-            if failed_liveness { (false, "liveness probe failed".to_owned()) } else { (success, how) };
+        let (success, how) = match failed_liveness {
+            Some(error) => (false, format!("liveness probe failed: {error}")),
+            None => (success, how),
+        };
         last.stage = Stage::Ended { success, how: how.clone(), at };
         if !was_stopped {
             self.failures = count_failure(self.failures, ready_for);

@@ -93,7 +93,7 @@ impl Runs {
             self.watch_health(name, version);
         }
         let state = |(name, tracked): (&String, &mut Tracked)| {
-            let health = *tracked.health.borrow();
+            let health = tracked.health.borrow().clone();
             // A program that runs to completion does not become stable by running.
             tracked.program.set_ready(health.ready && !runs_once(&version.plan, name));
             let run = match tracked.program.stage() {
@@ -110,8 +110,9 @@ impl Runs {
                 run,
                 current: tracked.program.revision() == Some(&version.plan.revision),
                 ready: health.ready,
+                probe_error: health.readiness,
                 ready_for: tracked.program.ready_for(),
-                failed_liveness: health.failed_liveness,
+                failed_liveness: health.failed_liveness.is_some(),
                 failures: tracked.program.failures(),
                 last_failure: tracked.program.last_failure().map(str::to_owned),
             };
@@ -152,8 +153,8 @@ impl Runs {
         else {
             return;
         };
-        let failed_liveness = tracked.health.borrow().failed_liveness;
-        while let Err(error) = tracked.program.record_end(failed_liveness).await {
+        let failed_liveness = tracked.health.borrow().failed_liveness.clone();
+        while let Err(error) = tracked.program.record_end(failed_liveness.as_ref()).await {
             retry_after(&error).await;
         }
         if !tracked.program.is_up() {

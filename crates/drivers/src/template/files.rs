@@ -2,7 +2,7 @@
 //! parsed is logged and ignored: its last good version stays in force.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -23,6 +23,7 @@ use orchestra_core::{
 };
 use tokio::sync::OnceCell;
 
+use super::unreadable_config_map;
 use crate::DriverError;
 
 /// Suffix of file names.
@@ -97,9 +98,8 @@ impl ProvisionerFiles {
     }
 
     async fn load(&self) -> Result<(), DriverError> {
-        let maps = maps(&self.client).await.map_err(|error| {
-            DriverError::unreachable("The provisioner files cannot be read; retrying.").with_source(error)
-        })?;
+        let read = maps(&self.client).await;
+        let maps = read.map_err(|error| unreadable_config_map("", "the provisioner files", error))?;
         for map in &maps {
             self.ingest(map);
         }
@@ -142,23 +142,53 @@ impl ProvisionerFiles {
         entries_by_name.len() != before
     }
 
+    /// Drops the files of config maps that a list does not have.
+    fn retain(&self, listed: &BTreeSet<String>) -> bool {
+        let mut entries_by_name = self.entries_by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = entries_by_name.len();
+        entries_by_name.retain(|name, _| name.split_once('/').is_some_and(|(map, _)| listed.contains(map)));
+        entries_by_name.len() != before
+    }
+
+    /// Updates the files after an event, given the config maps that the current list has so far. Returns whether they have changed.
+    pub(super) fn handle(
+        &self,
+        listed: &mut BTreeSet<String>,
+        event: watcher::Result<watcher::Event<ConfigMap>>,
+    ) -> bool {
+        match event {
+            Ok(watcher::Event::Apply(map)) => self.ingest(&map),
+            Ok(watcher::Event::Delete(map)) => self.drop_map(&map),
+            Ok(watcher::Event::Init) => {
+                listed.clear();
+                false
+            }
+            Ok(watcher::Event::InitApply(map)) => {
+                listed.insert(map.name_any());
+                self.ingest(&map)
+            }
+            // A config map that was deleted while the watch was broken has no event of its own.
+            Ok(watcher::Event::InitDone) => self.retain(listed),
+            Err(error) => {
+                tracing::warn!("the watch of provisioner files broke: {error}");
+                false
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn names(&self) -> Vec<String> {
+        self.entries_by_name.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
     /// Stream with an item for each change of the files.
     pub(super) fn follow(&self) -> BoxStream<'static, ()> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM_NAMESPACE);
         let events = watcher(api, watcher::Config::default().labels(&selector())).default_backoff();
         let files = self.clone();
-        let changes = events.filter_map(move |event| {
-            let is_new = match event {
-                Ok(watcher::Event::Apply(map) | watcher::Event::InitApply(map)) => files.ingest(&map),
-                Ok(watcher::Event::Delete(map)) => files.drop_map(&map),
-                Ok(watcher::Event::Init | watcher::Event::InitDone) => false,
-                Err(error) => {
-                    tracing::warn!("the watch of provisioner files broke: {error}");
-                    false
-                }
-            };
-            std::future::ready(is_new.then_some(()))
-        });
+        let mut listed = BTreeSet::new();
+        let changes = events
+            .filter_map(move |event| std::future::ready(files.handle(&mut listed, event).then_some(())));
         changes.boxed()
     }
 }

@@ -25,21 +25,23 @@ use self::{
     run::{Run, RunError},
 };
 use crate::{
-    DriverError, NamespacedName, ProvisionContext, Provisioner, Released, events::events_of,
+    DriverError, NamespacedName, ProvisionContext, Provisioner, Released, api_error, events::events_of,
     provision_context::InstanceSecret,
 };
 use futures_util::{
     future::BoxFuture,
     stream::{self, BoxStream, StreamExt as _},
 };
-use kube::Client;
+use kube::{Client, Error};
 use orchestra_api::{claim::DeprovisionPolicy, condition::Reason, name};
 use orchestra_core::{
+    Denied,
     config::builtin::TEMPLATE,
+    denial::Denial,
     observe::kubernetes::{Cause, Pod, Rollout, RolloutKind, events},
     provision::{
         self, Bound, Instance, Provision, Release,
-        template::{Disposition, Item, Progress, Rendered, admit, disposition, progress},
+        template::{Disposition, Item, Progress, Record, Rendered, admit, disposition, progress, prunable},
     },
 };
 use serde_json::Value as Json;
@@ -84,13 +86,16 @@ impl Template {
             Ok(run) => run,
             Err(error) => return outcome(instance, error),
         };
+        let owner = Owner { namespace: &instance.namespace, instance: &instance.id };
         match run.render_stateless() {
             // Nothing is created or generated: nothing has to be stored.
-            Ok(Some(rendered)) => return Ok(bound(&run, &rendered, None)),
+            Ok(Some(rendered)) => {
+                self.prune(owner, run::recorded(ctx).await?, &rendered, ctx).await?;
+                return Ok(bound(&run, &rendered, None));
+            }
             Ok(None) => {}
             Err(error) => return outcome(instance, error),
         }
-        let owner = Owner { namespace: &instance.namespace, instance: &instance.id };
         let first = run.render_and_store(ctx, false).await;
         let (instance_secret, rendered) = match first {
             Err(RunError::NewSecrets) => {
@@ -110,7 +115,7 @@ impl Template {
         for object in &rendered.objects {
             live.push(self.objects.apply(owner, object).await?);
         }
-        self.prune(owner, &rendered, ctx).await?;
+        self.prune(owner, rendered.saved.record.clone(), &rendered, ctx).await?;
         for object in &live {
             match progress(object, run.conditions()) {
                 Progress::Ready => {}
@@ -125,17 +130,15 @@ impl Template {
         Ok(bound(&run, &rendered, Some(&instance_secret)))
     }
 
-    /// Deletes what an earlier version of the entry created, except volumes.
+    /// Deletes what an earlier version of the entry created, except data and passwords.
     async fn prune(
         &self,
         owner: Owner<'_>,
+        mut record: Record,
         rendered: &Rendered,
         ctx: &dyn ProvisionContext,
     ) -> Result<(), DriverError> {
-        let wanted: BTreeSet<Item> = rendered.objects.iter().map(Item::of).collect();
-        let mut record = rendered.saved.record.clone();
-        let stale: Vec<Item> =
-            record.objects.difference(&wanted).filter(|item| item.kind != VOLUME).cloned().collect();
+        let stale = prunable(&record, &rendered.objects);
         if stale.is_empty() {
             return Ok(());
         }
@@ -289,6 +292,24 @@ fn bound(run: &Run<'_>, rendered: &Rendered, secret: Option<&InstanceSecret>) ->
     })
 }
 
+/// Error of a read of config maps, which users know as `what`.
+fn unreadable_config_map(name: &str, what: &str, error: Error) -> DriverError {
+    let (status, source) = match api_error::answer("ConfigMap", name, error) {
+        Ok(answer) => answer,
+        Err(error) => return error,
+    };
+    let describe = |denial, denied| match denial {
+        Denial::Permission => Denied {
+            message: format!(
+                "Permission denied: the orchestrator may not read {what}; the platform's administrators must grant its role."
+            ),
+            ..denied
+        },
+        Denial::Terminating | Denial::Quota | Denial::Policy | Denial::Invalid => denied,
+    };
+    api_error::driver_error(&status, Reason::BindingPending, describe).with_source(source)
+}
+
 /// Error for a request that cannot succeed.
 fn refused(message: String) -> DriverError {
     DriverError::refused(Reason::BindingFailed, message)
@@ -298,3 +319,6 @@ fn refused(message: String) -> DriverError {
 fn unwatched(message: String) -> DriverError {
     DriverError::unwatched(Reason::BindingFailed, message)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use kube::{
 use orchestra_api::{Reason, label};
 use orchestra_core::{
     Denied,
-    denial::{Denial, NotFound},
+    denial::{Denial, NotFound, is_gone_or_replaced},
     observe::{
         kubernetes::{DesiredObject, LiveObject, ObjectAction},
         owned_fields::{self, FieldsHash},
@@ -174,7 +174,7 @@ impl Objects {
         match api.delete(&item.name, &params).await {
             Ok(answer) => Ok(answer.left().is_some_and(|left| !left.finalizers().is_empty())),
             // Deleted, or recreated by another client.
-            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
+            Err(Error::Api(status)) if is_gone_or_replaced(&status) => Ok(false),
             Err(error) => Err(driver_error(item, error)),
         }
     }
@@ -191,7 +191,7 @@ impl Objects {
         let patch = json!({"metadata": {"uid": found.uid(), "labels": {label::MANAGED_BY: null}}});
         match api.patch(&item.name, &PatchParams::default(), &Patch::Merge(&patch)).await {
             Ok(_) => Ok(()),
-            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(Error::Api(status)) if is_gone_or_replaced(&status) => Ok(()),
             Err(error) => Err(driver_error(item, error)),
         }
     }

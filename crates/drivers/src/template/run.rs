@@ -21,7 +21,7 @@ use orchestra_core::{
 };
 use serde_json::{Map, Value as Json};
 
-use super::{files::ProvisionerFiles, instance_secret, refused};
+use super::{files::ProvisionerFiles, instance_secret, refused, unreadable_config_map};
 use crate::{
     DriverError, DriverErrorKind, ProvisionContext,
     provision_context::{InstanceSecret, SecretData},
@@ -230,10 +230,9 @@ async fn environment(
     namespace: &str,
 ) -> Result<Option<(Map<String, Json>, String)>, DriverError> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let found = api.get_opt(ENVIRONMENT).await.map_err(|error| {
-        DriverError::unreachable("The environment of this namespace cannot be read; retrying.")
-            .with_source(error)
-    })?;
+    let found = api.get_opt(ENVIRONMENT).await;
+    let found = found
+        .map_err(|error| unreadable_config_map(ENVIRONMENT, "the environment of this namespace", error))?;
     Ok(found.map(|found| {
         let version = found.resource_version().unwrap_or_default();
         let values = found.data.into_iter().flatten().map(|(key, value)| (key, Json::String(value)));

@@ -6,11 +6,13 @@
 //! deleted.
 
 pub mod cause;
+mod event_queries;
 pub mod events;
 mod messages;
 mod object_action;
 pub mod pod;
 pub mod probe;
+mod redaction;
 pub mod rollout;
 mod stuck;
 #[cfg(test)]
@@ -23,9 +25,11 @@ use orchestra_api::{
 };
 
 pub use cause::{Cause, Crash};
+pub use event_queries::EventQueries;
 pub use object_action::{DesiredObject, LiveObject, ObjectAction};
 pub use pod::Pod;
 pub use probe::ProbeFailure;
+pub use redaction::{REDACTED, redacted};
 pub use rollout::{Progress, Rollout, RolloutKind};
 pub use stuck::stuck_pods;
 

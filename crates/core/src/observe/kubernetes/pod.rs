@@ -56,6 +56,7 @@ impl Pod {
         // A transition before the start means that it has not been ready since.
         let down_since = changed.filter(|at| !is_ready && started.is_some_and(|started| *at > started));
         let revision = metadata["annotations"][REVISION].as_str().map(Box::from);
+        let is_restarted = rest["spec"]["restartPolicy"] != "Never";
         let mut waits = None;
         let mut down = None;
         let mut up: Option<(Crash, Option<Timestamp>)> = None;
@@ -66,7 +67,7 @@ impl Pod {
                 let name = container["name"].as_str().unwrap_or_default();
                 let why = |reason| Cause::of_waiting(name, reason, message.unwrap_or_default());
                 waits = waits.or(reason.and_then(why));
-                let crash = crash(container, is_init, phase);
+                let crash = crash(container, !is_init && is_restarted && phase == "Running");
                 match container["state"]["running"]["startedAt"].as_str() {
                     Some(at) => up = up.or(crash.map(|crash| (crash, at.parse().ok()))),
                     None => down = down.or(crash),
@@ -132,15 +133,15 @@ const CRASH_LOOP_RESTARTS: u64 = 3;
 /// Duration of a run after which a kubelet restarts a container without backoff: its crash begins a new series.
 const BACKOFF_RESET: SignedDuration = SignedDuration::from_mins(10);
 
-/// Last exit of a container, if it was unexpected.
-fn crash(container: &Json, is_init: bool, phase: &str) -> Option<Crash> {
+/// Last exit of a container, if it was unexpected. A container that `keeps_running` may not even succeed.
+fn crash(container: &Json, keeps_running: bool) -> Option<Crash> {
     let now = &container["state"]["terminated"];
     let before = &container["lastState"]["terminated"];
     let waits = container["state"]["waiting"]["reason"] == "CrashLoopBackOff";
     let end = if now.is_object() { now } else { before };
     let exit_code = i32::try_from(end["exitCode"].as_i64()?).unwrap_or(i32::MAX);
     let has_succeeded = exit_code == 0 && now.is_object();
-    if has_succeeded && (is_init || phase != "Running") && !waits {
+    if has_succeeded && !keeps_running && !waits {
         return None;
     }
     // The node stopped and restarted it: nothing that an author could fix.

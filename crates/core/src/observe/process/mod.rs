@@ -6,6 +6,7 @@
 //! at the time that the decision names.
 
 pub mod health;
+mod probe;
 pub mod restart;
 pub mod rollback;
 pub mod rollout;
@@ -21,10 +22,10 @@ use orchestra_api::{
 };
 use orchestra_score::model::{Protocol, Ready};
 
+pub use probe::ProbeError;
 use restart::{FIRST_RESTART_BACKOFF, STABLE_AFTER, restart_backoff};
 
-/// Consecutive failures that make a crash loop, and after which a job is not retried: one may be chance, two a slow
-/// dependency.
+/// Consecutive failures that make a crash loop: one may be chance, two a slow dependency.
 const MAX_FAILURES: u32 = 3;
 
 /// Observed state of one container.
@@ -36,6 +37,8 @@ pub struct ContainerState {
     pub current: bool,
     /// True if it is ready.
     pub ready: bool,
+    /// Failure of its last readiness probe, or port that does not accept connections.
+    pub probe_error: Option<ProbeError>,
     /// Time for which it has been ready.
     pub ready_for: Duration,
     /// True if its liveness probe has failed too often.
@@ -52,6 +55,7 @@ impl ContainerState {
         run: RunState::Absent,
         current: false,
         ready: false,
+        probe_error: None,
         ready_for: Duration::ZERO,
         failed_liveness: false,
         failures: 0,
@@ -229,12 +233,12 @@ fn set_status<'s>(
     } else if let Some(name) = names.iter().find(is_unready) {
         let has_probe =
             plan.containers.get(*name).is_some_and(|container| container.readiness_probe.is_some());
-        let tcp = plan.ports.values().find(|port| port.protocol == Protocol::Tcp);
-        decision.message = Some(match tcp.filter(|_| !has_probe) {
-            Some(port) => {
-                format!("`{name}` is not ready: nothing listens on port {} yet.", port.target_port)
+        decision.message = Some(match &state(name).probe_error {
+            Some(error) if has_probe => {
+                format!("`{name}` is not ready: its readiness probe has not succeeded yet: {error}.")
             }
             None if has_probe => format!("`{name}` is not ready: its readiness probe has not succeeded yet."),
+            Some(error) => format!("`{name}` is not ready: {error} yet."),
             None => format!("`{name}` is not ready yet."),
         });
     }
@@ -272,7 +276,7 @@ pub fn implied_ports(plan: &WorkloadPlanSpec, name: &str) -> Vec<u16> {
 /// True if a container of a job has failed often enough.
 fn gives_up(plan: &WorkloadPlanSpec, state: &ContainerState) -> bool {
     let has_failed = matches!(state.run, RunState::Ended { success: false, .. });
-    plan.kind == Kind::Job && state.failures >= MAX_FAILURES && has_failed
+    plan.kind == Kind::Job && state.failures >= crate::job::MAX_ATTEMPTS && has_failed
 }
 
 /// Sentence about the dependency in `before` that keeps a container from starting.

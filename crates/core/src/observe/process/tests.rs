@@ -266,3 +266,31 @@ fn adopted_programs_keep_their_status_until_they_are_probed() {
     let ready = decide(&plan, &states(&[("app", running(true))]));
     assert!(is_adoption_over(&plan, &ready, Duration::ZERO));
 }
+
+#[test]
+fn a_container_that_is_not_ready_names_the_failure_of_its_probe() {
+    let mut plan = plan(Kind::Service, &[("app", &[])]);
+    let message = |plan: &WorkloadPlanSpec, probe_error: Option<ProbeError>| {
+        let state = ContainerState { probe_error, ..running(false) };
+        decide(plan, &states(&[("app", state)])).message.unwrap()
+    };
+    for port in [80, 8081] {
+        let port = Port { port, target_port: port, protocol: Protocol::Tcp };
+        plan.ports.insert(port.port.to_string(), port);
+    }
+    assert_eq!(message(&plan, None), "`app` is not ready yet.");
+    let closed = Some(ProbeError::NoListener(8081));
+    assert_eq!(message(&plan, closed), "`app` is not ready: nothing listens on port 8081 yet.");
+    let probe = serde_json::from_value(serde_json::json!({"exec": ["check"]})).unwrap();
+    plan.containers.get_mut("app").unwrap().readiness_probe = Some(probe);
+    for (error, expected) in [
+        (None, "its readiness probe has not succeeded yet."),
+        (Some(ProbeError::Status(503)), "its readiness probe has not succeeded yet: HTTP status 503."),
+        (
+            Some(ProbeError::ConnectionRefused),
+            "its readiness probe has not succeeded yet: connection refused.",
+        ),
+    ] {
+        assert_eq!(message(&plan, error), format!("`app` is not ready: {expected}"));
+    }
+}

@@ -1,10 +1,11 @@
 //! Forecasts of claims.
 
-use orchestra_api::{ResourceClaim, finalizer};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use orchestra_api::{ResourceClaim, WorkloadPlan, finalizer, plan::WorkloadPlanSpec};
 use serde_json::{Value as Json, json};
 
 use super::fixture::{Fixture, assert_text};
-use crate::preview::{PreviewContext, shared_instances};
+use crate::preview::{PreviewContext, kept_by, shared_instances};
 
 const FLAGS: &str = "    - {type: service, engine: static, outputs: {host: {value: flags.example.test}}}\n";
 const VAULT: &str = "    - {type: vault, engine: static, unknownParams: Refuse, outputs: {host: {value: vault.example.test}, token: {secretKeyRef: {name: vault, key: token}}}}\n";
@@ -118,6 +119,25 @@ fn a_conflict_over_a_shared_resource_names_the_other_workload() {
 }
 
 #[test]
+fn a_deleted_claim_of_another_workload_counts_while_its_running_version_uses_it() {
+    let mut fixture = Fixture::empty().with_provisioners("");
+    let shared = |size: u8| json!({"type": "postgres", "id": "orders", "params": {"size": size}});
+    let mut other = of_another(&fixture, &shared(1));
+    other.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+    assert_eq!(kept_by(std::slice::from_ref(&other)), ["other".to_owned()].into());
+    let mut plan = WorkloadPlan::new("other", WorkloadPlanSpec::default());
+    plan.spec.workload_ref = other.spec.workload_ref.clone();
+    plan.metadata.finalizers = Some(vec![finalizer::RUNTIME.to_owned()]);
+    fixture.context.claims = vec![other];
+    fixture.inputs.now = "2026-01-01T00:00:00Z".parse().unwrap();
+    let (line, _) = claim_forecast(&fixture, &shared(2));
+    assert!(line.ends_with("provided by the engine `builtin`"), "{line}");
+    fixture.context.plans = vec![plan];
+    let (line, _) = claim_forecast(&fixture, &shared(2));
+    assert!(line.contains("is already used by workload `other`"), "{line}");
+}
+
+#[test]
 fn outputs_of_static_entries_are_in_the_plan() {
     let fixture = Fixture::empty().with_provisioners(FLAGS);
     let preview = fixture.preview(json!({
@@ -185,6 +205,6 @@ fn an_unreadable_or_invalid_policy_is_noted() {
         .with_policy("faulty", json!({"limits": {"cpu": "x"}}))
         .with_unreadable_policy("broken", &json!({}));
     let text = fixture.preview(depending_on(&json!({"type": "postgres"}))).to_string();
-    let note = "\nNote: The policy `faulty` is invalid and is ignored; its status says why.\nNote: The policy `broken` cannot be deserialized; its last accepted version is in force.\n";
+    let note = "\nNote: The policy `faulty` is invalid, and no accepted version of it is recorded; its status says why.\nNote: The policy `broken` cannot be deserialized; its last accepted version is in force.\n";
     assert!(text.contains(note), "{text}");
 }

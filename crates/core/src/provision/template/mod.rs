@@ -15,7 +15,7 @@ pub use admit::{AdmissionRules, Kind, admit};
 pub use error::{ManifestError, TemplateError};
 pub use extension::{Extension, ExtensionError, Generates, Target};
 pub use ready::{Progress, progress};
-pub use release::{Disposition, disposition};
+pub use release::{Disposition, disposition, prunable};
 pub use render::{Item, Record, Refusal, Rendered, Request, SavedState, render};
 pub use seal::{Sealed, seal};
 

@@ -6,13 +6,14 @@
 //!
 //! `workload` chooses the kind of the main object, `container` and `content` render containers, variables and files, `order`
 //! their start order, `volume` their mounts, `routing` services and routes, and [`exposure`] derives the addresses from
-//! their status. `values` are the settings of the backend, `names` the names and labels. `docs/kubernetes.md` is the
+//! their status, with [`node_address`] for node ports. `values` are the settings of the backend, `names` the names and labels. `docs/kubernetes.md` is the
 //! documentation for platform engineers.
 
 mod container;
 mod content;
 pub mod exposure;
 mod names;
+pub mod node_address;
 mod order;
 mod quantity;
 mod routing;

@@ -118,7 +118,10 @@ impl Annotations {
 /// Labels or annotations that an author may set.
 fn allowed<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> Map<String, Json> {
     let is_allowed = |key: &str| {
-        !RESERVED_KEYS.contains(&key) && !RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
+        // A plan that was stored by an earlier version may have reserved labels.
+        !label::is_reserved(key)
+            && !RESERVED_KEYS.contains(&key)
+            && !RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
     };
     let allowed = entries.into_iter().filter(|(key, _)| is_allowed(key));
     allowed.map(|(key, value)| (key.clone(), json!(value))).collect()

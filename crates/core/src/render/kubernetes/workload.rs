@@ -8,6 +8,8 @@
 use orchestra_api::plan::{Container, Kind, Strategy};
 use serde_json::{Value as Json, json};
 
+use crate::job::MAX_ATTEMPTS;
+
 use super::{
     Subject, container, content, list,
     names::{self, Annotations},
@@ -15,9 +17,6 @@ use super::{
     values::{PodSecurity, Values},
     volume::{self, Volumes},
 };
-
-/// Retries of a job before it fails.
-const MAX_RETRIES: u32 = 2;
 
 /// Object that runs the containers.
 pub(super) fn workload(subject: &Subject<'_>, values: &Values) -> Json {
@@ -74,7 +73,7 @@ fn job(subject: &Subject<'_>, values: &Values) -> Json {
         "kind": "Job",
         "metadata": names::metadata(subject, subject.name, Annotations::All),
         "spec": {
-            "backoffLimit": MAX_RETRIES,
+            "backoffLimit": MAX_ATTEMPTS - 1,
             "completions": 1,
             "parallelism": 1,
             "suspend": subject.plan.lifecycle.suspend.then_some(true),

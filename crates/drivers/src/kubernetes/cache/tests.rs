@@ -76,6 +76,9 @@ fn a_changed_route_of_a_claim_notifies_its_publishers() {
     assert_eq!(cache.store(Kind::Ingress, &route(2, "10.0.0.2")), [hello()]);
     assert_eq!(cache.remove(Kind::Ingress, &route(3, "10.0.0.2")), [hello()]);
     assert!(cache.routes(&hello(), "i1").is_empty());
+    cache.store(Kind::Ingress, &route(4, "10.0.0.2"));
+    cache.relist_started(Kind::Ingress);
+    assert_eq!(cache.relist_done(Kind::Ingress), [hello()], "it was deleted while the watch was broken");
 }
 
 #[test]

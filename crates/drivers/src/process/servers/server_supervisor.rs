@@ -227,7 +227,7 @@ impl Task {
                 self.publish(ServerStage::Up { port });
                 Program::wait_exit(run).await
             };
-            if let Err(error) = exited.and(self.program.record_end(false).await) {
+            if let Err(error) = exited.and(self.program.record_end(None).await) {
                 return error.into();
             }
         }
