@@ -6,7 +6,8 @@
 //!
 //! The modules, from disk to wire: `private_file` reads and writes secrets, `credential` is a certificate with its key,
 //! `authority` issues and verifies them, `identity` is the set of one data directory, `kubeconfig` hands it to clients,
-//! `cert_bundle` is a set without a directory, `connection` speaks TLS and HTTP with one client, `server` accepts them.
+//! `cert_bundle` is a set without a directory, `token_key` is the key for
+//! tokens of a data directory, `connection` speaks TLS and HTTP with one client, `server` accepts them.
 
 mod authority;
 mod cert_bundle;
@@ -22,8 +23,10 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod token_key;
 
 pub use cert_bundle::CertBundle;
 pub use error::ServeError;
 pub use peer::Peer;
 pub use server::Server;
+pub use token_key::token_key;
