@@ -50,7 +50,7 @@ pub(crate) fn grant(call: &Call<'_>, object: &Value, old: Option<&Value>) -> Res
         object,
         old,
     };
-    escalation::check(&call.api.policy(), &call.api.registry(), call.permit.caller(), &write)
+    escalation::check(&call.api.policy(), call.permit.caller(), &write)
 }
 
 /// Refuses the deletion of permanent namespaces.

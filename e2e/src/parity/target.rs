@@ -50,7 +50,8 @@ impl Target {
             Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
             None => Config::from_kubeconfig(&options).await?,
         };
-        let bare = Config { auth_info: kube::config::AuthInfo::default(), ..config.clone() };
+        let mut bare = config.clone();
+        bare.auth_info = kube::config::AuthInfo::default();
         Ok(Self { sender: sender(&config)?, bare: sender(&bare)? })
     }
 

@@ -83,16 +83,29 @@ impl Impersonation {
             (false, _) if self.user.starts_with("system:node:") => None,
             (false, _) => Some(Mode::UserInfo),
         };
-        let mut refusal = None;
+        // The refusal of the mode that is closest to an approval.
+        let mut refusal: Option<(usize, Status)> = None;
         for mode in limited.into_iter().chain([Mode::Legacy]) {
-            let refused =
-                self.needed(mode, wanted).into_iter().find_map(|needed| refuse(policy, caller, &needed));
-            match refused {
-                None => return Ok(self.resolve()),
-                Some(status) => drop(refusal.get_or_insert(status)),
+            let needed = self.needed(mode, wanted);
+            let refused = needed.iter().position(|needed| !policy.authorize(caller, needed).is_allowed());
+            let refused = match refused {
+                Some(at) => (at, needed.get(at)),
+                None if mode == Mode::Legacy || self.is_limitable() => return Ok(self.resolve()),
+                None => (0, needed.first()),
+            };
+            if let (at, Some(needed)) = refused
+                && refusal.as_ref().is_none_or(|(best, _)| *best < at)
+            {
+                let reason = policy.authorize(caller, needed).reason();
+                refusal = Some((at, needed.forbidden(&caller.name, &reason)));
             }
         }
-        Err(refusal.unwrap_or_else(Status::unauthorized))
+        Err(refusal.map_or_else(Status::unauthorized, |(_, status)| status))
+    }
+
+    /// False for groups that only the permission for all requests covers: administrators, and the empty one.
+    fn is_limitable(&self) -> bool {
+        !self.groups.iter().any(|group| group == caller::MASTERS || group.is_empty())
     }
 
     /// Everything that the caller must be allowed to do.
@@ -142,9 +155,4 @@ impl Impersonation {
             resolved.with_group(caller::AUTHENTICATED)
         }
     }
-}
-
-fn refuse(policy: &Policy, caller: &Caller, needed: &Attributes) -> Option<Status> {
-    let decision = policy.authorize(caller, needed);
-    (!decision.is_allowed()).then(|| needed.forbidden(&caller.name, &decision.reason()))
 }

@@ -64,7 +64,7 @@ fn refuse(status: &Status, parts: &Parts) -> Response {
     let pretty = Query::parse(parts.uri.query().unwrap_or_default()).optional_flag("pretty");
     let format = negotiate::negotiate(&parts.headers, pretty).unwrap_or(Format::PLAIN);
     let mut response = status.respond(format);
-    if status.code == 403 {
+    if status.code != 401 {
         let value = HeaderValue::from_static("nosniff");
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, value);
     }

@@ -255,6 +255,17 @@ impl Kind {
         if let Checks::Builtin(rules, _) = &self.checks {
             (rules.on_create)(object);
         }
+        self.clear_empty_lists(object);
+    }
+
+    /// Sets empty lists to null that are null in a [blank](Self::blank) object: a real server stores no empty list.
+    pub(crate) fn clear_empty_lists(&self, object: &mut Value) {
+        let (Some(Value::Object(blank)), Value::Object(fields)) = (&self.blank, object) else { return };
+        for name in blank.iter().filter(|(_, zero)| zero.is_null()).map(|(name, _)| name) {
+            if fields.get(name).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+                fields.insert(name.clone(), Value::Null);
+            }
+        }
     }
 
     /// Object in its stored form.

@@ -147,7 +147,8 @@ fn access(call: &Call<'_>, review: Review, object: Value) -> Result<Value, Statu
     let object = own(call, object);
     let errors = access_errors(review, &object);
     if !errors.is_empty() {
-        return Err(Status::invalid(&kind.group, &kind.kind, "", &errors));
+        // The real server leaves the kind out.
+        return Err(Status::invalid(&kind.group, "", "", &errors));
     }
     let spec = &object["spec"];
     let resource = &spec["resourceAttributes"];

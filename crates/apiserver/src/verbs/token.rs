@@ -84,6 +84,7 @@ fn issue(
         nbf: now,
         sub: caller::account_user(namespace, name),
     };
+    object["spec"]["expirationSeconds"] = json!(granted);
     let token = call.api.access().tokens().sign(&claims);
     let token = token.map_err(|_| Status::internal("failed to generate token: no random numbers"))?;
     object = own(call, kind, object);

@@ -93,6 +93,7 @@ pub(crate) async fn change(
         let actor = call.actor(&api_version, manager);
         new = managed_fields::update(&kind.schema, kind.reset_fields(part), Some(&before), new, &actor);
     }
+    kind.clear_empty_lists(&mut new);
     lifecycle::before_update(kind, &before, &mut new, part);
     set_version(&mut new, &before);
     admission::grant(call, &new, Some(&before))?;

@@ -113,7 +113,7 @@ async fn impersonation_can_be_limited_to_some_requests() {
     env.namespace("shop").await;
     let view = role_binding("view", "ClusterRole", "view", user("ann"));
     create(&env, &in_namespace("shop", "rolebindings"), view).await;
-    let as_user = rule(&["impersonate:user-info"], "authentication.k8s.io", &["users"]);
+    let as_user = rule(&["impersonate:user-info"], "authentication.k8s.io", &["users", "groups"]);
     let on_maps = rule(&["impersonate-on:user-info:list"], "", &["configmaps"]);
     create(&env, &format!("{RBAC}/clusterroles"), cluster_role("limited", json!([as_user, on_maps]))).await;
     let binding = cluster_role_binding("limited", "limited", user("bob"));
@@ -124,5 +124,12 @@ async fn impersonation_can_be_limited_to_some_requests() {
         request.headers_mut().insert("impersonate-user", "ann".parse().unwrap());
         let found = answer(send(&env, &As::User("bob", &[]), request).await).await;
         assert_eq!(found.is_allowed(), allowed, "{path}: {found:?}");
+    }
+    for (group, allowed) in [("devs", true), ("system:masters", false)] {
+        let mut request = request("GET", "/api/v1/namespaces/shop/configmaps", &Value::Null);
+        request.headers_mut().insert("impersonate-user", "ann".parse().unwrap());
+        request.headers_mut().insert("impersonate-group", group.parse().unwrap());
+        let found = answer(send(&env, &As::User("bob", &[]), request).await).await;
+        assert_eq!(found.is_allowed(), allowed, "{group}: {found:?}");
     }
 }

@@ -26,11 +26,10 @@ pub(super) const ROLE_BINDING: Rules =
 pub(super) const CLUSTER_ROLE_BINDING: Rules =
     Rules { validate: |binding, old| binding_errors(binding, old, false), ..ROLE_BINDING };
 
-/// A role always shows its rules; an empty list is stored as null.
+/// A role always shows its rules.
 fn role_defaults(role: &mut Value) {
-    let Some(fields) = role.as_object_mut() else { return };
-    if fields.get("rules").and_then(Value::as_array).is_none_or(Vec::is_empty) {
-        fields.insert("rules".to_owned(), Value::Null);
+    if let Some(fields) = role.as_object_mut() {
+        fields.entry("rules").or_insert(Value::Null);
     }
 }
 
