@@ -10,4 +10,5 @@
 
 mod external;
 mod kubectl;
+mod matrix;
 mod parity;

@@ -46,7 +46,7 @@ fn few_differences_are_accepted() {
 async fn embedded(folder: &Path) -> Verdict {
     let server = async || {
         let api = Api::open(Memory, Options::default()).await?;
-        Ok(Target::router(api.router_for(Caller::admin())))
+        Ok(Target::router(api.router_for(Caller::admin()), api.router()))
     };
     comparison::compare(folder, server).await.unwrap()
 }

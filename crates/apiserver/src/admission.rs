@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::{
+    access::escalation::{self, GrantWrite},
     kinds::builtin,
     status::{Cause, Status},
     verbs::Call,
@@ -38,6 +39,18 @@ pub(crate) fn create(call: &Call<'_>, object: &Value) -> Result<(), Status> {
         return Err(Status::forbidden(kind, name, why).with_causes([cause]));
     }
     Ok(())
+}
+
+/// Refuses a role or binding by which its writer would get more rights.
+pub(crate) fn grant(call: &Call<'_>, object: &Value, old: Option<&Value>) -> Result<(), Status> {
+    let write = GrantWrite {
+        kind: call.kind(),
+        namespace: &call.target.namespace,
+        name: &call.target.name,
+        object,
+        old,
+    };
+    escalation::check(&call.api.policy(), call.permit.caller(), &write)
 }
 
 /// Refuses the deletion of permanent namespaces.

@@ -1,16 +1,16 @@
 //! Composition root of the server.
 
 use std::sync::{
-    Arc, Mutex, PoisonError, RwLock,
+    Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
     atomic::{AtomicBool, Ordering},
 };
 
-use axum::{Extension, Router};
+use axum::{Extension, Router, http::request::Parts};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    access::Caller,
+    access::{self, Access, AccessRequest, Caller, InvalidCredentials, TokenKey, policy::Policy},
     background,
     clock::Clock,
     http,
@@ -27,6 +27,7 @@ pub struct Api(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     ledger: Ledger,
+    access: Access,
     registry: RwLock<Arc<Registry>>,
     /// Serialises rebuilds of the registry.
     building: Mutex<()>,
@@ -42,11 +43,13 @@ pub struct Options {
     pub clock: Clock,
     /// Limits of the history and of queued writes.
     pub ledger: ledger::Options,
+    /// Key for tokens of service accounts; by default a new one.
+    pub token_key: Option<TokenKey>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { clock: Clock::system(), ledger: ledger::Options::default() }
+        Self { clock: Clock::system(), ledger: ledger::Options::default(), token_key: None }
     }
 }
 
@@ -55,8 +58,12 @@ impl Api {
     /// definition controller. Needs a Tokio runtime.
     pub async fn open(store: impl Store, options: Options) -> Result<Self, StoreError> {
         let ledger = Ledger::open(store, options.ledger)?;
+        let key = options.token_key.map_or_else(TokenKey::generate, Ok);
+        let key =
+            key.map_err(|error| StoreError { action: "make a key for tokens", cause: error.to_string() })?;
         let api = Self(Arc::new(Inner {
             ledger,
+            access: Access::new(key),
             registry: RwLock::default(),
             building: Mutex::new(()),
             clock: options.clock,
@@ -70,7 +77,8 @@ impl Api {
         Ok(api)
     }
 
-    /// Router for external clients: each request needs its [`Caller`] as an extension.
+    /// Router for external clients. A request has the holder of its client certificate as an extension of type
+    /// [`Caller`], or a bearer token, or is anonymous.
     pub fn router(&self) -> Router {
         Router::new().fallback(http::handle).with_state(self.clone())
     }
@@ -78,6 +86,17 @@ impl Api {
     /// Router for clients in this process, which all act as this caller.
     pub fn router_for(&self, caller: Caller) -> Router {
         self.router().layer(Extension(caller))
+    }
+
+    /// User of a request, by the credentials that the [`router`](Self::router) accepts; `None` without credentials.
+    pub fn authenticate(&self, parts: &Parts) -> Result<Option<Caller>, InvalidCredentials> {
+        let caller = access::authenticate(self, parts)?.caller;
+        Ok((!caller.is_anonymous()).then(|| (*caller).clone()))
+    }
+
+    /// True if a user may do this, by the roles and bindings of the last write.
+    pub fn allows(&self, caller: &Caller, request: AccessRequest<'_>) -> bool {
+        self.policy().authorize(caller, &request.attributes()).is_allowed()
     }
 
     /// Ends all watches and background tasks. Writes are durable already.
@@ -111,6 +130,15 @@ impl Api {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.0.ledger
+    }
+
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.access
+    }
+
+    /// Roles and bindings of the last revision. Not to be held across other reads of it.
+    pub(crate) fn policy(&self) -> RwLockReadGuard<'_, Policy> {
+        self.0.access.policy(&self.0.ledger)
     }
 
     pub(crate) fn clock(&self) -> &Clock {

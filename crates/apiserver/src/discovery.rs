@@ -10,6 +10,7 @@ use axum::{
 use serde_json::{Value, json};
 
 use crate::{
+    access::token,
     api::Api,
     http::{
         answer,
@@ -44,8 +45,8 @@ pub(crate) fn answer(api: &Api, what: &Other, parts: &Parts) -> Response {
     }
     let headers = &parts.headers;
     let value = match what {
-        Other::Health => return text(StatusCode::OK, "ok"),
-        Other::Ping => {
+        Other::Health(_) => return text(StatusCode::OK, "ok"),
+        Other::Ping(_) => {
             let mut response = text(StatusCode::OK, "ok");
             response.headers_mut().remove(header::X_CONTENT_TYPE_OPTIONS);
             return response;
@@ -81,6 +82,21 @@ pub(crate) fn answer(api: &Api, what: &Other, parts: &Parts) -> Response {
         Other::OldDocument => return old_document(),
         Other::Documents => return documents(&registry, headers),
         Other::Document(group, version) => return document(&registry, group, version, headers),
+        Other::TokenIssuer => {
+            return answer::respond(
+                StatusCode::OK,
+                codec::encode(&token::issuer_document()),
+                Format::PLAIN,
+                &[],
+            );
+        }
+        Other::TokenKeys => {
+            let keys = api.access().tokens().key_document();
+            let mut response = answer::respond(StatusCode::OK, codec::encode(&keys), Format::PLAIN, &[]);
+            let media = HeaderValue::from_static("application/jwk-set+json");
+            response.headers_mut().insert(header::CONTENT_TYPE, media);
+            return response;
+        }
     };
     respond(&value, parts)
 }
@@ -149,13 +165,21 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Value {
         if !kind.categories.is_empty() {
             resource["categories"] = json!(kind.categories);
         }
-        resource["storageVersionHash"] = json!(kind.storage_hash);
+        if kind.review.is_none() {
+            resource["storageVersionHash"] = json!(kind.storage_hash);
+        }
         resources.push(resource);
-        for (part, verbs) in kind.subresources() {
-            resources.push(json!({
-                "name": format!("{}/{part}", kind.plural), "singularName": "",
-                "namespaced": kind.namespaced, "kind": kind.kind, "verbs": verbs,
-            }));
+        for part in kind.subresources() {
+            let mut resource = json!({
+                "name": format!("{}/{}", kind.plural, part.name), "singularName": "",
+                "namespaced": kind.namespaced, "kind": kind.kind, "verbs": part.verbs,
+            });
+            if let Some((group, version, kind)) = part.objects {
+                resource["group"] = json!(group);
+                resource["version"] = json!(version);
+                resource["kind"] = json!(kind);
+            }
+            resources.push(resource);
         }
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
@@ -214,7 +238,13 @@ fn described(kind: &Kind) -> Value {
     let parts: Vec<Value> = kind
         .subresources()
         .into_iter()
-        .map(|(part, verbs)| json!({"subresource": part, "responseKind": response_kind, "verbs": verbs}))
+        .map(|part| {
+            let objects = part.objects.map_or_else(
+                || response_kind.clone(),
+                |(group, version, kind)| json!({"group": group, "version": version, "kind": kind}),
+            );
+            json!({"subresource": part.name, "responseKind": objects, "verbs": part.verbs})
+        })
         .collect();
     if !parts.is_empty() {
         resource["subresources"] = json!(parts);

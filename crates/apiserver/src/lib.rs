@@ -10,8 +10,9 @@
 //!
 //! 1. The listener (`crates/serve`) accepts the connection and passes the holder of the client certificate as an
 //!    extension of the request. A client in our own process starts at the next step.
-//! 2. `http/mod.rs` takes the request: `http/route.rs` looks the path up in the table of kinds (`kinds/registry.rs`), and
-//!    `access.rs` checks the user: **authenticate → authorise**.
+//! 2. `http/mod.rs` takes the request: `access/mod.rs` finds out who sends it (`access/token.rs` verifies a bearer token),
+//!    `http/route.rs` looks the path up in the table of kinds (`kinds/registry.rs`), `access/attributes.rs` derives from
+//!    that what is wanted, and `access/policy.rs` decides by roles and bindings: **authenticate → authorise**.
 //! 3. `verbs/mod.rs` selects the verb and the form of the answer (`http/negotiate.rs`, `http/query.rs`);
 //!    `http/body.rs` reads the body, bounded in size and time.
 //! 4. `verbs/patch.rs` reads the live object from the ledger (`ledger.rs`, unpacked by `stored_object.rs`), decodes the
@@ -20,21 +21,22 @@
 //! 5. `verbs/update.rs` completes it: defaults (`schema/defaults.rs`), the fields of the server
 //!    (`objects/lifecycle.rs`: generation, uid, status kept apart), and validation: metadata
 //!    (`metadata/object_meta.rs`), schema (`schema/validate.rs`), CEL rules (`crates/cel`). A new object is **admitted**
-//!    first: `admission.rs`.
+//!    first: `admission.rs`. A role or binding is checked for rights that its writer does not have: `access/escalation.rs`.
 //! 6. If nothing changed, nothing is written. Otherwise `stored_object.rs` packs the object and the ledger **stores** it:
 //!    its writer thread assigns the revision, `store/redb.rs` syncs it in one batch with concurrent writes, and only then
 //!    is it visible and answered (`http/answer.rs`).
 //! 7. Every watcher is a cursor in the ledger's order of events. `verbs/watch.rs` wakes up, `verbs/selection.rs` decides
 //!    whether the object starts, continues or stops to match, and one line of JSON is written.
 //! 8. `background/mod.rs` gets the same event: objects without owners are deleted (`background/garbage.rs`), namespaces
-//!    are emptied (`background/namespaces.rs`), definitions are accepted or removed (`background/definitions.rs`).
+//!    are emptied (`background/namespaces.rs`), definitions are accepted or removed (`background/definitions.rs`), roles
+//!    are aggregated (`background/roles.rs`).
 //!
 //! # The table of kinds
 //!
 //! Built-in kinds (`kinds/builtin.rs`) and those of definitions (`kinds/registry.rs`, validated by `crd/validation.rs`)
 //! are rows of one table and differ only in data. [`Options`] and [`Api`] are the entry points.
 
-pub mod access;
+mod access;
 mod admission;
 pub mod api;
 mod background;
@@ -58,5 +60,5 @@ mod stored_object;
 mod table;
 mod verbs;
 
-pub use access::Caller;
+pub use access::{AccessRequest, Caller, InvalidCredentials, KeyError, TokenKey};
 pub use api::{Api, Options};

@@ -18,7 +18,7 @@ use crate::{
 
 /// `Status` of the API: the error of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub(crate) struct Status {
     /// HTTP status code.
     pub code: u16,
     /// Machine-readable reason; empty if the real server gives none.
@@ -36,7 +36,7 @@ pub struct Status {
 /// `StatusDetails` of the API, with the fields in the order of the real server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Details {
+pub(crate) struct Details {
     /// Name of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -56,7 +56,7 @@ pub struct Details {
 
 /// `StatusCause` of the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cause {
+pub(crate) struct Cause {
     /// Path of the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -101,7 +101,7 @@ struct ListMeta<'a> {
 
 impl Status {
     /// Status without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
             reason,
@@ -113,47 +113,47 @@ impl Status {
     }
 
     /// 400
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
     /// 401: not authenticated.
-    pub fn unauthorized() -> Self {
+    pub(crate) fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
     /// 403: `configmaps "x" is forbidden: why`.
-    pub fn forbidden(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
+    pub(crate) fn forbidden(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
         Self::new(403, "Forbidden", format!("{} {name:?} is forbidden: {why}", kind.qualified_plural()))
             .about(kind, name)
     }
 
     /// 404: the object does not exist.
-    pub fn not_found(kind: &Kind, name: &str) -> Self {
+    pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} {name:?} not found", kind.qualified_plural()))
             .about(kind, name)
     }
 
     /// 404: no such resource or subresource.
-    pub fn no_such_resource() -> Self {
+    pub(crate) fn no_such_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource")
             .with_details(Details::default())
     }
 
     /// 405
-    pub fn method_not_allowed() -> Self {
+    pub(crate) fn method_not_allowed() -> Self {
         Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
             .with_details(Details::default())
     }
 
     /// 409: an object of this name exists.
-    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+    pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
         Self::new(409, "AlreadyExists", format!("{} {name:?} already exists", kind.qualified_plural()))
             .about(kind, name)
     }
 
     /// 409: the object does not meet a condition of the request.
-    pub fn conflict(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
+    pub(crate) fn conflict(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
         Self::new(
             409,
             "Conflict",
@@ -163,7 +163,7 @@ impl Status {
     }
 
     /// 409: failed precondition of a deletion. The real server names the kind here, not the plural.
-    pub fn precondition(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
+    pub(crate) fn precondition(kind: &Kind, name: &str, why: impl std::fmt::Display) -> Self {
         let qualified =
             if kind.group.is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) };
         let details = Details {
@@ -177,7 +177,7 @@ impl Status {
     }
 
     /// 409: a concurrent write.
-    pub fn modified(kind: &Kind, name: &str) -> Self {
+    pub(crate) fn modified(kind: &Kind, name: &str) -> Self {
         Self::conflict(
             kind,
             name,
@@ -186,7 +186,7 @@ impl Status {
     }
 
     /// 422 with one cause for each error.
-    pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         // Events of both groups are stored in the core group.
         let group = if group == "events.k8s.io" { "" } else { group };
         let list = match errors {
@@ -212,25 +212,25 @@ impl Status {
     }
 
     /// 410: the resource version is too old.
-    pub fn expired(message: impl Into<String>) -> Self {
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
     /// 500
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
     /// Adds warnings.
     #[must_use]
-    pub fn warn(mut self, warnings: &[String]) -> Self {
+    pub(crate) fn warn(mut self, warnings: &[String]) -> Self {
         self.warnings.extend_from_slice(warnings);
         self
     }
 
     /// Sets the details.
     #[must_use]
-    pub fn with_details(mut self, details: Details) -> Self {
+    pub(crate) fn with_details(mut self, details: Details) -> Self {
         self.details = Some(Box::new(details));
         self
     }
@@ -260,7 +260,7 @@ impl Status {
     }
 
     /// The object.
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         // Strings and numbers always convert.
         serde_json::to_value(self.object()).unwrap_or_default()
     }
@@ -279,7 +279,7 @@ impl Status {
     }
 
     /// Response in the negotiated format.
-    pub fn respond(&self, format: Format) -> Response {
+    pub(crate) fn respond(&self, format: Format) -> Response {
         let bytes = if format.yaml {
             json::encode_yaml(&self.to_value()).into_bytes()
         } else if format.pretty {

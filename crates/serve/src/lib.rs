@@ -6,8 +6,9 @@
 //!
 //! The modules, from disk to wire: `private_file` reads and writes secrets, `credential` is a certificate with its key,
 //! `certificate` reads its subject and expiry, `authority` issues and verifies them, `identity` is the set of one data
-//! directory, `kubeconfig` hands it to clients, `cert_bundle` is a set without a directory, `tls` configures the protocol,
-//! `connection` speaks TLS and HTTP with one client, `peer` is that client, `server` accepts connections, `error` is what fails.
+//! directory, `kubeconfig` hands it to clients, `token_key` is the key for tokens of a data directory, `cert_bundle` is a set
+//! without a directory, `tls` configures the protocol, `connection` speaks TLS and HTTP with one client, `peer` is that
+//! client, `server` accepts connections, `error` is what fails.
 
 mod authority;
 mod cert_bundle;
@@ -23,8 +24,10 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod token_key;
 
 pub use cert_bundle::CertBundle;
 pub use error::ServeError;
 pub use peer::Peer;
 pub use server::Server;
+pub use token_key::token_key;

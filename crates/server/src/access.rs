@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 
 use crate::error::Error;
 
-/// Group of administrators.
-const ADMINISTRATORS: &str = "system:masters";
+/// Path without objects whose permission covers the metrics.
+pub const METRICS_PATH: &str = "/metrics";
 
 /// Authenticated user. The listener adds it to the extensions of each request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,25 +55,6 @@ pub trait Access: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("failed to review the access")]
 pub struct AccessError(#[from] kube::Error);
-
-/// Authorizer of the embedded API: administrators may do everything, and there are no other users.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AdminOnly;
-
-impl Access for AdminOnly {
-    fn review<'a>(
-        &'a self,
-        caller: &'a Caller,
-        _: &'a AccessRequest<'a>,
-    ) -> BoxFuture<'a, Result<bool, AccessError>> {
-        self.review_metrics(caller)
-    }
-
-    fn review_metrics<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<bool, AccessError>> {
-        let is_administrator = caller.groups.iter().any(|group| group == ADMINISTRATORS);
-        Box::pin(async move { Ok(is_administrator) })
-    }
-}
 
 /// Caller of a request.
 pub(crate) fn authenticate(extensions: &Extensions) -> Result<&Caller, Error> {

@@ -4,7 +4,7 @@ use std::{error::Error as _, io};
 
 use axum::{
     extract::rejection::BytesRejection,
-    http::{HeaderName, StatusCode},
+    http::{HeaderMap, HeaderName, StatusCode},
     response::{AppendHeaders, IntoResponse, Response},
 };
 use orchestra_api::API_VERSION;
@@ -311,6 +311,11 @@ impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         json!({"error": {"code": self.code().name(), "message": self.to_string()}}).serialize(serializer)
     }
+}
+
+/// Response to a request with an invalid token.
+pub fn reject_token(headers: &HeaderMap) -> Response {
+    Error::InvalidToken.respond(Format::of(headers))
 }
 
 /// Error with its sources. Errors of kube contain the message of their source, which is not repeated.

@@ -49,9 +49,9 @@ use kube::Client;
 use orchestra_core::{preview::CapabilitiesOf, provision::Engine};
 use orchestra_drivers::{Runtime, WorkloadOrigins, runtime};
 
-pub use access::{Access, AccessError, AccessRequest, AdminOnly, Caller};
+pub use access::{Access, AccessError, AccessRequest, Caller, METRICS_PATH};
 pub use config::config_in_force;
-pub use error::{Code, ERROR_CODE, Error, WorkloadError};
+pub use error::{Code, ERROR_CODE, Error, WorkloadError, reject_token};
 pub use review::{Reviews, authenticate_token};
 pub use workload::REFUSED;
 

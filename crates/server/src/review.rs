@@ -31,7 +31,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::{
-    access::{Access, AccessError, AccessRequest, Caller},
+    access::{Access, AccessError, AccessRequest, Caller, METRICS_PATH},
     error::Error,
     format::Format,
 };
@@ -75,7 +75,7 @@ impl Permission {
             },
             Self::Metrics => SubjectAccessReviewSpec {
                 non_resource_attributes: Some(NonResourceAttributes {
-                    path: Some("/metrics".to_owned()),
+                    path: Some(METRICS_PATH.to_owned()),
                     verb: Some("get".to_owned()),
                 }),
                 ..SubjectAccessReviewSpec::default()

@@ -73,6 +73,11 @@ impl TestEnv {
         Client::new(self.api.router_for(Caller::admin()), "default")
     }
 
+    /// Client of a user, in the namespace `default`.
+    pub fn client_of(&self, caller: Caller) -> Client {
+        Client::new(self.api.router_for(caller), "default")
+    }
+
     /// Client like [`client`](Self::client) with the injected [`faults`](Self::faults).
     pub fn faulty_client(&self) -> Client {
         Client::new(self.faults.layer(self.api.router_for(Caller::admin())), "default")

@@ -1,4 +1,4 @@
-//! Deletion of the namespaces and CRDs of a script on a shared server.
+//! Deletion of the namespaces, CRDs and cluster roles of a script on a shared server.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use super::{Script, Target, target::TargetError};
 
 const NAMESPACES: &str = "/api/v1/namespaces";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CLEANUP_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Deletes the objects of the script, and waits for the deletion.
@@ -30,6 +31,14 @@ pub async fn clean(script: &Script, target: &Target) -> Result<(), TargetError> 
             let own = script.namespace();
             if name(&namespace) == own || name(&namespace).starts_with(&format!("{own}--")) {
                 left.push(format!("{NAMESPACES}/{}", name(&namespace)));
+            }
+        }
+        for plural in ["clusterroles", "clusterrolebindings"] {
+            let path = format!("{RBAC}/{plural}");
+            for object in items(target, &path).await? {
+                if name(&object).starts_with(&format!("{}--", script.namespace())) {
+                    left.push(format!("{path}/{}", name(&object)));
+                }
             }
         }
         if left.is_empty() {

@@ -23,17 +23,22 @@ type Sender = BoxCloneSyncService<Request<Full<Bytes>>, Response<StreamingBody>,
 #[derive(Clone)]
 pub struct Target {
     sender: Sender,
+    /// Sender without credentials.
+    bare: Sender,
 }
 
 impl Target {
-    /// In-process server.
-    pub fn router(router: axum::Router) -> Self {
-        let sender = ServiceBuilder::new()
-            .map_request(|request: Request<Full<Bytes>>| request.map(axum::body::Body::new))
-            .map_response(|response: Response<axum::body::Body>| streaming(response))
-            .map_err(TargetError::from)
-            .service(router);
-        Self { sender: BoxCloneSyncService::new(sender) }
+    /// In-process server, as an administrator and without credentials.
+    pub fn router(administrator: axum::Router, bare: axum::Router) -> Self {
+        let sender = |router: axum::Router| {
+            let sender = ServiceBuilder::new()
+                .map_request(|request: Request<Full<Bytes>>| request.map(axum::body::Body::new))
+                .map_response(|response: Response<axum::body::Body>| streaming(response))
+                .map_err(TargetError::from)
+                .service(router);
+            BoxCloneSyncService::new(sender)
+        };
+        Self { sender: sender(administrator), bare: sender(bare) }
     }
 
     /// Server of the current context of a kubeconfig, or of `KUBECONFIG` without a path.
@@ -45,22 +50,34 @@ impl Target {
             Some(path) => Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &options).await?,
             None => Config::from_kubeconfig(&options).await?,
         };
-        let client = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(8)
-            .build(config.rustls_https_connector()?);
-        let sender = ServiceBuilder::new()
-            .map_response(|response: Response<hyper::body::Incoming>| streaming(response))
-            .layer(config.base_uri_layer())
-            .option_layer(config.auth_layer()?)
-            .map_err(TargetError::from)
-            .service(client);
-        Ok(Self { sender: BoxCloneSyncService::new(sender) })
+        let mut bare = config.clone();
+        bare.auth_info = kube::config::AuthInfo::default();
+        Ok(Self { sender: sender(&config)?, bare: sender(&bare)? })
     }
 
     /// Sends one request; the body of the response is streamed.
     pub async fn send(&self, request: Request<Bytes>) -> Result<Response<StreamingBody>, TargetError> {
         self.sender.clone().oneshot(request.map(Full::new)).await
     }
+
+    /// Sends one request with no other credentials than those in its headers.
+    pub async fn send_bare(&self, request: Request<Bytes>) -> Result<Response<StreamingBody>, TargetError> {
+        self.bare.clone().oneshot(request.map(Full::new)).await
+    }
+}
+
+/// Sender of requests with the credentials of a configuration.
+fn sender(config: &Config) -> Result<Sender, TargetError> {
+    let client = Client::builder(TokioExecutor::new())
+        .pool_max_idle_per_host(8)
+        .build(config.rustls_https_connector()?);
+    let sender = ServiceBuilder::new()
+        .map_response(|response: Response<hyper::body::Incoming>| streaming(response))
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .map_err(TargetError::from)
+        .service(client);
+    Ok(BoxCloneSyncService::new(sender))
 }
 
 fn streaming<B>(response: Response<B>) -> Response<StreamingBody>

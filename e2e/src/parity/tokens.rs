@@ -14,12 +14,14 @@ const UUID: &str = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 const TIME: &str = r"20(?:2[4-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)";
 const VERSION_IN_TEXT: &str = r"(?i)(resource ?version[^0-9]{0,40}|current: |\()(\d+)";
 const HASH: &str = r"hash=[0-9A-F]+";
+const JWT: &str = r"eyJ[0-9A-Za-z_-]+\.eyJ[0-9A-Za-z_-]+\.[0-9A-Za-z_-]+";
 
 pub(super) struct Tokens {
     uuid: Regex,
     time: Regex,
     version: Regex,
     hash: Regex,
+    jwt: Regex,
     uids: HashMap<String, String>,
     versions: BTreeMap<u64, String>,
     generated: Vec<(String, String)>,
@@ -32,6 +34,7 @@ impl Tokens {
             time: Regex::new(TIME)?,
             version: Regex::new(VERSION_IN_TEXT)?,
             hash: Regex::new(HASH)?,
+            jwt: Regex::new(JWT)?,
             uids: HashMap::new(),
             versions: BTreeMap::new(),
             generated: Vec::new(),
@@ -106,6 +109,7 @@ impl Tokens {
         let text = self.time.replace_all(&text, |found: &Captures| {
             found.get(1).map_or("<time>".to_owned(), |part| format!("<time, {} digits>", part.len() - 1))
         });
+        let text = self.jwt.replace_all(&text, "<token>");
         let mut text = self.hash.replace_all(&text, "hash=<hash>").into_owned();
         for (full, name) in &self.generated {
             text = text.replace(full, name);

@@ -32,7 +32,7 @@ impl Embedded {
         let router = api.router();
         let task = tokio::spawn(async move {
             // The task is aborted on drop; its result does not matter.
-            let identify = |peer: orchestra_serve::Peer| Caller { name: peer.name, groups: peer.groups };
+            let identify = |peer: orchestra_serve::Peer| Caller::new(peer.name, peer.groups);
             let _ = server.run(router, identify, std::future::pending()).await;
         });
         Ok(Self { api, task, kubeconfig, _data: data })

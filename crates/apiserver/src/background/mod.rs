@@ -3,6 +3,7 @@
 mod definitions;
 mod garbage;
 mod namespaces;
+mod roles;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +12,11 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::{
-    access::Caller,
+    access::{
+        Permit,
+        attributes::{Attributes, Target},
+        policy,
+    },
     api::Api,
     http::{query::Query, route::Resource},
     kinds::{Kind, builtin},
@@ -45,6 +50,7 @@ pub(crate) async fn start(api: &Api) -> Result<(), Status> {
             }
         }
     }
+    roles::prepare(api).await?;
     tokio::spawn(run(api.clone()));
     Ok(())
 }
@@ -63,6 +69,7 @@ async fn run(api: Api) {
             garbage.collect_all(&api).await;
             definitions::reconcile_all(&api).await;
             namespaces::empty_all(&api).await;
+            roles::aggregate(&api).await;
             stale = false;
             unfinished = false;
         }
@@ -95,6 +102,7 @@ async fn react(api: &Api, garbage: &mut garbage::Collector, event: &Event) {
             definitions::reconcile(api, &event.key.name).await;
         }
         builtin::NAMESPACES => namespaces::empty(api, &event.key.name).await,
+        policy::CLUSTER_ROLES => roles::aggregate(api).await,
         _ => {
             if event.value.is_none() && !event.key.namespace.is_empty() {
                 namespaces::empty(api, &event.key.namespace).await;
@@ -130,9 +138,11 @@ async fn with_call<T>(
         name: name.to_owned(),
         subresource: String::new(),
     };
-    let request = Request::builder().method(Method::POST).extension(Caller::admin()).body(());
+    let request = Request::builder().method(Method::POST).body(());
     let (parts, ()) = request.map_err(|error| Status::internal(error.to_string()))?.into_parts();
-    let call = Call { api, target, query: Query::default(), parts: &parts, now: api.clock().now() };
+    let wanted = Attributes::new("*", Target::object(&kind.group, &kind.plural, "", namespace, name));
+    let permit = Permit::of_server(wanted);
+    let call = Call { api, permit, target, query: Query::default(), parts: &parts, now: api.clock().now() };
     work(&call).await
 }
 

@@ -9,35 +9,65 @@ pub(crate) mod route;
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 
-use crate::{access, api::Api, discovery, verbs};
+use crate::{
+    access::{self, Session},
+    api::Api,
+    discovery,
+    status::Status,
+    verbs,
+};
+use negotiate::Format;
+use query::Query;
 use route::Route;
 
-/// Answers a request: authenticate → authorise → (decode → admit → store, by the verb).
+/// Answers a request: authenticate → authorise → (decode → admit → store, by the verb). Nothing of the body is read before
+/// the verb.
 pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let route = route::route(&api.registry(), parts.uri.path());
-    let caller = access::authenticate(&parts.extensions);
-    let mut response = match access::authorise(caller, &route) {
-        Err(status) => status.into_response(),
-        Ok(()) => match route {
-            Route::Resource(resource) => verbs::answer(&api, resource, &parts, body).await,
-            Route::Other(other) => discovery::answer(&api, &other, &parts),
-            Route::NoPart(kind, name) => {
-                let warnings: Vec<String> = kind.deprecation.iter().cloned().collect();
-                crate::status::Status::not_found(&kind, &name).warn(&warnings).into_response()
-            }
-            Route::NoResource => crate::status::Status::no_such_resource().into_response(),
-            Route::Nothing => page_not_found(),
-        },
+    let mut response = match access::authenticate(&api, &parts) {
+        Ok(session) => answer_session(&api, session, &parts, body).await,
+        Err(_) => refuse(&Status::unauthorized(), &parts),
     };
     response
         .headers_mut()
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// Answers an authenticated request: authorise → answer.
+async fn answer_session(api: &Api, session: Session, parts: &Parts, body: Body) -> Response {
+    let route = route::route(&api.registry(), parts.uri.path());
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let permit = match access::authorise(api, session, &route, parts, &query) {
+        Ok(permit) => permit,
+        Err(status) => return refuse(&status, parts),
+    };
+    match route {
+        Route::Resource(resource) => verbs::answer(api, permit, resource, query, parts, body).await,
+        Route::Other(other) => discovery::answer(api, &other, parts),
+        Route::NoPart(kind, name) => {
+            let warnings: Vec<String> = kind.deprecation.iter().cloned().collect();
+            Status::not_found(&kind, &name).warn(&warnings).into_response()
+        }
+        Route::NoResource => Status::no_such_resource().into_response(),
+        Route::Nothing => page_not_found(),
+    }
+}
+
+/// Response to a request that is not answered, in the format that it asks for if possible.
+fn refuse(status: &Status, parts: &Parts) -> Response {
+    let pretty = Query::parse(parts.uri.query().unwrap_or_default()).optional_flag("pretty");
+    let format = negotiate::negotiate(&parts.headers, pretty).unwrap_or(Format::PLAIN);
+    let mut response = status.respond(format);
+    if status.code != 401 {
+        let value = HeaderValue::from_static("nosniff");
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, value);
+    }
     response
 }
 

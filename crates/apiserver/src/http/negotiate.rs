@@ -6,7 +6,7 @@ use crate::status::{Details, Status};
 
 /// Negotiated format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub(crate) struct Format {
     /// Shape of an object in an answer.
     pub shape: Shape,
     /// YAML instead of JSON.
@@ -17,12 +17,12 @@ pub struct Format {
 
 impl Format {
     /// Default for a client without an `Accept` header.
-    pub const PLAIN: Self = Self { shape: Shape::Object, yaml: false, pretty: false };
+    pub(crate) const PLAIN: Self = Self { shape: Shape::Object, yaml: false, pretty: false };
 }
 
 /// Shape of an object in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Whole object.
     Object,
     /// A row of columns.

@@ -6,7 +6,7 @@ use crate::kinds::{Kind, registry::Registry};
 
 /// Target of a request.
 #[derive(Clone, Debug)]
-pub enum Route {
+pub(crate) enum Route {
     /// Collection, object or subresource.
     Resource(Resource),
     /// Path without objects: discovery, health, documents.
@@ -21,7 +21,7 @@ pub enum Route {
 
 /// Collection, object or subresource.
 #[derive(Clone, Debug)]
-pub struct Resource {
+pub(crate) struct Resource {
     /// The kind and version.
     pub kind: Arc<Kind>,
     /// The namespace in the path; empty if there is none.
@@ -34,15 +34,15 @@ pub struct Resource {
 
 /// Path without objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Other {
+pub(crate) enum Other {
     /// `/`
     Index,
     /// `/version`
     Version,
     /// `/healthz`, `/livez`, `/readyz`
-    Health,
+    Health(String),
     /// `/healthz/ping`, …
-    Ping,
+    Ping(String),
     /// `/api`
     CoreVersions,
     /// `/apis`
@@ -57,6 +57,10 @@ pub enum Other {
     Documents,
     /// `/openapi/v3/{path}`
     Document(String, String),
+    /// `/.well-known/openid-configuration`
+    TokenIssuer,
+    /// `/openid/v1/jwks`
+    TokenKeys,
 }
 
 /// Parses a path.
@@ -69,8 +73,8 @@ pub(crate) fn route(registry: &Registry, path: &str) -> Route {
     match parts.as_slice() {
         [] => Route::Other(Other::Index),
         ["version"] => Route::Other(Other::Version),
-        ["healthz" | "livez" | "readyz"] => Route::Other(Other::Health),
-        ["healthz" | "livez" | "readyz", "ping"] => Route::Other(Other::Ping),
+        [probe @ ("healthz" | "livez" | "readyz")] => Route::Other(Other::Health((*probe).to_owned())),
+        [probe @ ("healthz" | "livez" | "readyz"), "ping"] => Route::Other(Other::Ping((*probe).to_owned())),
         ["api"] => Route::Other(Other::CoreVersions),
         ["apis"] => Route::Other(Other::Groups),
         ["apis", group] if registry.groups().iter().any(|(known, _)| known == group) => {
@@ -80,6 +84,8 @@ pub(crate) fn route(registry: &Registry, path: &str) -> Route {
         ["openapi", "v3"] => Route::Other(Other::Documents),
         ["openapi", "v3", "api", version] => document("", version),
         ["openapi", "v3", "apis", group, version] => document(group, version),
+        [".well-known", "openid-configuration"] => Route::Other(Other::TokenIssuer),
+        ["openid", "v1", "jwks"] => Route::Other(Other::TokenKeys),
         ["api", version, rest @ ..] => resource(registry, "", version, rest),
         ["apis", group, version, rest @ ..] => resource(registry, group, version, rest),
         _ => Route::Nothing,
@@ -126,6 +132,10 @@ fn found(
         [name, ..] if kind.custom => return Some(Route::NoPart(Arc::clone(kind), (*name).to_owned())),
         _ => return None,
     };
+    // A review is no object: it only has a place to be sent to.
+    if kind.review.is_some() && (!rest.is_empty() || kind.namespaced && namespace.is_empty()) {
+        return None;
+    }
     let scope_fits = if kind.namespaced {
         // Across all namespaces, only the collection exists.
         !namespace.is_empty() || name.is_empty()
@@ -133,7 +143,7 @@ fn found(
         namespace.is_empty()
     };
     let part_exists =
-        subresource.is_empty() || kind.subresources().iter().any(|(known, _)| *known == subresource);
+        subresource.is_empty() || kind.subresources().iter().any(|known| known.name == subresource);
     if scope_fits && !part_exists && kind.custom {
         return Some(Route::NoPart(Arc::clone(kind), name.to_owned()));
     }

@@ -1,12 +1,16 @@
 //! Table of the built-in kinds.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
-use super::{Checks, Kind, events};
+use super::{Checks, Kind, Review, events};
 use crate::{
+    access::policy::GROUP,
     crd,
     metadata::NameRule,
     schema::{Checker, Schema},
@@ -17,18 +21,25 @@ mod configmap;
 mod event;
 mod lease;
 mod namespace;
+mod rbac;
 mod secret;
 
 /// Resource of namespaces.
 pub(crate) const NAMESPACES: &str = "namespaces";
 /// Resource of custom resource definitions.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+/// Resource of service accounts.
+pub(crate) const SERVICE_ACCOUNTS: &str = "serviceaccounts";
+/// Resource of secrets.
+pub(crate) const SECRETS: &str = "secrets";
+/// Subresource of service accounts that issues tokens.
+pub(crate) const TOKEN: &str = "token";
 /// The group of definitions.
 pub(crate) const EXTENSIONS: &str = "apiextensions.k8s.io";
 
 /// Defaults and checks of a built-in kind beside its metadata and types.
 #[derive(Debug)]
-pub struct Rules {
+pub(crate) struct Rules {
     /// Sets defaults.
     pub defaults: fn(&mut Value),
     /// Sets the server's fields of a new object, which no manager owns.
@@ -79,7 +90,29 @@ struct Row {
     hash: &'static str,
 }
 
-const ROWS: [Row; 8] = [
+/// Kinds of reviews.
+const REVIEWS: [(Review, &str, &str, &str); 6] = [
+    (Review::SelfSubject, AUTHENTICATION, "SelfSubjectReview", "selfsubjectreview"),
+    (Review::Token, AUTHENTICATION, "TokenReview", "tokenreview"),
+    (Review::LocalAccess, AUTHORIZATION, "LocalSubjectAccessReview", "localsubjectaccessreview"),
+    (Review::SelfAccess, AUTHORIZATION, "SelfSubjectAccessReview", "selfsubjectaccessreview"),
+    (Review::SelfRules, AUTHORIZATION, "SelfSubjectRulesReview", "selfsubjectrulesreview"),
+    (Review::Access, AUTHORIZATION, "SubjectAccessReview", "subjectaccessreview"),
+];
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const AUTHORIZATION: &str = "authorization.k8s.io";
+
+/// Row of a kind of RBAC.
+const fn rbac_row(
+    names: (&'static str, &'static str, &'static str),
+    namespaced: bool,
+    rules: &'static Rules,
+    hash: &'static str,
+) -> Row {
+    Row { api: (GROUP, "v1"), names, short: &[], namespaced, rules, hash }
+}
+
+const ROWS: [Row; 12] = [
     Row {
         api: ("", "v1"),
         names: ("configmaps", "configmap", "ConfigMap"),
@@ -144,6 +177,15 @@ const ROWS: [Row; 8] = [
         rules: &event::VIEW,
         hash: "r2yiGXH7wu8=",
     },
+    rbac_row(
+        ("clusterrolebindings", "clusterrolebinding", "ClusterRoleBinding"),
+        false,
+        &rbac::CLUSTER_ROLE_BINDING,
+        "48tpQ8gZHFc=",
+    ),
+    rbac_row(("clusterroles", "clusterrole", "ClusterRole"), false, &rbac::CLUSTER_ROLE, "bYE5ZWDrJ44="),
+    rbac_row(("rolebindings", "rolebinding", "RoleBinding"), true, &rbac::ROLE_BINDING, "eGsCzGH6b1g="),
+    rbac_row(("roles", "role", "Role"), true, &rbac::ROLE, "7FuwZcIIItM="),
 ];
 
 /// Schemas of the built-in kinds, from the documentation of the API.
@@ -157,7 +199,8 @@ fn schemas() -> BTreeMap<String, Schema> {
 /// Built-in kinds.
 pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
     let mut schemas = schemas();
-    ROWS.iter()
+    let stored = ROWS
+        .iter()
         .map(|row| {
             let ((group, version), (plural, singular, name)) = (row.api, row.names);
             let api_version =
@@ -186,13 +229,13 @@ pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
                 columns: Vec::new(),
                 selectable: selectable(group, plural),
                 resource: resource.into(),
-                name_rule: if plural == "namespaces" {
-                    NameRule::Dns1123Label
-                } else {
-                    NameRule::Dns1123Subdomain
+                name_rule: match (group, plural) {
+                    (GROUP, _) => NameRule::PathSegment,
+                    (_, "namespaces") => NameRule::Dns1123Label,
+                    _ => NameRule::Dns1123Subdomain,
                 },
                 generation: definition,
-                create_on_update: matches!(plural, "leases" | "events"),
+                create_on_update: matches!(plural, "leases" | "events") || group == GROUP,
                 unconditional_update: !matches!(plural, "leases") && !definition,
                 delete_collection: plural != "namespaces",
                 fingerprint: u64::from(view.is_some()),
@@ -204,10 +247,68 @@ pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
                 blank: Some(blank(group, plural)),
                 deprecation: None,
                 terminating: false,
+                review: None,
                 storage_hash: row.hash.to_owned(),
             }
         })
-        .collect()
+        .collect::<Vec<Kind>>();
+    let reviews = REVIEWS.iter().map(|&(review, group, name, singular)| {
+        let kind = unstored(&mut schemas, group, name, &format!("{singular}s"), since);
+        Kind { review: Some(review), namespaced: review == Review::LocalAccess, ..kind }
+    });
+    let reviews: Vec<Kind> = reviews.collect();
+    stored.into_iter().chain(reviews).collect()
+}
+
+/// Kind of the requests for tokens.
+pub(crate) static TOKEN_REQUEST: LazyLock<Kind> = LazyLock::new(|| {
+    let kind = unstored(&mut schemas(), AUTHENTICATION, "TokenRequest", "tokenrequests", Revision(0));
+    Kind { namespaced: true, ..kind }
+});
+
+/// Kind whose objects are only sent and answered.
+fn unstored(
+    schemas: &mut BTreeMap<String, Schema>,
+    group: &str,
+    name: &str,
+    plural: &str,
+    since: Revision,
+) -> Kind {
+    let schema = schemas.remove(&format!("{group}/v1/{name}")).unwrap_or_default();
+    Kind {
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        plural: plural.to_owned(),
+        singular: plural.trim_end_matches('s').to_owned(),
+        kind: name.to_owned(),
+        list_kind: format!("{name}List"),
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        namespaced: false,
+        status: false,
+        custom: false,
+        checks: Checks::Builtin(&NONE, Arc::new(Checker::new(&schema))),
+        schema: Arc::new(schema),
+        columns: Vec::new(),
+        selectable: Vec::new(),
+        resource: format!("{plural}.{group}").into(),
+        name_rule: NameRule::PathSegment,
+        generation: false,
+        create_on_update: false,
+        unconditional_update: false,
+        delete_collection: false,
+        fingerprint: 0,
+        stored_fingerprint: 0,
+        storage: None,
+        view: None,
+        since,
+        returns_deleted: false,
+        blank: Some(blank(group, plural)),
+        deprecation: None,
+        terminating: false,
+        review: None,
+        storage_hash: String::new(),
+    }
 }
 
 /// Zero values of the types of a real server.
@@ -230,6 +331,20 @@ fn blank(group: &str, plural: &str) -> Value {
         }),
         (_, NAMESPACES) => json!({"metadata": {}, "spec": {}, "status": {}}),
         (_, "leases") => json!({"metadata": {}, "spec": {}}),
+        (GROUP, "roles" | "clusterroles") => json!({"metadata": {}, "rules": null}),
+        (AUTHENTICATION, "selfsubjectreviews") => json!({"metadata": {}, "status": {"userInfo": {}}}),
+        (AUTHENTICATION, "tokenreviews") => json!({"metadata": {}, "spec": {}, "status": {"user": {}}}),
+        (AUTHENTICATION, _) => json!({
+            "metadata": {},
+            "spec": {"audiences": null, "expirationSeconds": null, "boundObjectRef": null},
+            "status": {"token": "", "expirationTimestamp": null},
+        }),
+        (AUTHORIZATION, "selfsubjectrulesreviews") => json!({
+            "metadata": {}, "spec": {},
+            "status": {"resourceRules": null, "nonResourceRules": null, "incomplete": false},
+        }),
+        (AUTHORIZATION, _) => json!({"metadata": {}, "spec": {}, "status": {"allowed": false}}),
+        (GROUP, _) => json!({"metadata": {}, "roleRef": {"apiGroup": "", "kind": "", "name": ""}}),
         _ => json!({"metadata": {}}),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Served form that differs from the stored one.
 #[derive(Clone, Copy, Debug)]
-pub struct View {
+pub(crate) struct View {
     /// Converts the served form to the stored form.
     pub to_stored: fn(&mut Value),
     /// Converts the stored form to the served form.

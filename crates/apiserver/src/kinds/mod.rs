@@ -23,7 +23,7 @@ use crate::{
     clippy::struct_field_names,
     reason = "a row of a table, in the words of the API"
 )]
-pub struct Kind {
+pub(crate) struct Kind {
     /// `score.dev`; empty for the core group.
     pub group: String,
     /// `v1`
@@ -84,13 +84,43 @@ pub struct Kind {
     pub returns_deleted: bool,
     /// Fields that every object of the kind has and no manager owns. Custom kinds have none.
     pub blank: Option<Value>,
+    /// Review that a POST is answered with; its objects are not stored.
+    pub review: Option<Review>,
     /// Hash that identifies the storage version for clients.
     pub storage_hash: String,
 }
 
+/// Kind of review: a question about access in the form of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Review {
+    /// User of a token.
+    Token,
+    /// User of the request.
+    SelfSubject,
+    /// Access of any user.
+    Access,
+    /// Access of any user in a namespace.
+    LocalAccess,
+    /// Access of the user of the request.
+    SelfAccess,
+    /// Rules of the user of the request in a namespace.
+    SelfRules,
+}
+
+/// Subresource of a kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subresource {
+    /// `status`, …
+    pub name: &'static str,
+    /// Its verbs.
+    pub verbs: &'static [&'static str],
+    /// Group, version and kind of its objects, if they are of another kind.
+    pub objects: Option<(&'static str, &'static str, &'static str)>,
+}
+
 /// A column of `kubectl get`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Column {
+pub(crate) struct Column {
     /// The heading.
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
@@ -107,7 +137,7 @@ pub struct Column {
 
 /// Checks and defaults beside metadata.
 #[derive(Clone)]
-pub enum Checks {
+pub(crate) enum Checks {
     /// Schema and rules of a CRD.
     Custom(Arc<Custom>),
     /// Functions of a built-in kind.
@@ -115,7 +145,7 @@ pub enum Checks {
 }
 
 /// Compiled schema and rules of a CRD.
-pub struct Custom {
+pub(crate) struct Custom {
     /// Pruning, defaults and validation.
     pub checker: Checker,
     /// Rules in CEL.
@@ -124,23 +154,23 @@ pub struct Custom {
 
 impl Kind {
     /// `score.dev/v1b1`, `v1`
-    pub fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
     /// `workloads.score.dev`, `configmaps`
-    pub fn qualified_plural(&self) -> String {
+    pub(crate) fn qualified_plural(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
     /// True if the real server checks preconditions of a deletion first, with another message. It does for kinds
     /// whose contents are deleted first.
-    pub fn checks_preconditions_first(&self) -> bool {
+    pub(crate) fn checks_preconditions_first(&self) -> bool {
         matches!(&*self.resource, builtin::NAMESPACES | builtin::DEFINITIONS)
     }
 
     /// Fields that a write to this endpoint ignores, for field ownership.
-    pub fn reset_fields(&self, subresource: &str) -> &'static [&'static [&'static str]] {
+    pub(crate) fn reset_fields(&self, subresource: &str) -> &'static [&'static [&'static str]] {
         match (&self.checks, subresource) {
             (_, "") if self.status => &[&["status"]],
             (Checks::Custom(_), "status") => &[&["metadata"], &["spec"]],
@@ -151,7 +181,10 @@ impl Kind {
     }
 
     /// The verbs of its collection and objects, as discovery shows them.
-    pub fn verbs(&self) -> Vec<&'static str> {
+    pub(crate) fn verbs(&self) -> Vec<&'static str> {
+        if self.review.is_some() {
+            return vec!["create"];
+        }
         let mut verbs =
             vec!["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
         if !self.delete_collection {
@@ -164,20 +197,25 @@ impl Kind {
         verbs
     }
 
-    /// Its subresources and their verbs.
-    pub fn subresources(&self) -> Vec<(&'static str, &'static [&'static str])> {
-        let mut subresources: Vec<(&str, &[&str])> = Vec::new();
+    /// Its subresources.
+    pub(crate) fn subresources(&self) -> Vec<Subresource> {
+        let mut subresources = Vec::new();
         if &*self.resource == builtin::NAMESPACES {
-            subresources.push(("finalize", &["update"]));
+            subresources.push(Subresource { name: "finalize", verbs: &["update"], objects: None });
         }
         if self.status {
-            subresources.push(("status", &["get", "patch", "update"]));
+            let verbs = &["get", "patch", "update"];
+            subresources.push(Subresource { name: "status", verbs, objects: None });
+        }
+        if &*self.resource == builtin::SERVICE_ACCOUNTS {
+            let objects = Some(("authentication.k8s.io", "v1", "TokenRequest"));
+            subresources.push(Subresource { name: builtin::TOKEN, verbs: &["create"], objects });
         }
         subresources
     }
 
     /// Errors in an object in its served form, after those in its metadata; and warnings.
-    pub fn validate(
+    pub(crate) fn validate(
         &self,
         object: &Value,
         old: Option<&Value>,
@@ -199,7 +237,7 @@ impl Kind {
     }
 
     /// Sets defaults in an object in its served form. An applied object keeps its nulls, which are refused later.
-    pub fn complete(&self, object: &mut Value, applied: bool) {
+    pub(crate) fn complete(&self, object: &mut Value, applied: bool) {
         match (&self.checks, &self.view) {
             (Checks::Custom(custom), _) if applied => custom.checker.fill_absent(object),
             (Checks::Custom(custom), _) => custom.checker.fill_defaults(object),
@@ -213,14 +251,25 @@ impl Kind {
     }
 
     /// Sets the server's fields of a new object, which no manager owns.
-    pub fn on_create(&self, object: &mut Value) {
+    pub(crate) fn on_create(&self, object: &mut Value) {
         if let Checks::Builtin(rules, _) = &self.checks {
             (rules.on_create)(object);
+        }
+        self.clear_empty_lists(object);
+    }
+
+    /// Sets empty lists to null that are null in a [blank](Self::blank) object: a real server stores no empty list.
+    pub(crate) fn clear_empty_lists(&self, object: &mut Value) {
+        let (Some(Value::Object(blank)), Value::Object(fields)) = (&self.blank, object) else { return };
+        for name in blank.iter().filter(|(_, zero)| zero.is_null()).map(|(name, _)| name) {
+            if fields.get(name).and_then(Value::as_array).is_some_and(Vec::is_empty) {
+                fields.insert(name.clone(), Value::Null);
+            }
         }
     }
 
     /// Object in its stored form.
-    pub fn to_stored(&self, mut object: Value) -> Value {
+    pub(crate) fn to_stored(&self, mut object: Value) -> Value {
         if let Some(view) = &self.view {
             (view.to_stored)(&mut object);
         }

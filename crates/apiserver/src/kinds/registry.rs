@@ -197,6 +197,7 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
             deprecation,
             since,
             returns_deleted: false,
+            review: None,
             blank: None,
             fingerprint: fingerprint(&[&version["schema"]]),
             stored_fingerprint: fingerprint(&[&storage["schema"]]),

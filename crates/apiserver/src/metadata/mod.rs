@@ -6,7 +6,7 @@ mod rules;
 mod shape;
 mod update;
 
-pub(crate) use object_meta::{validate_embedded_meta, validate_object_meta};
+pub(crate) use object_meta::{validate_embedded_meta, validate_labels, validate_object_meta};
 pub(crate) use rules::{
     NameRule, dns1035_label, dns1123_label, dns1123_subdomain, label_value, qualified_name,
 };

@@ -11,30 +11,27 @@ const MAX_SUBDOMAIN: usize = 253;
 
 /// The rule for the names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameRule {
+pub(crate) enum NameRule {
     /// Most kinds, and all custom ones.
     Dns1123Subdomain,
     /// Namespaces, for example.
     Dns1123Label,
-    /// Services, for example.
-    Dns1035Label,
     /// Any path segment of a URL: roles, for example.
     PathSegment,
 }
 
 impl NameRule {
     /// Errors in a name.
-    pub fn check(self, name: &str) -> Vec<String> {
+    pub(crate) fn check(self, name: &str) -> Vec<String> {
         match self {
             Self::Dns1123Subdomain => dns1123_subdomain(name),
             Self::Dns1123Label => dns1123_label(name),
-            Self::Dns1035Label => dns1035_label(name),
             Self::PathSegment => path_segment_name(name),
         }
     }
 
     /// Errors in a `generateName`, which may end with a dash.
-    pub fn check_prefix(self, prefix: &str) -> Vec<String> {
+    pub(crate) fn check_prefix(self, prefix: &str) -> Vec<String> {
         if self == Self::PathSegment {
             return path_segment_prefix(prefix);
         }

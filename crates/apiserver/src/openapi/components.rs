@@ -29,7 +29,12 @@ pub(super) fn of_kinds(kinds: &[&Kind]) -> Value {
     for kind in kinds {
         let (name, list) = (name(kind, &kind.kind), name(kind, &kind.list_kind));
         if BUILTIN["schemas"].get(&name).is_some() {
-            add_builtin(&mut schemas, [name, list]);
+            // Objects that are not stored have no lists.
+            let list = Some(list).filter(|_| kind.review.is_none());
+            let parts = kind.subresources();
+            let parts = parts.iter().filter_map(|part| part.objects);
+            let parts = parts.map(|(group, version, kind)| builtin_name(group, version, kind));
+            add_builtin(&mut schemas, [name].into_iter().chain(list).chain(parts.flatten()));
         } else {
             schemas.insert(list, published::list(kind, &name));
             schemas.insert(name, published::object(kind));
@@ -44,19 +49,21 @@ pub(super) fn of_kinds(kinds: &[&Kind]) -> Value {
 
 /// The component name of a kind, or of the lists of a kind.
 pub(super) fn name(kind: &Kind, of: &str) -> String {
-    let wanted = json!([{ "group": kind.group, "version": kind.version, "kind": of }]);
-    let builtin = BUILTIN["schemas"].as_object().filter(|_| !kind.custom).and_then(|schemas| {
-        schemas.iter().find(|(_, schema)| schema["x-kubernetes-group-version-kind"] == wanted)
-    });
-    match builtin {
-        Some((name, _)) => name.clone(),
-        None => names::component(&kind.group, &kind.version, of),
-    }
+    let builtin = if kind.custom { None } else { builtin_name(&kind.group, &kind.version, of) };
+    builtin.unwrap_or_else(|| names::component(&kind.group, &kind.version, of))
+}
+
+fn builtin_name(group: &str, version: &str, kind: &str) -> Option<String> {
+    let wanted = json!([{ "group": group, "version": version, "kind": kind }]);
+    let mut schemas = BUILTIN["schemas"].as_object()?.iter();
+    schemas
+        .find(|(_, schema)| schema["x-kubernetes-group-version-kind"] == wanted)
+        .map(|(name, _)| name.clone())
 }
 
 /// Adds built-in components and their references, recursively.
-fn add_builtin(schemas: &mut Map<String, Value>, roots: [String; 2]) {
-    let mut missing = BTreeSet::from(roots);
+fn add_builtin(schemas: &mut Map<String, Value>, roots: impl Iterator<Item = String>) {
+    let mut missing: BTreeSet<String> = roots.collect();
     while let Some(name) = missing.pop_first() {
         if schemas.contains_key(&name) {
             continue;

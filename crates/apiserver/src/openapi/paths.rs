@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{components, names};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, builtin};
 
 const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
@@ -62,6 +62,11 @@ pub(super) fn of_kind(group: &str, version: &str, kind: &Kind, paths: &mut Map<S
         list: components::name(kind, &kind.list_kind),
     };
     let plural = &kind.plural;
+    if kind.review.is_some() {
+        let scope = if kind.namespaced { "/namespaces/{namespace}" } else { "" };
+        paths.insert(format!("{root}{scope}/{plural}"), resource.review());
+        return;
+    }
     let collection = if kind.namespaced {
         paths.insert(format!("{root}/{plural}"), resource.all_namespaces());
         format!("{root}/namespaces/{{namespace}}/{plural}")
@@ -70,6 +75,9 @@ pub(super) fn of_kind(group: &str, version: &str, kind: &Kind, paths: &mut Map<S
     };
     if kind.status {
         paths.insert(format!("{collection}/{{name}}/status"), resource.object("Status"));
+    }
+    if kind.subresources().iter().any(|part| part.name == builtin::TOKEN) {
+        paths.insert(format!("{collection}/{{name}}/{}", builtin::TOKEN), resource.token());
     }
     paths.insert(format!("{collection}/{{name}}"), resource.object(""));
     paths.insert(collection, resource.collection());
@@ -112,6 +120,44 @@ impl Resource<'_> {
         names.push("pretty");
         names.sort_unstable();
         json!({ "get": list, "parameters": parameters(&names) })
+    }
+
+    /// Create, the only operation on its path, so that its parameters belong to the path.
+    fn only_create(&self, subject: String, description: String, named: bool, object: &str) -> Value {
+        let create = self.operation(&Operation {
+            verb: "create",
+            action: "post",
+            subject,
+            description,
+            parameters: &[],
+            body: Some((self.written(), object, true)),
+            media_types: ANSWERS,
+            answers: &[OK, CREATED, ACCEPTED],
+            answer: object,
+        });
+        let shared = [parameters(WRITE_PARAMETERS), self.path_parameters(named)];
+        let shared = shared.iter().filter_map(Value::as_array).flatten();
+        let mut shared: Vec<Value> = shared.cloned().collect();
+        shared.sort_by_key(|one| one["name"].as_str().unwrap_or_default().to_owned());
+        json!({ "post": create, "parameters": shared })
+    }
+
+    /// Operations on a review.
+    fn review(&self) -> Value {
+        let description = format!("create {}", names::with_article(self.kind));
+        self.only_create(self.subject(""), description, false, &self.object)
+    }
+
+    /// Request for a token of a service account.
+    fn token(&self) -> Value {
+        let request = &*builtin::TOKEN_REQUEST;
+        let subject = format!("{}Token", self.subject(""));
+        let description = format!("create token of {}", names::with_article(self.kind));
+        let object = components::name(request, &request.kind);
+        let mut operations = self.only_create(subject, description, true, &object);
+        operations["post"]["x-kubernetes-group-version-kind"] =
+            json!({ "group": request.group, "version": request.version, "kind": request.kind });
+        operations
     }
 
     /// List, create and delete of the collection.

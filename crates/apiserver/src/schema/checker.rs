@@ -9,7 +9,7 @@ use super::scale::ScalePaths;
 use super::{Schema, defaults, embedded, lists, prune, validate};
 
 /// Compiled schema.
-pub struct Checker {
+pub(crate) struct Checker {
     schema: Schema,
     node: Node,
     scale: Option<ScalePaths>,
@@ -20,7 +20,7 @@ pub struct Checker {
 
 /// Result of a validation.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Validation {
+pub(crate) struct Validation {
     /// Errors, in the order of a real server.
     pub errors: Vec<FieldError>,
     /// True if CEL rules have to be evaluated: there are some, and no error prevents it.
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Checker {
 
 impl Checker {
     /// Compiles a schema.
-    pub fn new(schema: &Schema) -> Self {
+    pub(crate) fn new(schema: &Schema) -> Self {
         Self {
             node: Node::new(schema, Purpose::Objects),
             scale: None,
@@ -48,34 +48,39 @@ impl Checker {
 
     /// Adds the validation of the scale subresource.
     #[must_use]
-    pub fn with_scale(mut self, scale: ScalePaths) -> Self {
+    pub(crate) fn with_scale(mut self, scale: ScalePaths) -> Self {
         self.scale = Some(scale);
         self
     }
 
     /// Source schema.
-    pub fn schema(&self) -> &Schema {
+    pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 
     /// Removes the unknown fields of an object; returns their paths.
-    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+    pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         prune(&self.schema, object, true)
     }
 
     /// Sets defaults.
-    pub fn fill_defaults(&self, object: &mut Value) {
+    pub(crate) fn fill_defaults(&self, object: &mut Value) {
         defaults::fill_defaults(&self.schema, object);
     }
 
     /// Sets defaults, and leaves nulls without a default.
-    pub fn fill_absent(&self, object: &mut Value) {
+    pub(crate) fn fill_absent(&self, object: &mut Value) {
         defaults::fill_absent(&self.schema, object);
     }
 
     /// Checks a new object, or the update of an old one. `earlier` are the errors in the metadata: they come first and
     /// may prevent the evaluation of rules.
-    pub fn validate(&self, object: &Value, old: Option<&Value>, earlier: Vec<FieldError>) -> Validation {
+    pub(crate) fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        earlier: Vec<FieldError>,
+    ) -> Validation {
         let mut errors = earlier;
         errors.extend(validate::check(&self.node, object, old, &Path::root("")).into_errors(""));
         if let Some(scale) = &self.scale {
@@ -89,7 +94,12 @@ impl Checker {
     }
 
     /// Checks the update of a status.
-    pub fn validate_status(&self, object: &Value, old: &Value, earlier: Vec<FieldError>) -> Validation {
+    pub(crate) fn validate_status(
+        &self,
+        object: &Value,
+        old: &Value,
+        earlier: Vec<FieldError>,
+    ) -> Validation {
         let mut errors = earlier;
         if let Some((status, node)) = object.get("status").zip(self.node.property("status")) {
             let outcome = validate::check(node, status, old.get("status"), &Path::root(""));

@@ -7,7 +7,7 @@ use crate::json::kind_of;
 
 /// JSON paths of the scale subresource: `.spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScalePaths {
+pub(crate) struct ScalePaths {
     /// Desired number.
     pub spec_replicas: String,
     /// The actual number.

@@ -47,6 +47,28 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
+    /// Selector in an object: `matchLabels` and `matchExpressions`. The error names what is invalid.
+    pub(crate) fn of(object: &Value) -> Result<Self, String> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut requirements = Vec::new();
+        for (key, value) in object["matchLabels"].as_object().into_iter().flatten() {
+            requirements.push(Requirement::new(key.clone(), Operator::In, vec![text(value)])?);
+        }
+        for expression in object["matchExpressions"].as_array().into_iter().flatten() {
+            let operator = match expression["operator"].as_str().unwrap_or_default() {
+                "In" => Operator::In,
+                "NotIn" => Operator::NotIn,
+                "Exists" => Operator::Exists,
+                "DoesNotExist" => Operator::DoesNotExist,
+                other => return Err(format!("{other:?} is not a valid label selector operator")),
+            };
+            let values = expression["values"].as_array().into_iter().flatten().map(text).collect();
+            requirements.push(Requirement::new(text(&expression["key"]), operator, values)?);
+        }
+        requirements.sort_by(|left, right| left.key.cmp(&right.key));
+        Ok(Self { requirements })
+    }
+
     /// True if it selects every object.
     pub(crate) fn is_empty(&self) -> bool {
         self.requirements.is_empty()
@@ -148,6 +170,26 @@ mod tests {
             );
         }
         assert!(LabelSelector::parse("!app").unwrap().matches(None));
+    }
+
+    #[test]
+    fn selectors_in_objects_match_labels() {
+        let labels = json!({"app": "web", "tier": ""});
+        let expression = |key: &str, operator: &str, values: &[&str]| json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]});
+        for (selector, is_match) in [
+            (json!({}), true),
+            (json!({"matchLabels": {"app": "web", "tier": ""}}), true),
+            (json!({"matchLabels": {"app": "db"}}), false),
+            (expression("app", "In", &["db", "web"]), true),
+            (expression("app", "NotIn", &["web"]), false),
+            (expression("gone", "NotIn", &["web"]), true),
+            (expression("app", "Exists", &[]), true),
+            (expression("app", "DoesNotExist", &[]), false),
+        ] {
+            let parsed = LabelSelector::of(&selector).unwrap();
+            assert_eq!(parsed.matches(labels.as_object()), is_match, "{selector}");
+        }
+        assert!(LabelSelector::of(&expression("app", "Like", &["w*"])).is_err());
     }
 
     #[test]

@@ -4,5 +4,5 @@ mod fields;
 mod label_parser;
 mod labels;
 
-pub(crate) use fields::FieldSelector;
+pub(crate) use fields::{FieldRequirement, FieldSelector};
 pub(crate) use labels::LabelSelector;

@@ -22,6 +22,8 @@ const CELLS: &[(&str, Cells)] = &[
     ("v1/Event", core_event),
     ("events.k8s.io/v1/Event", event),
     ("coordination.k8s.io/v1/Lease", lease),
+    ("rbac.authorization.k8s.io/v1/RoleBinding", binding),
+    ("rbac.authorization.k8s.io/v1/ClusterRoleBinding", binding),
 ];
 
 /// The table of a built-in kind.
@@ -77,6 +79,29 @@ fn service_account(object: &Value, now: i64) -> Vec<Value> {
 
 fn lease(object: &Value, now: i64) -> Vec<Value> {
     vec![name(object), json!(text(&object["spec"]["holderIdentity"])), created(object, now)]
+}
+
+fn binding(object: &Value, now: i64) -> Vec<Value> {
+    let role = &object["roleRef"];
+    let subjects = object["subjects"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let named = |kind: &str| {
+        let of_kind = subjects.iter().filter(|subject| subject["kind"] == kind);
+        let names: Vec<String> = of_kind
+            .map(|subject| match kind {
+                "ServiceAccount" => format!("{}/{}", text(&subject["namespace"]), text(&subject["name"])),
+                _ => text(&subject["name"]).to_owned(),
+            })
+            .collect();
+        json!(names.join(", "))
+    };
+    vec![
+        name(object),
+        json!(format!("{}/{}", text(&role["kind"]), text(&role["name"]))),
+        created(object, now),
+        named("User"),
+        named("Group"),
+        named("ServiceAccount"),
+    ]
 }
 
 /// The fields whose names differ between the two groups that serve events.

@@ -38,6 +38,7 @@ pub(crate) async fn store_new(
 ) -> Result<Answer, Status> {
     let kind = call.kind();
     admission::create(call, &object)?;
+    admission::grant(call, &object, None)?;
     let generated = object["metadata"]["name"].as_str().unwrap_or_default().is_empty()
         && object["metadata"]["generateName"].is_string();
     let generates = object["metadata"]["generateName"].as_str().is_some_and(|base| !base.is_empty());

@@ -5,7 +5,9 @@ pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
+mod review;
 pub(crate) mod selection;
+mod token;
 pub(crate) mod update;
 pub(crate) mod watch;
 
@@ -17,6 +19,7 @@ use axum::{
 use bytes::Bytes;
 
 use crate::{
+    access::Permit,
     api::Api,
     http::{
         answer::{Answer, add_warnings},
@@ -40,6 +43,8 @@ use crate::{
 pub(crate) struct Call<'a> {
     /// The server.
     pub api: &'a Api,
+    /// Its sender, and what they may do.
+    pub permit: Permit,
     /// Target of the request.
     pub target: Resource,
     /// Its options.
@@ -51,9 +56,15 @@ pub(crate) struct Call<'a> {
 }
 
 /// Answers a request for a resource.
-pub(crate) async fn answer(api: &Api, target: Resource, parts: &Parts, body: Body) -> Response {
-    let query = Query::parse(parts.uri.query().unwrap_or_default());
-    let call = Call { api, target, query, parts, now: api.clock().now() };
+pub(crate) async fn answer(
+    api: &Api,
+    permit: Permit,
+    target: Resource,
+    query: Query,
+    parts: &Parts,
+    body: Body,
+) -> Response {
+    let call = Call { api, permit, target, query, parts, now: api.clock().now() };
     let format = call.format();
     let answered = match format {
         Ok(format) => dispatch(&call, body, format).await,
@@ -74,7 +85,7 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
     call.check_timeout()?;
     let kind = &*call.target.kind;
     let (collection, part) = (call.target.name.is_empty(), call.target.subresource.as_str());
-    let allowed = kind.subresources().iter().find(|(known, _)| *known == part).map(|(_, verbs)| *verbs);
+    let allowed = kind.subresources().iter().find(|known| known.name == part).map(|known| known.verbs);
     // Across all namespaces, objects can only be read.
     let across = kind.namespaced && call.target.namespace.is_empty();
     let method = &call.parts.method;
@@ -91,6 +102,17 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
         && !allowed.contains(&verb)
     {
         return Err(unknown_method(kind, verb));
+    }
+    if let Some(review) = kind.review {
+        if verb != "create" {
+            return Err(Status::method_not_allowed());
+        }
+        let answer = review::create(call, review, &body::read(body).await?)?;
+        return call.respond(answer, format);
+    }
+    if part == builtin::TOKEN {
+        let answer = token::create(call, &body::read(body).await?)?;
+        return answer.respond(&builtin::TOKEN_REQUEST, format, call.include()?, call.api.clock().seconds());
     }
     let answer = match (verb, collection) {
         ("get", true) if call.query.flag("watch") => return watch::watch(call, format).await,
@@ -129,9 +151,21 @@ fn unknown_method(kind: &Kind, verb: &str) -> Status {
 
 impl Call<'_> {
     /// The same call for a subresource.
-    pub(crate) fn part(&self, subresource: &str) -> Self {
+    pub(crate) fn part(&self, subresource: &str) -> Call<'_> {
         let target = Resource { subresource: subresource.to_owned(), ..self.target.clone() };
-        Self { api: self.api, target, query: self.query.clone(), parts: self.parts, now: self.now.clone() }
+        Call { target, ..self.with(self.query.clone(), self.parts) }
+    }
+
+    /// The same call with other options and headers.
+    pub(crate) fn with<'b>(&'b self, query: Query, parts: &'b Parts) -> Call<'b> {
+        Call {
+            api: self.api,
+            permit: self.permit.clone(),
+            target: self.target.clone(),
+            query,
+            parts,
+            now: self.now.clone(),
+        }
     }
 
     /// The kind.

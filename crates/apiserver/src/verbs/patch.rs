@@ -21,7 +21,8 @@ const MAX_ATTEMPTS: usize = 32;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
+/// Media type of a server-side apply.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 /// Patches an object by the body of a PATCH.
 pub(crate) async fn patch(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
@@ -98,6 +99,7 @@ async fn apply(call: &Call<'_>, body: &[u8]) -> Result<Answer, Status> {
         }
         decode::type_applied(kind, &mut merged)?;
         let Some(old) = old else {
+            call.permit.also(call.api, "create")?;
             if let Some(Value::Object(metadata)) = merged.get_mut("metadata") {
                 metadata.remove("resourceVersion");
             }

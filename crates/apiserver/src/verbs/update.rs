@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{Call, create, failed};
 use crate::{
+    admission,
     http::answer::{Answer, Content},
     kinds::Kind,
     ledger::{Expected, WriteError},
@@ -34,6 +35,7 @@ pub(crate) async fn update(call: &Call<'_>, body: Bytes) -> Result<Answer, Statu
             if !kind.create_on_update {
                 return Err(Status::not_found(kind, &call.target.name));
             }
+            call.permit.also(call.api, "create")?;
             set_version(&mut new, &Value::Null);
             match create::store_new(call, new.clone(), Some(&manager)).await {
                 Err(status) if status.reason == "AlreadyExists" => continue,
@@ -91,8 +93,10 @@ pub(crate) async fn change(
         let actor = call.actor(&api_version, manager);
         new = managed_fields::update(&kind.schema, kind.reset_fields(part), Some(&before), new, &actor);
     }
+    kind.clear_empty_lists(&mut new);
     lifecycle::before_update(kind, &before, &mut new, part);
     set_version(&mut new, &before);
+    admission::grant(call, &new, Some(&before))?;
     let warnings = check(kind, name, &before, &new, part)?;
     if lifecycle::is_deleting(&new) && !lifecycle::has_finalizers(kind, &new) {
         return remove(call, old, new, warnings).await;

@@ -19,6 +19,7 @@ use super::{
     selection::Selection,
 };
 use crate::{
+    access::Permit,
     api::Api,
     http::{
         answer::reshape,
@@ -118,6 +119,7 @@ fn check(call: &Call<'_>) -> Result<(), Status> {
 #[expect(clippy::struct_excessive_bools, reason = "four independent facts about one watch")]
 struct Watcher {
     api: Api,
+    permit: Permit,
     kind: Arc<Kind>,
     selection: Selection,
     format: Format,
@@ -150,7 +152,8 @@ impl Watcher {
         let seconds = seconds
             .filter(|seconds| *seconds > 0)
             .unwrap_or_else(random_timeout_seconds)
-            .min(MAX_TIMEOUT_SECONDS);
+            .min(MAX_TIMEOUT_SECONDS)
+            .min(call.permit.expires_in(call.api).unwrap_or(u64::MAX));
         let bookmarks = call.query.flag("allowWatchBookmarks");
         let now = Instant::now();
         let ledger = call.api.ledger();
@@ -164,6 +167,7 @@ impl Watcher {
         };
         Ok(Self {
             api: call.api.clone(),
+            permit: call.permit.clone(),
             kind: Arc::clone(&call.target.kind),
             selection,
             format,
@@ -182,7 +186,12 @@ impl Watcher {
     /// Next lines; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if self.ended || Instant::now() >= self.end || self.api.is_stopped() {
+            // A change of rights is an event like any other, which wakes the watch up.
+            if self.ended
+                || Instant::now() >= self.end
+                || self.api.is_stopped()
+                || !self.permit.still_holds(&self.api)
+            {
                 return None;
             }
             let mut lines = Vec::new();

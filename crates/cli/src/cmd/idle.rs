@@ -16,6 +16,7 @@ use axum::{
 };
 use kube::{Api, Client, api::ListParams};
 use orchestra_api::Workload;
+use orchestra_apiserver::{AccessRequest, Api as Embedded};
 use orchestra_core::workload_state;
 use tokio::{sync::Notify, time::sleep};
 
@@ -23,6 +24,9 @@ use tokio::{sync::Notify, time::sleep};
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Interval of idle checks; each one lists the Workloads.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Path of requests for a shutdown, also the one that roles name.
+const SHUTDOWN_PATH: &str = "/orchestra/v1/shutdown";
 
 /// Shutdown signal of an idle platform.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +39,8 @@ pub(super) type IsBusy = Arc<dyn Fn() -> bool + Send + Sync>;
 
 #[derive(Clone)]
 struct IdleMonitor {
+    /// Authenticates and authorizes requests for a shutdown.
+    access: Embedded,
     shutdown: IdleShutdown,
     client: Client,
     is_busy: IsBusy,
@@ -48,12 +54,18 @@ impl IdleShutdown {
     }
 
     /// Monitors a platform: its requests, and what it runs.
-    pub(super) fn monitor(&self, client: Client, is_busy: IsBusy, platform: Router) -> Router {
+    pub(super) fn monitor(
+        &self,
+        access: Embedded,
+        client: Client,
+        is_busy: IsBusy,
+        platform: Router,
+    ) -> Router {
         let last_request = Arc::new(Mutex::new(Instant::now()));
-        let monitor = IdleMonitor { shutdown: self.clone(), client, is_busy, last_request };
+        let monitor = IdleMonitor { access, shutdown: self.clone(), client, is_busy, last_request };
         tokio::spawn(monitor.clone().run());
         platform
-            .route("/orchestra/v1/shutdown", post(shut_down).with_state(monitor.clone()))
+            .route(SHUTDOWN_PATH, post(shut_down).with_state(monitor.clone()))
             .layer(from_fn_with_state(monitor, record_request))
     }
 }
@@ -84,9 +96,10 @@ async fn record_request(State(monitor): State<IdleMonitor>, request: Request, ne
 
 /// Shuts the platform down if it is idle.
 async fn shut_down(State(monitor): State<IdleMonitor>, request: Request) -> StatusCode {
-    // Any authenticated caller may.
-    if request.extensions().get::<orchestra_apiserver::Caller>().is_none() {
-        return StatusCode::UNAUTHORIZED;
+    let (parts, _) = request.into_parts();
+    let Ok(Some(caller)) = monitor.access.authenticate(&parts) else { return StatusCode::UNAUTHORIZED };
+    if !monitor.access.allows(&caller, AccessRequest::Path { verb: "post", path: SHUTDOWN_PATH }) {
+        return StatusCode::FORBIDDEN;
     }
     if monitor.is_idle().await {
         monitor.shutdown.notify.notify_one();

@@ -1,7 +1,11 @@
 //! `orchestra serve`: a platform in one process, or one of several processes on a cluster, until shutdown is requested.
 
 #[cfg(feature = "embedded")]
+mod access;
+#[cfg(feature = "embedded")]
 mod embedded;
+#[cfg(feature = "embedded")]
+mod roles;
 
 use std::{
     io,
@@ -19,6 +23,8 @@ use orchestra_api::{SYSTEM_NAMESPACE, config::CONFIG_MAP};
 use orchestra_apiserver::store::FolderError;
 use orchestra_core::config::{self, PlatformKind};
 
+#[cfg(feature = "embedded")]
+use super::ManifestError;
 use super::{cluster, config::config_map, input, logging};
 use crate::{
     args::Serve,
@@ -45,6 +51,14 @@ pub(crate) enum ServeError {
     #[cfg(feature = "embedded")]
     #[error(transparent)]
     Store(#[from] orchestra_apiserver::store::StoreError),
+    #[cfg(feature = "embedded")]
+    #[error(
+        "the key for tokens is unusable: {0}; remove pki/tokens.pem in the data folder, and the next start makes a new one"
+    )]
+    TokenKey(#[from] orchestra_apiserver::KeyError),
+    #[cfg(feature = "embedded")]
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
     #[error("failed to {action}: {}", root_cause(source))]
     Api { action: &'static str, source: kube::Error },
     #[cfg(feature = "embedded")]

@@ -16,7 +16,7 @@ use orchestra_api::{
 use orchestra_controllers::{Controllers, Options};
 use orchestra_core::provision::Engine;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
-use orchestra_server::{AdminOnly, Caller, ERROR_CODE, Server, router};
+use orchestra_server::{Caller, ERROR_CODE, Reviews, Server, router};
 use orchestra_testkit::{
     TestEnv,
     scripted::{ScriptedProvisioner, ScriptedRuntime},
@@ -180,7 +180,7 @@ impl Platform {
     pub(crate) fn server(&self) -> Server {
         Server {
             client: self.env.client(),
-            access: Arc::new(AdminOnly),
+            access: Arc::new(Reviews::new(self.env.client())),
             metrics: Arc::new(|| "orchestra_up 1\n".to_owned()),
             awaited: Arc::new(Vec::new),
             engines: Some(self.engines()),

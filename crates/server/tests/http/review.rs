@@ -1,5 +1,5 @@
-//! Token and access reviews. The embedded API has none, so these tests mock a cluster; the tests of the command line use a
-//! real one.
+//! Token and access reviews of a mock cluster, which counts them and fails on demand. The other tests of this crate use those
+//! of the embedded API.
 
 use std::{
     convert::Infallible,

@@ -56,7 +56,7 @@ impl TlsServer {
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), folder.path()).await.unwrap();
         let api = Api::open(store, Options::default()).await.unwrap();
         let (stop, stopped) = oneshot::channel();
-        let identify = |peer: Peer| Caller { name: peer.name, groups: peer.groups };
+        let identify = |peer: Peer| Caller::new(peer.name, peer.groups);
         let task = tokio::spawn(server.run(api.router(), identify, async { drop(stopped.await) }));
         Self { folder, api, stop, task }
     }

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, extract::Request, middleware::Next};
+use axum::{Router, middleware::from_fn_with_state};
 use k8s_openapi::{
     api::core::v1::Namespace,
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition, jiff::Timestamp,
@@ -25,16 +25,20 @@ use kube::{
 };
 use orchestra_api::{SYSTEM_NAMESPACE, Workload, crd};
 use orchestra_apiserver::{
-    Api, Caller, Options,
+    Api, Caller, Options, TokenKey,
     store::{Folder, Redb},
 };
 use orchestra_controllers::{Controllers, metrics::Metrics};
 use orchestra_serve::{Peer, Server};
-use orchestra_server::{AdminOnly, Server as Answers};
+use orchestra_server::Server as Answers;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::{FIELD_MANAGER, ServeError, shutdown_signal, write_config};
+use super::{
+    FIELD_MANAGER, ServeError,
+    access::{self, EmbeddedAccess},
+    roles, shutdown_signal, write_config,
+};
 use crate::{
     args::Serve,
     cmd::idle::IdleShutdown,
@@ -56,23 +60,24 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
         bound = Server::bind((address.ip(), 0).into(), &data).await;
     }
     let server = bound?;
-    let api = Api::open(store, Options::default()).await?;
+    let key = TokenKey::from_pkcs8(&orchestra_serve::token_key(&data)?)?;
+    let api = Api::open(store, Options { token_key: Some(key), ..Options::default() }).await?;
     let mut router = api.router();
     let mut platform = None;
     let idle = IdleShutdown::default();
     if !args.api_only {
-        let client = Client::new(api.router_for(Caller::admin()), "default");
-        prepare(&client, config).await.map_err(ServeError::api("prepare the platform"))?;
+        let client = Client::new(api.router_for(orchestrator()), "default");
+        prepare(&client, config).await?;
         let trusts_users = args.trust_users || address.ip().is_loopback();
         let existing = existing(&client).await.map_err(ServeError::api("list workloads"))?;
         drivers::prune_origins(&data, &existing).map_err(ServeError::io("read the origins of workloads"))?;
         let drivers =
             Drivers::open(&data, trusts_users).await.map_err(ServeError::io("start the drivers"))?;
         let is_busy = Arc::clone(&drivers.is_busy);
-        let started = Platform::start(client.clone(), drivers);
-        router = started.router(router);
+        let started = Platform::start(api.clone(), client.clone(), drivers);
+        router = started.router(&api);
         if args.background {
-            router = idle.monitor(client, is_busy, router);
+            router = idle.monitor(api.clone(), client, is_busy, router);
         }
         platform = Some(started);
     }
@@ -121,19 +126,21 @@ async fn existing(client: &Client) -> kube::Result<BTreeSet<(String, String)>> {
         .collect())
 }
 
-/// Applies the CRDs, the system namespace and the orchestrator config.
-async fn prepare(client: &Client, config: Option<String>) -> kube::Result<()> {
+/// Applies the CRDs, the system namespace, the roles of users and the orchestrator config.
+async fn prepare(client: &Client, config: Option<String>) -> Result<(), ServeError> {
+    let failed = || ServeError::api("prepare the platform");
     let apply = PatchParams::apply(FIELD_MANAGER).force();
     let definitions: kube::Api<CustomResourceDefinition> = kube::Api::all(client.clone());
     for definition in crd::all() {
         let name = definition.metadata.name.clone().unwrap_or_default();
-        definitions.patch(&name, &apply, &Patch::Apply(definition)).await?;
+        definitions.patch(&name, &apply, &Patch::Apply(definition)).await.map_err(failed())?;
     }
     let namespaces: kube::Api<Namespace> = kube::Api::all(client.clone());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}});
-    namespaces.patch(SYSTEM_NAMESPACE, &apply, &Patch::Apply(namespace)).await?;
+    namespaces.patch(SYSTEM_NAMESPACE, &apply, &Patch::Apply(namespace)).await.map_err(failed())?;
+    roles::apply(client, &apply).await?;
     if let Some(config) = config {
-        write_config(client, &config).await?;
+        write_config(client, &config).await.map_err(failed())?;
     }
     Ok(())
 }
@@ -147,7 +154,7 @@ struct Platform {
 
 impl Platform {
     /// Starts the controllers in a task of their own, so that the API is served meanwhile.
-    fn start(client: Client, drivers: Drivers) -> Self {
+    fn start(api: Api, client: Client, drivers: Drivers) -> Self {
         let metrics = Metrics::default();
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
@@ -181,7 +188,7 @@ impl Platform {
         };
         let answers = Answers {
             client,
-            access: Arc::new(AdminOnly),
+            access: Arc::new(EmbeddedAccess(api)),
             metrics: Arc::new(move || metrics.encode()),
             awaited: Arc::new(awaited),
             engines: Some(engines),
@@ -193,9 +200,9 @@ impl Platform {
     }
 
     /// Router of server and API, with the same callers.
-    fn router(&self, api: Router) -> Router {
+    fn router(&self, api: &Api) -> Router {
         let server = orchestra_server::router(self.answers.clone());
-        server.layer(axum::middleware::from_fn(pass_caller)).fallback_service(api)
+        server.layer(from_fn_with_state(api.clone(), access::authenticate)).fallback_service(api.router())
     }
 
     async fn stop(self) {
@@ -226,22 +233,14 @@ async fn start_with_backoff<T, E: fmt::Display, F: Future<Output = Result<T, E>>
     }
 }
 
-/// Passes the API's caller to the server.
-async fn pass_caller(mut request: Request, next: Next) -> axum::response::Response {
-    if let Some(caller) = request.extensions().get::<Caller>().cloned() {
-        let caller = orchestra_server::Caller {
-            user: caller.name,
-            groups: caller.groups,
-            ..orchestra_server::Caller::default()
-        };
-        request.extensions_mut().insert(caller);
-    }
-    next.run(request).await
+/// User of the controllers, the server and the drivers in this process.
+fn orchestrator() -> Caller {
+    Caller::new("system:orchestrator", ["system:masters"])
 }
 
 /// Caller of a client certificate.
 fn caller(peer: Peer) -> Caller {
-    Caller { name: peer.name, groups: peer.groups }
+    Caller::new(peer.name, peer.groups)
 }
 
 #[cfg(test)]

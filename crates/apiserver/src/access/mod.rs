@@ -1,0 +1,348 @@
+//! Access control: who sends a request, and whether it is allowed.
+//!
+//! Every request passes [`authenticate`] and [`authorise`] before its body is read and before anything is looked up for
+//! it. Its [`Attributes`] come from the route that is executed; the [`Policy`] is that of the last revision, so that a
+//! revoked right is gone for the next request. A [`Permit`] is checked again while a watch is open.
+
+pub(crate) mod attributes;
+pub(crate) mod caller;
+pub(crate) mod escalation;
+mod impersonation;
+pub(crate) mod policy;
+pub(crate) mod rule;
+pub(crate) mod token;
+
+use std::sync::{
+    Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
+    atomic::{AtomicU64, Ordering},
+};
+
+use axum::http::{HeaderMap, header, request::Parts};
+
+use self::{
+    attributes::{Attributes, Target},
+    impersonation::Impersonation,
+    policy::Policy,
+    token::{Claims, ISSUER, TokenError, Tokens},
+};
+pub use self::{
+    caller::Caller,
+    token::{KeyError, TokenKey},
+};
+use crate::{
+    api::Api,
+    http::{query::Query, route::Route},
+    kinds::builtin,
+    ledger::{Event, Ledger},
+    status::Status,
+    store::{Key, Revision},
+    stored_object::StoredObject,
+};
+
+/// Events that are read at a time.
+const EVENT_BATCH: usize = 1024;
+
+/// State of access control.
+#[derive(Debug)]
+pub(crate) struct Access {
+    tokens: Tokens,
+    policy: RwLock<Policy>,
+    /// Revision of the policy, and the lock of its update.
+    cursor: Mutex<Option<Revision>>,
+    /// The same revision, for readers.
+    revision: AtomicU64,
+    /// Number of changes that may have taken rights away.
+    changes: AtomicU64,
+}
+
+impl Access {
+    /// Access control with a key for tokens.
+    pub(crate) fn new(key: TokenKey) -> Self {
+        Self {
+            tokens: Tokens::new(key),
+            policy: RwLock::default(),
+            cursor: Mutex::default(),
+            // No policy was read so far.
+            revision: AtomicU64::new(u64::MAX),
+            changes: AtomicU64::new(0),
+        }
+    }
+
+    /// Issuer and verifier of tokens.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Policy of the last revision.
+    pub(crate) fn policy(&self, ledger: &Ledger) -> RwLockReadGuard<'_, Policy> {
+        if self.revision.load(Ordering::Acquire) != ledger.revision().0 {
+            self.catch_up(ledger);
+        }
+        self.policy.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Number of changes so far that may have taken rights away.
+    pub(crate) fn changes(&self, ledger: &Ledger) -> u64 {
+        drop(self.policy(ledger));
+        self.changes.load(Ordering::Acquire)
+    }
+
+    fn catch_up(&self, ledger: &Ledger) {
+        let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let Some(at) = *cursor else {
+                *cursor = Some(self.rebuild(ledger));
+                continue;
+            };
+            match ledger.events(at, EVENT_BATCH) {
+                // The events in between are dropped already.
+                Err(_) => *cursor = None,
+                Ok(events) => {
+                    let Some(last) = events.last() else {
+                        self.revision.store(at.0, Ordering::Release);
+                        return;
+                    };
+                    *cursor = Some(last.revision);
+                    self.follow(&events);
+                }
+            }
+        }
+    }
+
+    fn rebuild(&self, ledger: &Ledger) -> Revision {
+        let mut policy = Policy::default();
+        let mut at = None;
+        for resource in policy::RESOURCES {
+            // All lists are of the revision of the first. If that is dropped meanwhile, the events after it are, too, and
+            // the next attempt starts again.
+            let Ok(listed) = ledger.list(resource, None, None, usize::MAX, at) else { break };
+            at = Some(listed.revision);
+            for (key, object) in listed.objects {
+                let object = StoredObject { revision: object.revision, bytes: &object.value }.stored();
+                policy.update(resource, &key.namespace, &key.name, Some(&object));
+            }
+        }
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        at.unwrap_or_default()
+    }
+
+    fn follow(&self, events: &[Arc<Event>]) {
+        if !events.iter().any(|event| takes_rights(event)) {
+            return;
+        }
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        for event in events.iter().filter(|event| policy::RESOURCES.contains(&&*event.key.resource)) {
+            let object = event.value.as_ref();
+            let object = object.map(|bytes| StoredObject { revision: event.revision, bytes }.stored());
+            let Key { resource, namespace, name } = &event.key;
+            policy.update(resource, namespace, name, object.as_ref());
+        }
+        drop(policy);
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// True if an event may take rights away: a changed role or binding, or a deleted object that tokens are bound to.
+fn takes_rights(event: &Event) -> bool {
+    let resource = &*event.key.resource;
+    policy::RESOURCES.contains(&resource)
+        || matches!(resource, builtin::SERVICE_ACCOUNTS | builtin::SECRETS) && is_going(event)
+}
+
+fn is_going(event: &Event) -> bool {
+    // A terminating service account is as good as deleted.
+    let going = |bytes: &[u8]| bytes.windows(19).any(|window| window == b"\"deletionTimestamp\"");
+    event.value.as_ref().is_none_or(|bytes| going(bytes))
+}
+
+/// Question for [`Api::allows`](crate::Api::allows).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessRequest<'a> {
+    /// Verb on an object, or on a subresource of it, which need not be served.
+    Resource {
+        /// Verb, such as `get`.
+        verb: &'a str,
+        /// Group of the API; empty for the core group.
+        group: &'a str,
+        /// Plural of the kind.
+        resource: &'a str,
+        /// Subresource; empty for the object itself.
+        subresource: &'a str,
+        /// Namespace; empty for cluster-scoped objects.
+        namespace: &'a str,
+        /// Name of the object.
+        name: &'a str,
+    },
+    /// Method on a path without objects.
+    Path {
+        /// Method in lower case.
+        verb: &'a str,
+        /// Path, which need not be served.
+        path: &'a str,
+    },
+}
+
+impl AccessRequest<'_> {
+    pub(crate) fn attributes(self) -> Attributes {
+        match self {
+            Self::Resource { verb, group, resource, subresource, namespace, name } => Attributes::new(
+                verb.to_owned(),
+                Target::object(group, resource, subresource, namespace, name),
+            ),
+            Self::Path { verb, path } => Attributes::new(verb.to_owned(), Target::Path(path.to_owned())),
+        }
+    }
+}
+
+/// Rejected credentials of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bearer token is invalid or expired")]
+pub struct InvalidCredentials;
+
+/// Authenticated sender of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    /// The user, before impersonation.
+    pub caller: Arc<Caller>,
+    /// Their token, if they have one.
+    token: Option<Arc<Claims>>,
+}
+
+impl Session {
+    /// Session of a user whose identity needs no further checks.
+    fn of(caller: Caller) -> Self {
+        Self { caller: Arc::new(caller), token: None }
+    }
+}
+
+/// Sender of a request: the [`Caller`] that the listener added, the service account of a bearer token, or anonymous.
+pub(crate) fn authenticate(api: &Api, parts: &Parts) -> Result<Session, InvalidCredentials> {
+    if let Some(caller) = parts.extensions.get::<Caller>() {
+        return Ok(Session::of(caller.clone().with_group(caller::AUTHENTICATED)));
+    }
+    let Some(token) = bearer(&parts.headers) else { return Ok(Session::of(Caller::anonymous())) };
+    match verify_token(api, token, &[ISSUER.to_owned()]) {
+        Ok((claims, _)) => {
+            let caller = claims.caller().with_group(caller::AUTHENTICATED);
+            Ok(Session { caller: Arc::new(caller), token: Some(claims) })
+        }
+        Err(_) => Err(InvalidCredentials),
+    }
+}
+
+/// Bearer token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Claims of a token that is valid now for one of these audiences; and which of them.
+pub(crate) fn verify_token(
+    api: &Api,
+    token: &str,
+    audiences: &[String],
+) -> Result<(Arc<Claims>, Vec<String>), TokenError> {
+    let (claims, audiences) = api.access().tokens().verify(token, audiences, api.clock().seconds())?;
+    if are_bound_objects_alive(api, &claims) { Ok((claims, audiences)) } else { Err(TokenError::Invalidated) }
+}
+
+/// True if the objects that a token is bound to exist.
+fn are_bound_objects_alive(api: &Api, claims: &Claims) -> bool {
+    let exists = |resource: &str, object: &token::ObjectRef| {
+        let found = api.ledger().get(&Key::new(resource, &claims.bound.namespace, &object.name));
+        found.is_some_and(|found| {
+            let stored = StoredObject { revision: found.revision, bytes: &found.value }.stored();
+            let metadata = &stored["metadata"];
+            metadata["uid"] == *object.uid && metadata.get("deletionTimestamp").is_none()
+        })
+    };
+    exists(builtin::SERVICE_ACCOUNTS, &claims.bound.serviceaccount)
+        && claims.bound.secret.as_ref().is_none_or(|secret| exists(builtin::SECRETS, secret))
+}
+
+/// Authorised request.
+#[derive(Clone, Debug)]
+pub(crate) struct Permit {
+    session: Session,
+    impersonation: Option<Impersonation>,
+    attributes: Attributes,
+    /// The user, after impersonation.
+    caller: Arc<Caller>,
+    /// Changes of rights before this permit was given.
+    changes: u64,
+}
+
+/// Authorises a request, and the impersonation that it asks for.
+pub(crate) fn authorise(
+    api: &Api,
+    session: Session,
+    route: &Route,
+    parts: &Parts,
+    query: &Query,
+) -> Result<Permit, Status> {
+    let attributes = Attributes::of(route, &parts.method, parts.uri.path(), query);
+    let impersonation = Impersonation::of(&parts.headers)?;
+    let changes = api.access().changes(api.ledger());
+    let policy = api.policy();
+    let caller = match &impersonation {
+        Some(wanted) => Arc::new(wanted.user(&policy, &session.caller, &attributes)?),
+        None => Arc::clone(&session.caller),
+    };
+    allow(&policy, &caller, &attributes)?;
+    drop(policy);
+    Ok(Permit { session, impersonation, attributes, caller, changes })
+}
+
+/// Refuses what a user may not do.
+fn allow(policy: &Policy, caller: &Caller, wanted: &Attributes) -> Result<(), Status> {
+    let decision = policy.authorize(caller, wanted);
+    if decision.is_allowed() { Ok(()) } else { Err(wanted.forbidden(&caller.name, &decision.reason())) }
+}
+
+impl Permit {
+    /// Permit of the server itself.
+    pub(crate) fn of_server(attributes: Attributes) -> Self {
+        let session = Session::of(Caller::admin());
+        let caller = Arc::clone(&session.caller);
+        Self { session, impersonation: None, attributes, caller, changes: 0 }
+    }
+
+    /// User that the request acts as.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Refuses the request if it needs a further verb on its target, named so, that the user does not have.
+    pub(crate) fn also(&self, api: &Api, verb: &'static str) -> Result<(), Status> {
+        allow(&api.policy(), &self.caller, &self.attributes.with_verb(verb))
+    }
+
+    /// True if the request is still allowed. Costs nothing unless rights have changed.
+    pub(crate) fn still_holds(&mut self, api: &Api) -> bool {
+        if self.session.token.as_ref().is_some_and(|token| token.exp <= api.clock().seconds()) {
+            return false;
+        }
+        let changes = api.access().changes(api.ledger());
+        if std::mem::replace(&mut self.changes, changes) == changes {
+            return true;
+        }
+        if self.session.token.as_ref().is_some_and(|token| !are_bound_objects_alive(api, token)) {
+            return false;
+        }
+        let policy = api.policy();
+        let wanted = &self.attributes;
+        let impersonates = self
+            .impersonation
+            .as_ref()
+            .is_none_or(|user| user.user(&policy, &self.session.caller, wanted).is_ok());
+        impersonates && policy.authorize(&self.caller, wanted).is_allowed()
+    }
+
+    /// Seconds until the token of the user expires; `None` without a token.
+    pub(crate) fn expires_in(&self, api: &Api) -> Option<u64> {
+        let left = self.session.token.as_ref()?.exp - api.clock().seconds();
+        Some(u64::try_from(left).unwrap_or_default())
+    }
+}
