@@ -2,7 +2,7 @@
 //!
 //! One axum [`Router`](axum::Router) serves any custom resource definition and a few built-in kinds. Controllers use it
 //! through an ordinary client, as they use a cluster. It is a subset: no pods, no webhooks, no admission policies, no
-//! quota, no scale subresource; dependents are deleted in the background only. It knows none of our own kinds.
+//! quota, no scale subresource. It knows none of our own kinds.
 //!
 //! # One PATCH, from the socket to the watchers
 //!
@@ -26,8 +26,9 @@
 //!    is it visible and answered (`http/answer.rs`).
 //! 7. Every watcher is a cursor in the ledger's order of events. `verbs/watch.rs` wakes up, `verbs/selection.rs` decides
 //!    whether the object starts, continues or stops to match, and one line of JSON is written.
-//! 8. `background/mod.rs` gets the same event: objects without owners are deleted (`background/garbage.rs`), namespaces
-//!    are emptied (`background/namespaces.rs`), definitions are accepted or removed (`background/definitions.rs`).
+//! 8. `background/mod.rs` gets the same event: objects without owners are deleted, and owners after their dependents
+//!    (`background/garbage.rs`), namespaces are emptied (`background/namespaces.rs`), definitions are accepted or removed
+//!    (`background/definitions.rs`).
 //!
 //! # The table of kinds
 //!

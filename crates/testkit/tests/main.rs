@@ -8,6 +8,7 @@
     reason = "a test fails by panicking and prints its seed"
 )]
 
+mod cascade;
 mod hard_cases;
 mod kube_rs;
 mod watch_continuity;

@@ -21,6 +21,8 @@ mod secret;
 
 /// Resource of namespaces.
 pub(crate) const NAMESPACES: &str = "namespaces";
+/// Resource of events, of both groups.
+pub(crate) const EVENTS: &str = "events";
 /// Resource of custom resource definitions.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 /// The group of definitions.

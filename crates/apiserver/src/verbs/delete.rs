@@ -15,7 +15,7 @@ use crate::{
     },
     json as codec,
     ledger::{Expected, WriteError},
-    objects::lifecycle::{self, Deletion},
+    objects::lifecycle::{self, Deletion, Propagation},
     status::Status,
     stored_object::StoredObject,
 };
@@ -52,6 +52,7 @@ pub(crate) async fn delete_collection(
 struct Options {
     uid: Option<String>,
     version: Option<String>,
+    propagation: Option<Propagation>,
     dry_run: bool,
 }
 
@@ -89,27 +90,24 @@ impl Options {
             .or_else(|| text(&json!(call.query.get("propagationPolicy"))))
             .unwrap_or_default();
         let mut errors = Vec::new();
-        let orphans = given["orphanDependents"] == true || call.query.get("orphanDependents") == "true";
-        let legacy = !given["orphanDependents"].is_null() || !call.query.get("orphanDependents").is_empty();
-        if !policy.is_empty() && legacy {
-            errors.push(FieldError::invalid(
-                "propagationPolicy",
-                &json!(policy),
-                "orphanDependents and deletionPropagation cannot be both set",
-            ));
-        } else if !matches!(policy.as_str(), "" | "Background" | "Foreground" | "Orphan") {
-            errors.push(FieldError::not_supported(
-                "propagationPolicy",
-                &json!(policy),
-                ["Foreground", "Background", "Orphan", "nil"],
-            ));
-        } else if matches!(policy.as_str(), "Foreground" | "Orphan") || orphans {
-            errors.push(FieldError::invalid(
-                "propagationPolicy",
-                &json!(policy),
-                "this server deletes dependents in the background only",
-            ));
-        }
+        let legacy = given["orphanDependents"].as_bool().or(call.query.optional_flag("orphanDependents"));
+        let propagation = match (policy.as_str(), legacy) {
+            ("", None) => None,
+            ("", Some(orphans)) => Some(if orphans { Propagation::Orphan } else { Propagation::Background }),
+            (_, Some(_)) => {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(FieldError::invalid("propagationPolicy", &json!(policy), why));
+                None
+            }
+            ("Background", None) => Some(Propagation::Background),
+            ("Foreground", None) => Some(Propagation::Foreground),
+            ("Orphan", None) => Some(Propagation::Orphan),
+            (_, None) => {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported("propagationPolicy", &json!(policy), known));
+                None
+            }
+        };
         let dry: Vec<String> = given["dryRun"].as_array().into_iter().flatten().filter_map(text).collect();
         if dry.iter().any(|value| value != "All") {
             errors.push(FieldError::not_supported("dryRun", &json!(dry), ["All"]));
@@ -119,6 +117,7 @@ impl Options {
         Ok(Self {
             uid: text(&given["preconditions"]["uid"]),
             version: text(&given["preconditions"]["resourceVersion"]),
+            propagation,
             dry_run: call.query.dry_run() || !dry.is_empty(),
         })
     }
@@ -133,7 +132,7 @@ async fn remove(call: &Call<'_>, name: &str, options: &Options) -> Result<Answer
         options.check_preconditions(call, name, &object)?;
         admission::delete(call, &object)?;
         let uid = object["metadata"]["uid"].clone();
-        let (next, answer) = match lifecycle::delete(kind, &object, &call.now) {
+        let (next, answer) = match lifecycle::delete(kind, &object, options.propagation, &call.now) {
             Deletion::Pending => {
                 return Ok(Answer::ok(Content::Stored(old.revision, old.value)));
             }
