@@ -15,8 +15,8 @@
 //! 3. `verbs/mod.rs` selects the verb and the form of the answer (`http/negotiate.rs`, `http/query.rs`);
 //!    `http/body.rs` reads the body, bounded in size and time.
 //! 4. `verbs/patch.rs` reads the live object from the ledger (`ledger.rs`, unpacked by `stored_object.rs`), decodes the
-//!    body (`json/yaml.rs`, `objects/decode.rs`), and gets the merged object from `managed_fields/apply.rs`: new owners,
-//!    removed fields, conflicts.
+//!    body (`json/yaml.rs`, `objects/decode.rs`; other verbs also take `protobuf`), and gets the merged object from
+//!    `managed_fields/apply.rs`: new owners, removed fields, conflicts.
 //! 5. `verbs/update.rs` completes it: defaults (`schema/defaults.rs`), the fields of the server
 //!    (`objects/lifecycle.rs`: generation, uid, status kept apart), and validation: metadata
 //!    (`metadata/object_meta.rs`), schema (`schema/validate.rs`), CEL rules (`crates/cel`). A new object is **admitted**
@@ -51,6 +51,7 @@ mod metadata;
 mod objects;
 mod openapi;
 mod patch;
+mod protobuf;
 mod schema;
 mod selectors;
 mod status;

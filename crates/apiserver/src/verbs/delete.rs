@@ -16,6 +16,7 @@ use crate::{
     json as codec,
     ledger::{Expected, WriteError},
     objects::lifecycle::{self, Deletion, Propagation},
+    protobuf,
     status::Status,
     stored_object::StoredObject,
 };
@@ -58,17 +59,7 @@ struct Options {
 
 impl Options {
     fn read(call: &Call<'_>, body: &[u8]) -> Result<Self, Status> {
-        let given = if body.is_empty() {
-            Value::Null
-        } else {
-            let yaml = call.content_type() == "application/yaml";
-            let decoded = if yaml { codec::decode_yaml(body) } else { codec::decode(body) };
-            decoded
-                .map_err(|error| {
-                    Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-                })?
-                .value
-        };
+        let given = read_options(call, body)?;
         if !given.is_object() && !given.is_null() {
             return Err(Status::bad_request(codec::no_object(&given)));
         }
@@ -120,6 +111,23 @@ impl Options {
             propagation,
             dry_run: call.query.dry_run() || !dry.is_empty(),
         })
+    }
+}
+
+/// Decodes the options in the body of a deletion; null without a body.
+fn read_options(call: &Call<'_>, body: &[u8]) -> Result<Value, Status> {
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let malformed =
+        |why: String| Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"));
+    match call.content_type() {
+        protobuf::MEDIA_TYPE => protobuf::decode(body, "meta.k8s.io/v1", "DeleteOptions")
+            .map_err(|error| Status::bad_request(error.to_string())),
+        "application/yaml" => codec::decode_yaml(body)
+            .map(|decoded| decoded.value)
+            .map_err(|error| malformed(error.to_string())),
+        _ => codec::decode(body).map(|decoded| decoded.value).map_err(|error| malformed(error.to_string())),
     }
 }
 
