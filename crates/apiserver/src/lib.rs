@@ -2,7 +2,7 @@
 //!
 //! One axum [`Router`](axum::Router) serves any custom resource definition and a few built-in kinds. Controllers use it
 //! through an ordinary client, as they use a cluster. It is a subset: no pods, no webhooks, no admission policies, no
-//! quota, no scale subresource; dependents are deleted in the background only. It knows none of our own kinds.
+//! quota, no scale subresource. It knows none of our own kinds.
 //!
 //! # One PATCH, from the socket to the watchers
 //!
@@ -16,8 +16,8 @@
 //! 3. `verbs/mod.rs` selects the verb and the form of the answer (`http/negotiate.rs`, `http/query.rs`);
 //!    `http/body.rs` reads the body, bounded in size and time.
 //! 4. `verbs/patch.rs` reads the live object from the ledger (`ledger.rs`, unpacked by `stored_object.rs`), decodes the
-//!    body (`json/yaml.rs`, `objects/decode.rs`), and gets the merged object from `managed_fields/apply.rs`: new owners,
-//!    removed fields, conflicts.
+//!    body (`json/yaml.rs`, `objects/decode.rs`; other verbs also take `protobuf`), and gets the merged object from
+//!    `managed_fields/apply.rs`: new owners, removed fields, conflicts.
 //! 5. `verbs/update.rs` completes it: defaults (`schema/defaults.rs`), the fields of the server
 //!    (`objects/lifecycle.rs`: generation, uid, status kept apart), and validation: metadata
 //!    (`metadata/object_meta.rs`), schema (`schema/validate.rs`), CEL rules (`crates/cel`). A new object is **admitted**
@@ -27,9 +27,9 @@
 //!    is it visible and answered (`http/answer.rs`).
 //! 7. Every watcher is a cursor in the ledger's order of events. `verbs/watch.rs` wakes up, `verbs/selection.rs` decides
 //!    whether the object starts, continues or stops to match, and one line of JSON is written.
-//! 8. `background/mod.rs` gets the same event: objects without owners are deleted (`background/garbage.rs`), namespaces
-//!    are emptied (`background/namespaces.rs`), definitions are accepted or removed (`background/definitions.rs`), roles
-//!    are aggregated (`background/roles.rs`).
+//! 8. `background/mod.rs` gets the same event: objects without owners are deleted, and owners after their dependents
+//!    (`background/garbage.rs`), namespaces are emptied (`background/namespaces.rs`), definitions are accepted or removed
+//!    (`background/definitions.rs`), roles are aggregated (`background/roles.rs`).
 //!
 //! # The table of kinds
 //!
@@ -52,6 +52,7 @@ mod metadata;
 mod objects;
 mod openapi;
 mod patch;
+mod protobuf;
 mod schema;
 mod selectors;
 mod status;

@@ -9,6 +9,8 @@
 )]
 
 mod access;
+mod cascade;
 mod hard_cases;
 mod kube_rs;
+mod typed_clients;
 mod watch_continuity;

@@ -10,6 +10,7 @@ pub mod cleanup;
 pub mod comparison;
 pub mod difference;
 pub mod normalise;
+pub mod protobuf;
 pub mod recording;
 pub mod replay;
 pub mod script;

@@ -1,136 +1,235 @@
-//! Garbage collector: deletes objects whose owners are all deleted.
+//! Garbage collector: deletes objects whose owners are all deleted, and with an owner that is deleted in the foreground;
+//! releases the dependents of an owner that orphans them.
+//!
+//! An owner that is deleted in the foreground has the finalizer `foregroundDeletion`, until no dependent blocks it. An
+//! owner that orphans has the finalizer `orphan`, until no dependent refers to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod graph;
 
 use serde_json::{Value, json};
 
+use self::graph::Graph;
 use crate::{
     api::Api,
     ledger::Event,
-    store::{Key, Revision},
+    objects::lifecycle::{self, FOREGROUND, ORPHAN},
+    store::Key,
     stored_object::StoredObject,
     verbs::update,
 };
 
-/// Index of owners and their dependents.
+/// Manager of the fields that this controller changes.
+const MANAGER: &str = "kube-controller-manager";
+
+/// Attempts to change an object that is written to at the same time.
+const MAX_ATTEMPTS: usize = 32;
+
+/// Collector and its index of the stored objects.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// Dependents, by the uid of the owner.
-    dependents: BTreeMap<String, BTreeSet<Key>>,
-    /// Uids of the owners, by dependent.
-    owners: BTreeMap<Key, Vec<String>>,
+    graph: Graph,
 }
 
 impl Collector {
     /// Builds the index from the current state.
     pub(super) fn index(api: &Api) -> Self {
-        let mut collector = Self::default();
+        let mut graph = Graph::default();
         for kind in api.registry().resources() {
             match api.ledger().list(&kind.resource, None, None, usize::MAX, None) {
                 Ok(listed) => {
                     for (key, object) in listed.objects {
-                        collector.index_object(&key, Some(&object.value));
+                        graph.insert(&key, Some(&object.value));
                     }
                 }
                 // The retry rebuilds the index.
                 Err(_) => api.request_retry(),
             }
         }
-        collector
+        Self { graph }
     }
 
-    /// Deletes all objects without owners.
+    /// Deletes all objects without owners, and continues the deletions that were begun.
     pub(super) async fn collect_all(&mut self, api: &Api) {
-        for key in self.owners.keys().cloned().collect::<Vec<_>>() {
-            collect(api, &key).await;
+        for (uid, key) in self.graph.orphaning() {
+            self.orphan(api, &uid, &key).await;
+        }
+        for key in self.graph.with_owners() {
+            self.collect(api, &key).await;
+        }
+        for uid in self.graph.waiting() {
+            self.finish(api, &uid).await;
         }
     }
 
-    /// Indexes a change, and deletes the dependents that it leaves without owners.
+    /// Indexes a change, and deletes or releases the objects that it affects.
     pub(super) async fn follow(&mut self, api: &Api, event: &Event) {
-        self.index_object(&event.key, event.value.as_deref());
-        if self.owners.contains_key(&event.key) {
-            collect(api, &event.key).await;
+        let change = self.graph.insert(&event.key, event.value.as_deref());
+        if let Some(uid) = &change.orphans {
+            self.orphan(api, uid, &event.key).await;
+        }
+        if self.graph.has_owners(&event.key) {
+            self.collect(api, &event.key).await;
         }
         if let (None, Some(previous)) = (&event.value, &event.previous) {
             let deleted = StoredObject { revision: event.revision, bytes: previous }.stored();
             let uid = deleted["metadata"]["uid"].as_str().unwrap_or_default();
-            for key in self.dependents.get(uid).cloned().unwrap_or_default() {
-                collect(api, &key).await;
+            for key in self.graph.dependents(uid) {
+                self.collect(api, &key).await;
             }
+        }
+        if let Some(uid) = &change.waits {
+            for key in self.graph.dependents(uid) {
+                self.collect(api, &key).await;
+            }
+            self.finish(api, uid).await;
+        }
+        for uid in &change.unblocked {
+            self.finish(api, uid).await;
         }
     }
 
-    fn index_object(&mut self, key: &Key, value: Option<&[u8]>) {
-        for uid in self.owners.remove(key).unwrap_or_default() {
-            if let Some(dependents) = self.dependents.get_mut(&uid) {
-                dependents.remove(key);
-                if dependents.is_empty() {
-                    self.dependents.remove(&uid);
-                }
-            }
-        }
-        let Some(bytes) = value else { return };
-        // Most objects have no owner and need not be parsed.
-        if !contains(bytes, b"\"ownerReferences\"") {
+    /// Deletes an object whose owners are all absent or waiting for it, or drops its references to those.
+    async fn collect(&self, api: &Api, key: &Key) {
+        let Some(kind) = api.registry().find_resource(&key.resource).cloned() else { return };
+        let Some(old) = api.ledger().get(key) else { return };
+        let mut object = StoredObject { revision: old.revision, bytes: &old.value }.object(&kind);
+        if lifecycle::is_deleting(&object) {
             return;
         }
-        let object = StoredObject { revision: Revision(0), bytes }.stored();
-        let uids: Vec<String> = references(&object)
-            .iter()
-            .filter_map(|reference| reference["uid"].as_str().map(str::to_owned))
-            .collect();
-        for uid in &uids {
-            self.dependents.entry(uid.clone()).or_default().insert(key.clone());
+        let references = references(&object);
+        let owners: Vec<Owner> = references.iter().map(|reference| owner(api, key, reference)).collect();
+        let has = |wanted: Owner| owners.contains(&wanted);
+        if !has(Owner::Absent) && !has(Owner::Waiting) {
+            return;
         }
-        if !uids.is_empty() {
-            self.owners.insert(key.clone(), uids);
+        let uid = object["metadata"]["uid"].clone();
+        if has(Owner::Present) {
+            let left = references.iter().zip(&owners).filter(|(_, owner)| **owner == Owner::Present);
+            object["metadata"]["ownerReferences"] = left.map(|(reference, _)| reference.clone()).collect();
+            // A concurrent change enqueues the object again.
+            let changed = super::with_call(api, &kind, &key.namespace, &key.name, async |call| {
+                update::change(call, &old, object, Some(MANAGER)).await.map(drop)
+            })
+            .await;
+            super::retry_on_failure(api, changed);
+            return;
         }
+        let mut options = json!({"preconditions": {"uid": uid}});
+        let dependents = self.graph.dependents(uid.as_str().unwrap_or_default());
+        if has(Owner::Waiting) && !dependents.is_empty() {
+            // An owner that waits for its own dependent would wait forever.
+            if dependents.iter().any(|dependent| self.graph.is_waiting(dependent)) {
+                edit(api, key, unblock_owners).await;
+            }
+            options["propagationPolicy"] = json!("Foreground");
+        }
+        super::delete_with(api, &kind, key, &options).await;
+    }
+
+    /// Deletes an owner that waits, if no dependent blocks it any more.
+    async fn finish(&self, api: &Api, uid: &str) {
+        if let Some(key) = self.graph.waiting_key(uid)
+            && !self.graph.is_blocked(uid)
+        {
+            edit(api, key, |owner| remove_finalizer(owner, uid, FOREGROUND)).await;
+        }
+    }
+
+    /// Releases the dependents of an owner, and then deletes it.
+    async fn orphan(&self, api: &Api, uid: &str, key: &Key) {
+        for dependent in self.graph.dependents(uid) {
+            if !edit(api, &dependent, |dependent| remove_references(dependent, uid)).await {
+                return;
+            }
+        }
+        edit(api, key, |owner| remove_finalizer(owner, uid, ORPHAN)).await;
     }
 }
 
-fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
-    bytes.windows(wanted.len()).any(|window| window == wanted)
+/// Changes an object, also if it is written to at the same time. False if it failed, and is retried.
+async fn edit(api: &Api, key: &Key, edit: impl Fn(&mut Value)) -> bool {
+    let Some(kind) = api.registry().find_resource(&key.resource).cloned() else { return true };
+    let changed = super::with_call(api, &kind, &key.namespace, &key.name, async |call| {
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(old) = api.ledger().get(key) else { return Ok(true) };
+            let before = StoredObject { revision: old.revision, bytes: &old.value }.object(&kind);
+            let mut object = before.clone();
+            edit(&mut object);
+            if object == before {
+                return Ok(true);
+            }
+            if let update::UpdateOutcome::Done(_) = update::change(call, &old, object, Some(MANAGER)).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    })
+    .await;
+    let done = matches!(changed, Ok(true));
+    if !done {
+        api.request_retry();
+    }
+    done
 }
 
 fn references(object: &Value) -> Vec<Value> {
     object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default()
 }
 
-/// Deletes an object whose owners are all absent, or drops the references to missing owners.
-async fn collect(api: &Api, key: &Key) {
-    let Some(kind) = api.registry().find_resource(&key.resource).cloned() else { return };
-    let Some(old) = api.ledger().get(key) else { return };
-    let mut object = StoredObject { revision: old.revision, bytes: &old.value }.object(&kind);
-    let all = references(&object);
-    let (present, absent): (Vec<Value>, Vec<Value>) =
-        all.into_iter().partition(|reference| !is_absent(api, key, reference));
-    if absent.is_empty() {
-        return;
+/// Removes items from a list of the metadata, and the list if none are left.
+fn remove_items(object: &mut Value, list: &str, is_removed: impl Fn(&Value) -> bool) {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+    let Some(Value::Array(items)) = metadata.get_mut(list) else { return };
+    items.retain(|item| !is_removed(item));
+    if items.is_empty() {
+        metadata.remove(list);
     }
-    if present.is_empty() {
-        let uid = object["metadata"]["uid"].clone();
-        super::delete(api, &kind, key, &uid).await;
-        return;
-    }
-    object["metadata"]["ownerReferences"] = json!(present);
-    // A concurrent change enqueues the object again.
-    let changed = super::with_call(api, &kind, &key.namespace, &key.name, async |call| {
-        update::change(call, &old, object, Some("kube-controller-manager")).await.map(drop)
-    })
-    .await;
-    super::retry_on_failure(api, changed);
 }
 
-/// True if an owner certainly does not exist. Owners of unknown kinds may exist elsewhere.
-fn is_absent(api: &Api, dependent: &Key, reference: &Value) -> bool {
+fn remove_references(dependent: &mut Value, uid: &str) {
+    remove_items(dependent, "ownerReferences", |reference| reference["uid"] == uid);
+}
+
+fn unblock_owners(dependent: &mut Value) {
+    let references = dependent["metadata"]["ownerReferences"].as_array_mut();
+    for reference in
+        references.into_iter().flatten().filter(|reference| reference["blockOwnerDeletion"] == true)
+    {
+        reference["blockOwnerDeletion"] = json!(false);
+    }
+}
+
+fn remove_finalizer(owner: &mut Value, uid: &str, finalizer: &str) {
+    if owner["metadata"]["uid"] == uid {
+        remove_items(owner, "finalizers", |name| name == finalizer);
+    }
+}
+
+/// State of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// It exists, or may exist elsewhere.
+    Present,
+    /// It certainly does not exist.
+    Absent,
+    /// It is deleted after its dependents.
+    Waiting,
+}
+
+/// State of the owner in a reference. Owners of unknown kinds may exist elsewhere.
+fn owner(api: &Api, dependent: &Key, reference: &Value) -> Owner {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let registry = api.registry();
-    let Some(kind) = registry.find_kind(text("apiVersion"), text("kind")) else { return false };
+    let Some(kind) = registry.find_kind(text("apiVersion"), text("kind")) else { return Owner::Present };
     // The owner reference of a cluster-scoped object has no namespace.
     if kind.namespaced && dependent.namespace.is_empty() {
-        return false;
+        return Owner::Present;
     }
     let namespace = if kind.namespaced { &*dependent.namespace } else { "" };
-    api.read(kind, namespace, text("name")).is_none_or(|owner| owner["metadata"]["uid"] != reference["uid"])
+    match api.read(kind, namespace, text("name")) {
+        Some(owner) if owner["metadata"]["uid"] == reference["uid"] => {
+            if lifecycle::waits_for(&owner, FOREGROUND) { Owner::Waiting } else { Owner::Present }
+        }
+        _ => Owner::Absent,
+    }
 }

@@ -159,10 +159,14 @@ async fn delete_all(api: &Api, kind: &Arc<Kind>, objects: &[(Key, Object)]) {
         .await;
 }
 
-/// Deletes an object, if it still has this uid, as a client would.
+/// Deletes an object, if it still has this uid, as a client would. Its finalizers decide about its dependents.
 async fn delete(api: &Api, kind: &Arc<Kind>, key: &Key, uid: &Value) {
-    let options = json!({"preconditions": {"uid": uid}});
-    let body = crate::json::encode(&options).into();
+    delete_with(api, kind, key, &json!({"preconditions": {"uid": uid}})).await;
+}
+
+/// Deletes an object, with these options.
+async fn delete_with(api: &Api, kind: &Arc<Kind>, key: &Key, options: &Value) {
+    let body = crate::json::encode(options).into();
     let deleted = with_call(api, kind, &key.namespace, &key.name, async |call| {
         delete::delete(call, body).await.map(drop)
     })

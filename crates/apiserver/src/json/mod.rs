@@ -6,7 +6,7 @@ mod yaml;
 
 use serde_json::Value;
 
-pub(crate) use decode::{DecodeError, decode};
+pub(crate) use decode::{DecodeError, Decoded, decode};
 pub(crate) use encode::{encode, encode_into, encode_pretty, text, with_integers};
 pub(crate) use yaml::{decode_yaml, encode_yaml};
 

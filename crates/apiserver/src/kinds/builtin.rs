@@ -23,9 +23,12 @@ mod lease;
 mod namespace;
 mod rbac;
 mod secret;
+mod service_account;
 
 /// Resource of namespaces.
 pub(crate) const NAMESPACES: &str = "namespaces";
+/// Resource of events, of both groups.
+pub(crate) const EVENTS: &str = "events";
 /// Resource of custom resource definitions.
 pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
 /// Resource of service accounts.
@@ -150,7 +153,7 @@ const ROWS: [Row; 12] = [
         names: ("serviceaccounts", "serviceaccount", "ServiceAccount"),
         short: &["sa"],
         namespaced: true,
-        rules: &NONE,
+        rules: &service_account::RULES,
         hash: "pbx9ZvyFpBE=",
     },
     Row {
@@ -189,7 +192,7 @@ const ROWS: [Row; 12] = [
 ];
 
 /// Schemas of the built-in kinds, from the documentation of the API.
-const SCHEMAS: &str = include_str!("builtin-schemas.json");
+pub(crate) const SCHEMAS: &str = include_str!("builtin-schemas.json");
 
 fn schemas() -> BTreeMap<String, Schema> {
     // The text is compiled in, and tested.

@@ -6,11 +6,12 @@ use serde_json::{Map, Value, json};
 use super::typed;
 use crate::{
     http::query::FieldValidation,
-    json::{self, DecodeError},
+    json::{self, DecodeError, Decoded},
     kinds::{Checks, Kind},
     managed_fields::{Conflict, FieldsError, group_version_kind},
     metadata::{MetaOf, decode_object_meta},
     patch::{PatchError, Patched},
+    protobuf::{self, Malformed},
     schema::embedded,
     status::{Cause, Details, Status},
 };
@@ -32,25 +33,16 @@ pub(crate) fn object(
     validation: FieldValidation,
 ) -> Result<Incoming, Status> {
     let decoded = match content_type {
-        "" | "application/json" => json::decode(body),
-        "application/yaml" => json::decode_yaml(body),
-        "application/vnd.kubernetes.protobuf" => {
-            return Err(Status::new(
-                415,
-                "UnsupportedMediaType",
-                "this server does not read protobuf - accepted media types include: application/json, application/yaml",
-            ));
-        }
-        _ => {
-            return Err(Status::new(
-                415,
-                "UnsupportedMediaType",
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json, application/yaml, application/vnd.kubernetes.protobuf",
-            ));
-        }
+        "" | "application/json" => json::decode(body).map_err(|error| unreadable(kind, &error))?,
+        "application/yaml" => json::decode_yaml(body).map_err(|error| unreadable(kind, &error))?,
+        protobuf::MEDIA_TYPE if !kind.custom => match protobuf::decode(body, &kind.api_version(), &kind.kind)
+        {
+            Ok(value) => Decoded { value, duplicates: Vec::new() },
+            Err(Malformed::UnknownKind) => return Err(unknown_format(false)),
+            Err(error) => return Err(unrecognized(kind, &error.to_string())),
+        },
+        _ => return Err(unknown_format(!kind.custom)),
     };
-    let decoded = decoded.map_err(|error| unreadable(kind, &error))?;
     let mut object = typed_as(kind, decoded.value)?;
     let mut unknown =
         known_fields(kind, &mut object).map_err(|why| Status::bad_request(cannot(kind, &why)))?;
@@ -65,6 +57,19 @@ pub(crate) fn object(
         }
     }
     Ok(Incoming { object, warnings: unknown })
+}
+
+/// Refusal of a body in another format.
+fn unknown_format(protobuf: bool) -> Status {
+    let protobuf = if protobuf { ", application/vnd.kubernetes.protobuf" } else { "" };
+    Status::new(
+        415,
+        "UnsupportedMediaType",
+        format!(
+            "the body of the request was in an unknown format - accepted media types include: \
+             application/json, application/yaml{protobuf}"
+        ),
+    )
 }
 
 /// Duplicate fields come before unknown ones for custom kinds, after them for built-in kinds.

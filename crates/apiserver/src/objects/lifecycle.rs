@@ -7,6 +7,11 @@ use crate::kinds::{Checks, Kind, builtin};
 /// Finalizer that keeps a definition until its objects are deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
+/// Finalizer of an object that is deleted after its dependents.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// Finalizer of an object whose dependents are kept, without their reference to it.
+pub(crate) const ORPHAN: &str = "orphan";
+
 /// Characters of generated names: no vowels, nothing ambiguous.
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// Maximum length of the prefix of a generated name.
@@ -143,14 +148,34 @@ fn bump(object: &mut Value) {
 
 /// True if finalizers keep the object.
 pub(crate) fn has_finalizers(kind: &Kind, object: &Value) -> bool {
-    let any = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
     any(&object["metadata"]["finalizers"])
         || &*kind.resource == builtin::NAMESPACES && any(&object["spec"]["finalizers"])
+}
+
+fn any(list: &Value) -> bool {
+    list.as_array().is_some_and(|list| !list.is_empty())
 }
 
 /// True if the object is terminating.
 pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"].get("deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+/// True if the object is terminating and has this finalizer.
+pub(crate) fn waits_for(object: &Value, finalizer: &str) -> bool {
+    let finalizers = object["metadata"]["finalizers"].as_array();
+    is_deleting(object) && finalizers.is_some_and(|list| list.iter().any(|name| name == finalizer))
+}
+
+/// Treatment of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They are kept.
+    Orphan,
 }
 
 /// Effect of a deletion.
@@ -164,17 +189,34 @@ pub(crate) enum Deletion {
     Pending,
 }
 
-/// Decides the effect of a deletion.
-pub(crate) fn delete(kind: &Kind, object: &Value, now: &str) -> Deletion {
+/// Decides the effect of a deletion. Without a propagation, the finalizers of the object decide about its dependents.
+pub(crate) fn delete(kind: &Kind, object: &Value, propagation: Option<Propagation>, now: &str) -> Deletion {
     let definition = &*kind.resource == builtin::DEFINITIONS;
-    if is_deleting(object) {
-        return if has_finalizers(kind, object) { Deletion::Pending } else { Deletion::Now };
+    let namespace = &*kind.resource == builtin::NAMESPACES;
+    let deleting = is_deleting(object);
+    // A real server adds these finalizers neither to a definition that was not terminating before nor to a namespace
+    // that still has content, and never to an event.
+    let keeps_finalizers = match (deleting, definition, namespace) {
+        (false, true, _) => true,
+        (true, _, true) => any(&object["spec"]["finalizers"]),
+        _ => &*kind.resource == builtin::EVENTS,
+    };
+    let mut marked = object.clone();
+    if let Some(propagation) = propagation.filter(|_| !keeps_finalizers) {
+        set_propagation(&mut marked, propagation);
     }
-    if !has_finalizers(kind, object) && !definition {
+    if deleting {
+        return if !has_finalizers(kind, &marked) {
+            Deletion::Now
+        } else if marked == *object {
+            Deletion::Pending
+        } else {
+            Deletion::Marked(marked)
+        };
+    }
+    if !has_finalizers(kind, &marked) && !definition {
         return Deletion::Now;
     }
-    let mut marked = object.clone();
-    let namespace = &*kind.resource == builtin::NAMESPACES;
     if let Some(metadata) = metadata_of(&mut marked) {
         metadata.insert("deletionTimestamp".to_owned(), json!(now));
         if definition {
@@ -204,6 +246,30 @@ pub(crate) fn delete(kind: &Kind, object: &Value, now: &str) -> Deletion {
         bump(&mut marked);
     }
     Deletion::Marked(marked)
+}
+
+/// Sets the finalizers for the dependents of an object, after all others.
+fn set_propagation(object: &mut Value, propagation: Propagation) {
+    let added = match propagation {
+        Propagation::Background => None,
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Orphan => Some(ORPHAN),
+    };
+    let before = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    let has = |name: &str| before.iter().any(|finalizer| finalizer == name);
+    if [FOREGROUND, ORPHAN].iter().all(|name| has(name) == (added == Some(name))) {
+        return;
+    }
+    let mut finalizers: Vec<Value> =
+        before.iter().filter(|name| *name != FOREGROUND && *name != ORPHAN).cloned().collect();
+    finalizers.extend(added.map(|name| json!(name)));
+    if let Some(metadata) = metadata_of(object) {
+        if finalizers.is_empty() {
+            metadata.remove("finalizers");
+        } else {
+            metadata.insert("finalizers".to_owned(), Value::Array(finalizers));
+        }
+    }
 }
 
 fn metadata_of(object: &mut Value) -> Option<&mut Map<String, Value>> {

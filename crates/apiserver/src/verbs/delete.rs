@@ -15,7 +15,8 @@ use crate::{
     },
     json as codec,
     ledger::{Expected, WriteError},
-    objects::lifecycle::{self, Deletion},
+    objects::lifecycle::{self, Deletion, Propagation},
+    protobuf,
     status::Status,
     stored_object::StoredObject,
 };
@@ -52,22 +53,14 @@ pub(crate) async fn delete_collection(
 struct Options {
     uid: Option<String>,
     version: Option<String>,
+    propagation: Option<Propagation>,
     dry_run: bool,
 }
 
 impl Options {
     fn read(call: &Call<'_>, body: &[u8]) -> Result<Self, Status> {
-        let given = if body.is_empty() {
-            Value::Null
-        } else {
-            let yaml = call.content_type() == "application/yaml";
-            let decoded = if yaml { codec::decode_yaml(body) } else { codec::decode(body) };
-            decoded
-                .map_err(|error| {
-                    Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-                })?
-                .value
-        };
+        // Options in the query count only without a body, as on a real server.
+        let given = if body.is_empty() { options_of_query(call)? } else { options_of_body(call, body)? };
         if !given.is_object() && !given.is_null() {
             return Err(Status::bad_request(codec::no_object(&given)));
         }
@@ -83,44 +76,61 @@ impl Options {
                 "expected kind DeleteOptions, got {kind} of version {version:?}"
             )));
         }
-        call.query.number("gracePeriodSeconds")?;
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let policy = text(&given["propagationPolicy"])
-            .or_else(|| text(&json!(call.query.get("propagationPolicy"))))
-            .unwrap_or_default();
+        let policy = text(&given["propagationPolicy"]).unwrap_or_default();
         let mut errors = Vec::new();
-        let orphans = given["orphanDependents"] == true || call.query.get("orphanDependents") == "true";
-        let legacy = !given["orphanDependents"].is_null() || !call.query.get("orphanDependents").is_empty();
-        if !policy.is_empty() && legacy {
-            errors.push(FieldError::invalid(
-                "propagationPolicy",
-                &json!(policy),
-                "orphanDependents and deletionPropagation cannot be both set",
-            ));
-        } else if !matches!(policy.as_str(), "" | "Background" | "Foreground" | "Orphan") {
-            errors.push(FieldError::not_supported(
-                "propagationPolicy",
-                &json!(policy),
-                ["Foreground", "Background", "Orphan", "nil"],
-            ));
-        } else if matches!(policy.as_str(), "Foreground" | "Orphan") || orphans {
-            errors.push(FieldError::invalid(
-                "propagationPolicy",
-                &json!(policy),
-                "this server deletes dependents in the background only",
-            ));
-        }
-        let dry: Vec<String> = given["dryRun"].as_array().into_iter().flatten().filter_map(text).collect();
+        let propagation = match (policy.as_str(), given["orphanDependents"].as_bool()) {
+            ("", None) => None,
+            ("", Some(orphans)) => Some(if orphans { Propagation::Orphan } else { Propagation::Background }),
+            (_, Some(_)) => {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(FieldError::invalid("propagationPolicy", &json!(policy), why));
+                None
+            }
+            ("Background", None) => Some(Propagation::Background),
+            ("Foreground", None) => Some(Propagation::Foreground),
+            ("Orphan", None) => Some(Propagation::Orphan),
+            (_, None) => {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported("propagationPolicy", &json!(policy), known));
+                None
+            }
+        };
+        let dry = given["dryRun"].as_array().map(Vec::as_slice).unwrap_or_default();
         if dry.iter().any(|value| value != "All") {
             errors.push(FieldError::not_supported("dryRun", &json!(dry), ["All"]));
         }
         query::refuse("DeleteOptions", &errors)?;
-        call.query.check_dry_run("DeleteOptions")?;
         Ok(Self {
             uid: text(&given["preconditions"]["uid"]),
             version: text(&given["preconditions"]["resourceVersion"]),
-            dry_run: call.query.dry_run() || !dry.is_empty(),
+            propagation,
+            dry_run: !dry.is_empty(),
         })
+    }
+}
+
+/// Options in the query of a deletion.
+fn options_of_query(call: &Call<'_>) -> Result<Value, Status> {
+    call.query.number("gracePeriodSeconds")?;
+    Ok(json!({
+        "propagationPolicy": call.query.get("propagationPolicy"),
+        "orphanDependents": call.query.optional_flag("orphanDependents"),
+        "dryRun": call.query.all("dryRun").collect::<Vec<_>>(),
+    }))
+}
+
+/// Decodes the options in the body of a deletion.
+fn options_of_body(call: &Call<'_>, body: &[u8]) -> Result<Value, Status> {
+    let malformed =
+        |why: String| Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"));
+    match call.content_type() {
+        protobuf::MEDIA_TYPE => protobuf::decode(body, "meta.k8s.io/v1", "DeleteOptions")
+            .map_err(|error| Status::bad_request(error.to_string())),
+        "application/yaml" => codec::decode_yaml(body)
+            .map(|decoded| decoded.value)
+            .map_err(|error| malformed(error.to_string())),
+        _ => codec::decode(body).map(|decoded| decoded.value).map_err(|error| malformed(error.to_string())),
     }
 }
 
@@ -133,7 +143,7 @@ async fn remove(call: &Call<'_>, name: &str, options: &Options) -> Result<Answer
         options.check_preconditions(call, name, &object)?;
         admission::delete(call, &object)?;
         let uid = object["metadata"]["uid"].clone();
-        let (next, answer) = match lifecycle::delete(kind, &object, &call.now) {
+        let (next, answer) = match lifecycle::delete(kind, &object, options.propagation, &call.now) {
             Deletion::Pending => {
                 return Ok(Answer::ok(Content::Stored(old.revision, old.value)));
             }
