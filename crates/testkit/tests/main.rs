@@ -11,4 +11,5 @@
 mod cascade;
 mod hard_cases;
 mod kube_rs;
+mod typed_clients;
 mod watch_continuity;

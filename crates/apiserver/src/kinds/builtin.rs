@@ -149,7 +149,7 @@ const ROWS: [Row; 8] = [
 ];
 
 /// Schemas of the built-in kinds, from the documentation of the API.
-const SCHEMAS: &str = include_str!("builtin-schemas.json");
+pub(crate) const SCHEMAS: &str = include_str!("builtin-schemas.json");
 
 fn schemas() -> BTreeMap<String, Schema> {
     // The text is compiled in, and tested.

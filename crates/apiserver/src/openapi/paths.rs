@@ -207,7 +207,7 @@ impl Resource<'_> {
                 subject: subject.clone(),
                 description: format!("partially update {of}the specified {name}"),
                 parameters: PATCH_PARAMETERS,
-                body: Some((PATCHES, PATCH, true)),
+                body: Some((if self.kind.custom { PATCHES } else { BUILTIN_PATCHES }, PATCH, true)),
                 media_types: ANSWERS,
                 answers: if self.kind.custom { &[OK] } else { &[OK, CREATED] },
                 answer: &self.object,
@@ -300,6 +300,14 @@ impl Resource<'_> {
 /// The media types of a patch.
 const PATCHES: &[&str] =
     &["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"];
+
+/// The media types of a patch of a built-in kind. kubectl sends strategic merge patches to these kinds.
+const BUILTIN_PATCHES: &[&str] = &[
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+];
 
 const ANSWERS: &[&str] = &["application/json", "application/yaml"];
 const STREAMS: &[&str] = &["application/json", "application/json;stream=watch", "application/yaml"];

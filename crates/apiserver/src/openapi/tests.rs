@@ -88,7 +88,7 @@ fn a_cluster_scoped_kind_without_status_has_two_paths() {
 }
 
 #[test]
-fn no_kind_lists_strategic_merge_patch() {
+fn only_built_in_kinds_list_strategic_merge_patch() {
     let patches = |kind: &Kind, path: &str| {
         let patch = document(&kind.group, "v1", &[kind])["paths"][path]["patch"].clone();
         assert!(patch["parameters"].as_array().unwrap().iter().any(|one| one["name"] == "fieldValidation"));
@@ -97,7 +97,7 @@ fn no_kind_lists_strategic_merge_patch() {
     let path = "/apis/score.dev/v1/namespaces/{namespace}/things/{name}";
     assert!(!patches(&thing(json!({})), path));
     let path = "/api/v1/namespaces/{namespace}/configmaps/{name}";
-    assert!(!patches(&builtin("", "configmaps", "ConfigMap", true), path));
+    assert!(patches(&builtin("", "configmaps", "ConfigMap", true), path));
 }
 
 #[test]

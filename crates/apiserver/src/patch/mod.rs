@@ -1,17 +1,19 @@
-//! Patches of objects: JSON patch (RFC 6902) and merge patch (RFC 7396).
+//! Patches of objects: JSON patch (RFC 6902), merge patch (RFC 7396), and strategic merge patch of built-in kinds.
 //!
-//! Both differ from their RFC as the library of a real server does, since clients rely on it: a `test` for null passes
+//! The first two differ from their RFC as the library of a real server does, since clients rely on it: a `test` for null passes
 //! on an absent field, `replace` sets an absent field, and indices may be negative.
 
 mod json_patch;
 mod merge_patch;
 mod operation;
+mod strategic;
 
 use orchestra_cel::FieldError;
 use serde_json::{Value, json};
 
 pub(crate) use json_patch::json_patch;
 pub(crate) use merge_patch::merge_patch;
+pub(crate) use strategic::strategic_merge_patch;
 
 use crate::json::{encode, no_object};
 
@@ -90,6 +92,17 @@ impl PatchError {
             ),
             causes: None,
         }
+    }
+
+    /// The patch does not fit the object. The real server gives no reason.
+    fn internal(message: impl Into<String>) -> Self {
+        Self { code: 500, reason: "", message: message.into(), causes: None }
+    }
+
+    /// The patch merges a list of lists. The real server gives no reason.
+    fn list_of_lists() -> Self {
+        let message = "lists of lists are not supported".to_owned();
+        Self { code: 422, reason: "", message, causes: None }
     }
 
     fn no_object(document: &Value) -> Self {

@@ -1,4 +1,4 @@
-//! Patch: JSON patch, merge patch and server-side apply.
+//! Patch: JSON patch, merge patch, strategic merge patch and server-side apply.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -21,24 +21,39 @@ const MAX_ATTEMPTS: usize = 32;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// Patches an object by the body of a PATCH.
 pub(crate) async fn patch(call: &Call<'_>, body: Bytes) -> Result<Answer, Status> {
     match call.content_type() {
-        kind @ (JSON | MERGE) => modify(call, &body, kind == JSON).await,
+        JSON => modify(call, &body, Format::Json).await,
+        MERGE => modify(call, &body, Format::Merge).await,
+        STRATEGIC if !call.kind().custom => modify(call, &body, Format::Strategic).await,
         APPLY => apply(call, &body).await,
-        _ => Err(Status::new(
-            415,
-            "UnsupportedMediaType",
-            format!(
-                "the body of the request was in an unknown format - accepted media types include: {JSON}, {MERGE}, {APPLY}"
-            ),
-        )),
+        _ => {
+            let strategic = if call.kind().custom { String::new() } else { format!("{STRATEGIC}, ") };
+            Err(Status::new(
+                415,
+                "UnsupportedMediaType",
+                format!(
+                    "the body of the request was in an unknown format - accepted media types include: {JSON}, {MERGE}, \
+                     {strategic}{APPLY}"
+                ),
+            ))
+        }
     }
 }
 
-async fn modify(call: &Call<'_>, body: &[u8], json: bool) -> Result<Answer, Status> {
+/// Format of a patch that changes an existing object.
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Json,
+    Merge,
+    Strategic,
+}
+
+async fn modify(call: &Call<'_>, body: &[u8], format: Format) -> Result<Answer, Status> {
     call.query.check_write("PatchOptions", false)?;
     let kind = call.kind();
     let manager = call.manager();
@@ -48,10 +63,10 @@ async fn modify(call: &Call<'_>, body: &[u8], json: bool) -> Result<Answer, Stat
         let before = StoredObject { revision: old.revision, bytes: &old.value }.object(kind);
         let validation = call.query.field_validation();
         let checks = if validation == FieldValidation::Ignore { Checks::Off } else { Checks::On };
-        let patched = if json {
-            patch::json_patch(&before, body, checks)
-        } else {
-            patch::merge_patch(before, body, checks)
+        let patched = match format {
+            Format::Json => patch::json_patch(&before, body, checks),
+            Format::Merge => patch::merge_patch(before, body, checks),
+            Format::Strategic => patch::strategic_merge_patch(kind, before, body, checks),
         };
         let incoming =
             decode::patched(kind, patched.map_err(|error| decode::patch_refused(&error))?, validation)?;
