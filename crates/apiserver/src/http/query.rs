@@ -108,11 +108,6 @@ impl Query {
         refuse(options, &errors)
     }
 
-    /// Checks the options of a deletion.
-    pub(crate) fn check_dry_run(&self, options: &str) -> Result<(), Status> {
-        refuse(options, &self.dry_run_errors())
-    }
-
     fn dry_run_errors(&self) -> Vec<FieldError> {
         let values: Vec<&str> = self.all("dryRun").collect();
         if values.iter().all(|value| *value == "All") {

@@ -18,6 +18,7 @@ mod event;
 mod lease;
 mod namespace;
 mod secret;
+mod service_account;
 
 /// Resource of namespaces.
 pub(crate) const NAMESPACES: &str = "namespaces";
@@ -42,15 +43,6 @@ pub struct Rules {
     /// Returns warnings about values that are valid, but probably not intended.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
 }
-
-/// Rules of a kind without rules.
-const NONE: Rules = Rules {
-    defaults: |_| {},
-    on_create: |_| {},
-    decode: accept_all,
-    validate: |_, _| Vec::new(),
-    warnings: no_warnings,
-};
 
 const DEFINITION: Rules = Rules {
     defaults: crd::fill_defaults,
@@ -119,7 +111,7 @@ const ROWS: [Row; 8] = [
         names: ("serviceaccounts", "serviceaccount", "ServiceAccount"),
         short: &["sa"],
         namespaced: true,
-        rules: &NONE,
+        rules: &service_account::RULES,
         hash: "pbx9ZvyFpBE=",
     },
     Row {

@@ -99,12 +99,6 @@ impl PatchError {
         Self { code: 500, reason: "", message: message.into(), causes: None }
     }
 
-    /// The patch merges a list of lists. The real server gives no reason.
-    fn list_of_lists() -> Self {
-        let message = "lists of lists are not supported".to_owned();
-        Self { code: 422, reason: "", message, causes: None }
-    }
-
     fn no_object(document: &Value) -> Self {
         Self::undecodable(document, &no_object(document))
     }

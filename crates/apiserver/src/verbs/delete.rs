@@ -59,7 +59,8 @@ struct Options {
 
 impl Options {
     fn read(call: &Call<'_>, body: &[u8]) -> Result<Self, Status> {
-        let given = read_options(call, body)?;
+        // Options in the query count only without a body, as on a real server.
+        let given = if body.is_empty() { options_of_query(call)? } else { options_of_body(call, body)? };
         if !given.is_object() && !given.is_null() {
             return Err(Status::bad_request(codec::no_object(&given)));
         }
@@ -75,14 +76,10 @@ impl Options {
                 "expected kind DeleteOptions, got {kind} of version {version:?}"
             )));
         }
-        call.query.number("gracePeriodSeconds")?;
         let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let policy = text(&given["propagationPolicy"])
-            .or_else(|| text(&json!(call.query.get("propagationPolicy"))))
-            .unwrap_or_default();
+        let policy = text(&given["propagationPolicy"]).unwrap_or_default();
         let mut errors = Vec::new();
-        let legacy = given["orphanDependents"].as_bool().or(call.query.optional_flag("orphanDependents"));
-        let propagation = match (policy.as_str(), legacy) {
+        let propagation = match (policy.as_str(), given["orphanDependents"].as_bool()) {
             ("", None) => None,
             ("", Some(orphans)) => Some(if orphans { Propagation::Orphan } else { Propagation::Background }),
             (_, Some(_)) => {
@@ -99,26 +96,32 @@ impl Options {
                 None
             }
         };
-        let dry: Vec<String> = given["dryRun"].as_array().into_iter().flatten().filter_map(text).collect();
+        let dry = given["dryRun"].as_array().map(Vec::as_slice).unwrap_or_default();
         if dry.iter().any(|value| value != "All") {
             errors.push(FieldError::not_supported("dryRun", &json!(dry), ["All"]));
         }
         query::refuse("DeleteOptions", &errors)?;
-        call.query.check_dry_run("DeleteOptions")?;
         Ok(Self {
             uid: text(&given["preconditions"]["uid"]),
             version: text(&given["preconditions"]["resourceVersion"]),
             propagation,
-            dry_run: call.query.dry_run() || !dry.is_empty(),
+            dry_run: !dry.is_empty(),
         })
     }
 }
 
-/// Decodes the options in the body of a deletion; null without a body.
-fn read_options(call: &Call<'_>, body: &[u8]) -> Result<Value, Status> {
-    if body.is_empty() {
-        return Ok(Value::Null);
-    }
+/// Options in the query of a deletion.
+fn options_of_query(call: &Call<'_>) -> Result<Value, Status> {
+    call.query.number("gracePeriodSeconds")?;
+    Ok(json!({
+        "propagationPolicy": call.query.get("propagationPolicy"),
+        "orphanDependents": call.query.optional_flag("orphanDependents"),
+        "dryRun": call.query.all("dryRun").collect::<Vec<_>>(),
+    }))
+}
+
+/// Decodes the options in the body of a deletion.
+fn options_of_body(call: &Call<'_>, body: &[u8]) -> Result<Value, Status> {
     let malformed =
         |why: String| Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"));
     match call.content_type() {

@@ -152,3 +152,62 @@ impl Graph {
 fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{kinds::Kind, stored_object};
+
+    /// Inserts an object with these owners, as uid and whether it blocks them, and finalizers; terminating if it has any.
+    fn insert(graph: &mut Graph, uid: &str, owners: &[(&str, bool)], finalizers: &[&str]) -> Change {
+        let references: Vec<Value> =
+            owners.iter().map(|(uid, blocks)| json!({"uid": uid, "blockOwnerDeletion": blocks})).collect();
+        let mut metadata = json!({"uid": uid, "ownerReferences": references, "finalizers": finalizers});
+        if !finalizers.is_empty() {
+            metadata["deletionTimestamp"] = json!("2020-01-01T00:00:00Z");
+        }
+        let bytes = stored_object::pack(&Kind::default(), &json!({"metadata": metadata}));
+        graph.insert(&key(uid), Some(&bytes))
+    }
+
+    fn key(uid: &str) -> Key {
+        Key::new("things", "default", uid)
+    }
+
+    #[test]
+    fn a_waiting_owner_is_blocked_until_no_dependent_blocks_it() {
+        let mut graph = Graph::default();
+        insert(&mut graph, "child", &[("owner", true)], &[]);
+        insert(&mut graph, "other", &[("owner", false)], &[]);
+        let change = insert(&mut graph, "owner", &[], &[FOREGROUND]);
+        assert_eq!(change.waits.as_deref(), Some("owner"));
+        assert!(graph.is_blocked("owner") && graph.is_waiting(&key("owner")));
+        assert_eq!(graph.dependents("owner").len(), 2);
+        let change = insert(&mut graph, "child", &[("owner", false)], &[]);
+        assert_eq!(change.unblocked, ["owner"]);
+        assert!(!graph.is_blocked("owner"));
+    }
+
+    #[test]
+    fn a_deleted_dependent_unblocks_only_owners_that_wait() {
+        let mut graph = Graph::default();
+        insert(&mut graph, "waiting", &[], &[FOREGROUND]);
+        insert(&mut graph, "child", &[("waiting", true), ("living", true)], &[]);
+        assert_eq!(graph.insert(&key("child"), None).unblocked, ["waiting"]);
+        assert!(!graph.has_owners(&key("child")));
+    }
+
+    #[test]
+    fn an_owner_that_loses_its_finalizer_waits_no_longer() {
+        let mut graph = Graph::default();
+        assert_eq!(insert(&mut graph, "owner", &[], &[ORPHAN]).orphans.as_deref(), Some("owner"));
+        assert_eq!(graph.orphaning(), [("owner".to_owned(), key("owner"))]);
+        insert(&mut graph, "owner", &[], &["example.org/hold"]);
+        assert!(graph.orphaning().is_empty());
+        insert(&mut graph, "owner", &[], &[FOREGROUND]);
+        graph.insert(&key("owner"), None);
+        assert!(graph.waiting().is_empty() && graph.waiting_key("owner").is_none());
+    }
+}

@@ -54,7 +54,7 @@ pub(super) fn merge_list(
 fn are_scalars<'v>(mut items: impl Iterator<Item = &'v Value>) -> Result<bool, PatchError> {
     let type_of = |item: &Value| (kind_of(item), item.is_f64());
     match items.next() {
-        Some(Value::Array(_)) => Err(PatchError::list_of_lists()),
+        Some(Value::Array(_)) => Err(PatchError::rejected()),
         None | Some(Value::Null) => Err(PatchError::internal("no elements in any of the given slices")),
         Some(first) if items.any(|item| type_of(item) != type_of(first)) => {
             Err(PatchError::internal("list element types are not identical"))

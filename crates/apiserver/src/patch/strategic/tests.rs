@@ -162,6 +162,13 @@ fn malformed_patches_are_bad_requests_and_unfitting_ones_errors_of_the_server() 
 }
 
 #[test]
+fn a_merge_of_lists_of_lists_is_rejected() {
+    let before = json!({"metadata": {"finalizers": []}});
+    let error = patched("ConfigMap", &before, &json!({"metadata": {"finalizers": [["a"]]}})).unwrap_err();
+    assert_eq!((error.code, error.reason), (422, "Invalid"));
+}
+
+#[test]
 fn the_type_of_an_object_does_not_depend_on_the_patch() {
     let before = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
     let patch = br#"{"kind": "Secret", "apiVersion": null}"#;
