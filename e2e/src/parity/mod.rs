@@ -11,6 +11,7 @@ pub mod difference;
 pub mod normalise;
 pub mod player;
 pub mod playing;
+pub mod protobuf;
 pub mod recording;
 pub mod script;
 pub mod target;

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use http_body_util::BodyExt as _;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use super::{
+    protobuf,
     recording::{Answer, Content},
     script::{Script, Step, Until},
     target::{StreamingBody, Target, TargetError},
@@ -129,6 +131,9 @@ impl Player<'_> {
             let kind = step.patch.map_or("application/json", |patch| patch.content_type());
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         }
+        if step.protobuf.is_some() || step.base64.is_some() {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(protobuf::MEDIA_TYPE));
+        }
         for (name, value) in &step.headers {
             let name: HeaderName = name.parse()?;
             match value {
@@ -144,6 +149,10 @@ impl Player<'_> {
             *request.body_mut() = serde_json::to_vec(&self.variables.fill(body))?.into();
         } else if let Some(raw) = &step.raw {
             *request.body_mut() = self.variables.fill_text(raw).into();
+        } else if let Some(protobuf) = &step.protobuf {
+            *request.body_mut() = protobuf.body(|value| self.variables.fill(value))?;
+        } else if let Some(base64) = &step.base64 {
+            *request.body_mut() = STANDARD.decode(base64)?.into();
         }
         Ok(request)
     }

@@ -9,6 +9,8 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::protobuf::Protobuf;
+
 /// Independent sequence of requests about one topic.
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -42,6 +44,12 @@ pub struct Step {
     /// Raw body.
     #[serde(default)]
     pub raw: Option<String>,
+    /// Body in protobuf.
+    #[serde(default)]
+    pub protobuf: Option<Protobuf>,
+    /// Body in base64, sent as protobuf.
+    #[serde(default)]
+    pub base64: Option<String>,
     /// Patch format, which sets the content type.
     #[serde(default)]
     pub patch: Option<Patch>,
