@@ -132,9 +132,8 @@ fn retain_keys(fields: &mut Fields, patch: &mut Fields) -> Result<(), PatchError
 fn order_lists(fields: &mut Fields, patch: &mut Fields, structure: Structure<'_>) -> Result<(), PatchError> {
     let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(ORDER)).cloned().collect();
     for directive in directives {
-        let order = match patch.remove(&directive) {
-            Some(Value::Array(order)) => order,
-            _ => return Err(PatchError::internal("expected an array in $setElementOrder")),
+        let Some(Value::Array(order)) = patch.remove(&directive) else {
+            return Err(PatchError::internal("expected an array in $setElementOrder"));
         };
         let Some(name) = directive_target(&directive, ORDER)? else { continue };
         let old = list(fields.get(name))?.map(<[Value]>::to_vec);

@@ -11,8 +11,8 @@ use crate::kinds::{Kind, builtin};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Node {
-    properties: BTreeMap<String, Node>,
-    items: Option<Box<Node>>,
+    properties: BTreeMap<String, Self>,
+    items: Option<Box<Self>>,
     #[serde(rename = "x-kubernetes-patch-strategy")]
     strategy: String,
     #[serde(rename = "x-kubernetes-patch-merge-key")]
