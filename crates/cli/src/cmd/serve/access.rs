@@ -136,7 +136,7 @@ mod tests {
         let router =
             Router::new().route("/", get(whoami)).layer(from_fn_with_state(api.clone(), authenticate));
         let ask = async |token: &str, certificate: Option<apiserver::Caller>| {
-            let mut request = Request::get("/");
+            let mut request = axum::http::Request::get("/");
             if !token.is_empty() {
                 request = request.header("authorization", format!("Bearer {token}"));
             }
