@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use axum::{Extension, Router};
+use orchestra_limits::Limits;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -13,7 +14,7 @@ use crate::{
     access::Caller,
     background,
     clock::Clock,
-    http,
+    http::{self, limits::InProcess},
     kinds::{Kind, builtin, registry::Registry},
     ledger::{self, Ledger},
     store::{Key, Store, StoreError},
@@ -31,6 +32,7 @@ struct Inner {
     /// Serialises rebuilds of the registry.
     building: Mutex<()>,
     clock: Clock,
+    limits: Limits,
     stop: watch::Sender<bool>,
     unfinished: AtomicBool,
 }
@@ -40,13 +42,15 @@ struct Inner {
 pub struct Options {
     /// Clock.
     pub clock: Clock,
-    /// Limits of the history and of queued writes.
+    /// Limits of the history, of queued writes and of the store.
     pub ledger: ledger::Options,
+    /// Limits of requests.
+    pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { clock: Clock::system(), ledger: ledger::Options::default() }
+        Self { clock: Clock::system(), ledger: ledger::Options::default(), limits: Limits::default() }
     }
 }
 
@@ -60,6 +64,7 @@ impl Api {
             registry: RwLock::default(),
             building: Mutex::new(()),
             clock: options.clock,
+            limits: options.limits,
             stop: watch::channel(false).0,
             unfinished: AtomicBool::new(false),
         }));
@@ -75,9 +80,9 @@ impl Api {
         Router::new().fallback(http::handle).with_state(self.clone())
     }
 
-    /// Router for clients in this process, which all act as this caller.
+    /// Router for clients in this process, which all act as this caller and have no limits.
     pub fn router_for(&self, caller: Caller) -> Router {
-        self.router().layer(Extension(caller))
+        self.router().layer(Extension(caller)).layer(Extension(InProcess))
     }
 
     /// Ends all watches and background tasks. Writes are durable already.
@@ -111,6 +116,10 @@ impl Api {
 
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.0.ledger
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
     }
 
     pub(crate) fn clock(&self) -> &Clock {

@@ -1,11 +1,8 @@
 //! Previews and explanations of Workloads.
 
 use axum::{
-    body::Bytes,
-    extract::{
-        Path, RawQuery, State,
-        rejection::{BytesRejection, PathRejection},
-    },
+    body::Body,
+    extract::{Path, RawQuery, State, rejection::PathRejection},
     http::{Extensions, HeaderMap, HeaderName, StatusCode},
     response::{AppendHeaders, IntoResponse, Response},
 };
@@ -15,6 +12,7 @@ use orchestra_core::{
     Inputs,
     preview::{self, Explained, Preview},
 };
+use orchestra_limits::{Kind, Permit, Refused};
 
 use crate::{
     Server,
@@ -22,6 +20,7 @@ use crate::{
     body,
     error::Error,
     format::Format,
+    preview_cost,
     snapshot::{self, Snapshot, read_sharers},
 };
 
@@ -41,13 +40,17 @@ pub(crate) async fn explain(
 ) -> Response {
     let format = Format::of(&headers);
     let explained = async {
-        let (namespace, name) = admit(&server, at, &extensions, "get", "plan").await?;
+        let Admitted { namespace, name, permit } =
+            admit(&server, at, &extensions, Kind::Short, "get", "plan").await?;
         no_parameters(query.as_deref())?;
-        explained(&server, &namespace, &name).await
+        permit.reserve(preview_cost::BASE_BYTES).await?;
+        Ok((explained(&server, &namespace, &name).await?, permit))
     };
     match explained.await {
-        Ok(explained) => format.respond(StatusCode::OK, &explained),
-        Err(error) => error.respond(format),
+        Ok((explained, permit)) => {
+            answer(permit.answer(format.respond(StatusCode::OK, &explained)).await, format)
+        }
+        Err(error) => Error::respond(&error, format),
     }
 }
 
@@ -66,27 +69,35 @@ pub(crate) async fn plan(
     RawQuery(query): RawQuery,
     extensions: Extensions,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Response {
     let format = Format::of(&headers);
     let previewed = async {
-        let (namespace, name) = admit(&server, at, &extensions, "create", "plan").await?;
+        let Admitted { namespace, name, permit } =
+            admit(&server, at, &extensions, Kind::Short, "create", "plan").await?;
         if is_deletion(query.as_deref())? {
-            return of_deletion(&server, &namespace, &name).await.map(|preview| (preview, None));
+            permit.reserve(preview_cost::BASE_BYTES).await?;
+            return Ok((of_deletion(&server, &namespace, &name).await?, None, permit));
         }
-        let proposed = body::read(body, &headers, &namespace, &name)?;
+        let proposed = body::read_workload(body, &permit, &headers, &namespace, &name).await?;
         // The inputs are too large for the stack.
         let preview = Box::pin(of_apply(&server, &namespace, &name, proposed)).await?;
         let refusal = preview.refusal();
-        Ok((preview, refusal))
+        Ok((preview, refusal, permit))
     };
     match previewed.await {
-        Ok((preview, refusal)) => {
+        Ok((preview, refusal, permit)) => {
             let refused = refusal.map(|reason| (HeaderName::from_static(REFUSED), reason.to_string()));
-            (AppendHeaders(refused), format.respond(StatusCode::OK, &preview)).into_response()
+            let response = (AppendHeaders(refused), format.respond(StatusCode::OK, &preview)).into_response();
+            answer(permit.answer(response).await, format)
         }
-        Err(error) => error.respond(format),
+        Err(error) => Error::respond(&error, format),
     }
+}
+
+/// Response that holds its permit, or the error of one that is too large to be sent now.
+pub(crate) fn answer(response: Result<Response, Refused>, format: Format) -> Response {
+    response.unwrap_or_else(|refused| Error::TooManyRequests(refused).respond(format))
 }
 
 async fn of_apply(
@@ -111,15 +122,23 @@ async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Pre
     Ok(preview::of_deletion(&inputs))
 }
 
-/// Authenticates and authorizes a request, and returns the namespace and name in its path. A caller without permission
+/// Admitted request for a Workload.
+pub(crate) struct Admitted {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) permit: Permit,
+}
+
+/// Authenticates a request, admits it within the limits of its caller, and authorizes it. A caller without permission
 /// does not learn which Workloads exist.
 pub(crate) async fn admit(
     server: &Server,
     at: At,
     extensions: &Extensions,
+    kind: Kind,
     verb: &'static str,
     subresource: &'static str,
-) -> Result<(String, String), Error> {
+) -> Result<Admitted, Error> {
     let caller = authenticate(extensions)?;
     let Path((namespace, name)) = at.map_err(|_| Error::InvalidPath)?;
     // Names become path segments of requests to the API: anything else would allow path traversal.
@@ -128,9 +147,10 @@ pub(crate) async fn admit(
             return Err(Error::InvalidName(text.clone()));
         }
     }
+    let permit = server.limits.admit(&caller.user, kind).await?;
     let request = AccessRequest { verb, namespace: &namespace, name: &name, subresource };
     authorize(server.access.as_ref(), caller, &request).await?;
-    Ok((namespace, name))
+    Ok(Admitted { namespace, name, permit })
 }
 
 fn is_name(text: &str) -> bool {

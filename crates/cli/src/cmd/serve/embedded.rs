@@ -29,6 +29,7 @@ use orchestra_apiserver::{
     store::{Folder, Redb},
 };
 use orchestra_controllers::{Controllers, metrics::Metrics};
+use orchestra_limits::Limits;
 use orchestra_serve::{Peer, Server};
 use orchestra_server::{AdminOnly, Server as Answers};
 use serde_json::json;
@@ -51,12 +52,14 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
     let data = args.data_dir()?;
     let store = Redb::open(Folder::hold(&data)?)?;
     let address = args.address();
-    let mut bound = Server::bind(address, &data).await;
+    let mut bound = Server::bind(address, &data);
     if bound.is_err() && args.background {
-        bound = Server::bind((address.ip(), 0).into(), &data).await;
+        bound = Server::bind((address.ip(), 0).into(), &data);
     }
     let server = bound?;
-    let api = Api::open(store, Options::default()).await?;
+    // The API and the server share them.
+    let limits = Limits::default();
+    let api = Api::open(store, Options { limits: limits.clone(), ..Options::default() }).await?;
     let mut router = api.router();
     let mut platform = None;
     let idle = IdleShutdown::default();
@@ -69,7 +72,7 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
         let drivers =
             Drivers::open(&data, trusts_users).await.map_err(ServeError::io("start the drivers"))?;
         let is_busy = Arc::clone(&drivers.is_busy);
-        let started = Platform::start(client.clone(), drivers);
+        let started = Platform::start(client.clone(), limits, drivers);
         router = started.router(router);
         if args.background {
             router = idle.monitor(client, is_busy, router);
@@ -147,7 +150,7 @@ struct Platform {
 
 impl Platform {
     /// Starts the controllers in a task of their own, so that the API is served meanwhile.
-    fn start(client: Client, drivers: Drivers) -> Self {
+    fn start(client: Client, limits: Limits, drivers: Drivers) -> Self {
         let metrics = Metrics::default();
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
@@ -182,6 +185,7 @@ impl Platform {
         let answers = Answers {
             client,
             access: Arc::new(AdminOnly),
+            limits,
             metrics: Arc::new(move || metrics.encode()),
             awaited: Arc::new(awaited),
             engines: Some(engines),
