@@ -37,6 +37,8 @@ pub struct Options {
     pub requests: Bound,
     /// Long-running requests in progress: watches, followed logs.
     pub long_requests: Bound,
+    /// Calculations in progress: parsed bodies, previews.
+    pub work: Bound,
     /// Bytes in flight: bodies, answers, and the memory that a request needs.
     pub bytes: Bound,
     /// Requests that wait for one of these.
@@ -52,6 +54,7 @@ impl Default for Options {
         Self {
             requests: Bound { total: 512, per_caller: 128 },
             long_requests: Bound { total: 8192, per_caller: 4096 },
+            work: Bound { total: 8, per_caller: 4 },
             bytes: Bound { total: 512 * MIB, per_caller: 256 * MIB },
             waiting: Bound { total: 4096, per_caller: 1024 },
             wait: Duration::from_secs(10),
@@ -92,6 +95,7 @@ pub struct Limits(Arc<Lanes>);
 struct Lanes {
     requests: FairSemaphore,
     long_requests: FairSemaphore,
+    work: FairSemaphore,
     bytes: FairSemaphore,
     wait: Duration,
 }
@@ -105,7 +109,7 @@ impl Default for Limits {
 impl Limits {
     /// Limits with nothing in progress.
     pub fn new(options: Options) -> Self {
-        let Options { requests, long_requests, bytes, waiting, wait } = options;
+        let Options { requests, long_requests, work, bytes, waiting, wait } = options;
         let lane = |bound: Bound, unit: usize| {
             FairSemaphore::new(Capacity {
                 total: bound.total / unit,
@@ -117,6 +121,7 @@ impl Limits {
         Self(Arc::new(Lanes {
             requests: lane(requests, 1),
             long_requests: lane(long_requests, 1),
+            work: lane(work, 1),
             bytes: lane(bytes, UNIT),
             wait,
         }))
@@ -196,6 +201,29 @@ impl Permit {
     pub async fn reserve_in_all(&self, bytes: usize) -> Result<(), Refused> {
         let held = self.0.as_ref().map_or(0, |limited| limited.held() * UNIT);
         self.reserve(bytes.saturating_sub(held)).await
+    }
+
+    /// Runs a calculation on a thread for blocking work: one that takes long does not delay other requests, or the
+    /// controllers of the process. It keeps its slot and its bytes until it ends, also if the client leaves.
+    pub async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let slot = match &self.0 {
+            Some(limited) => Some(limited.lanes.work.acquire(&limited.caller, 1, limited.lanes.wait).await?),
+            None => None,
+        };
+        let held = (slot, self.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work();
+            drop(held);
+            result
+        });
+        done.await.map_err(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime shuts down.
+            Err(_) => Refused::Busy,
+        })
     }
 
     /// Response that holds this permit until it is sent. A large one is reserved first.

@@ -45,7 +45,12 @@ pub(crate) async fn read_workload(
         return Err(Error::TooManyValues(preview_cost::MAX_VALUES));
     }
     permit.reserve(preview_cost::bytes(body.len(), values)).await?;
-    let mut object = parse(&body, is_json).map_err(Error::InvalidWorkload)?;
+    let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    permit.work(move || decode(&body, is_json, &namespace, &name)).await?
+}
+
+fn decode(body: &Bytes, is_json: bool, namespace: &str, name: &str) -> Result<Workload, Error> {
+    let mut object = parse(body, is_json).map_err(Error::InvalidWorkload)?;
     check_kind(&object).map_err(Error::InvalidWorkload)?;
     complete(&mut object, namespace, name)?;
     serde_json::from_value(Json::Object(object)).map_err(|error| Error::InvalidWorkload(error.into()))

@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 use orchestra_api::Workload;
 use orchestra_core::{
     Inputs,
-    preview::{self, Explained, Preview},
+    preview::{self, Preview},
 };
 use orchestra_limits::{Kind, Permit, Refused};
 
@@ -44,22 +44,17 @@ pub(crate) async fn explain(
             admit(&server, at, &extensions, Kind::Short, "get", "plan").await?;
         no_parameters(query.as_deref())?;
         permit.reserve(preview_cost::BASE_BYTES).await?;
-        Ok((explained(&server, &namespace, &name).await?, permit))
+        let snapshot = snapshot::read(&server.client, server.classes(), &namespace, &name).await?;
+        let mut context = snapshot.preview_context(&server);
+        let inputs = Box::new(existing(snapshot, (server.clock)(), &namespace, &name)?);
+        context.claims = read_sharers(&server.client, &inputs).await?;
+        let explain = move || format.respond(StatusCode::OK, &preview::explain(&inputs, &context));
+        Ok(permit.work(explain).await.map(|response| (response, permit))?)
     };
     match explained.await {
-        Ok((explained, permit)) => {
-            answer(permit.answer(format.respond(StatusCode::OK, &explained)).await, format)
-        }
+        Ok((response, permit)) => answer(permit.answer(response).await, format),
         Err(error) => Error::respond(&error, format),
     }
-}
-
-async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Error> {
-    let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
-    let mut context = snapshot.preview_context(server);
-    let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
-    context.claims = read_sharers(&server.client, &inputs).await?;
-    Ok(preview::explain(&inputs, &context))
 }
 
 /// Handler: preview of an apply or a deletion.
@@ -75,24 +70,24 @@ pub(crate) async fn plan(
     let previewed = async {
         let Admitted { namespace, name, permit } =
             admit(&server, at, &extensions, Kind::Short, "create", "plan").await?;
-        if is_deletion(query.as_deref())? {
+        let response = if is_deletion(query.as_deref())? {
             permit.reserve(preview_cost::BASE_BYTES).await?;
-            return Ok((of_deletion(&server, &namespace, &name).await?, None, permit));
-        }
-        let proposed = body::read_workload(body, &permit, &headers, &namespace, &name).await?;
-        // The inputs are too large for the stack.
-        let preview = Box::pin(of_apply(&server, &namespace, &name, proposed)).await?;
-        let refusal = preview.refusal();
-        Ok((preview, refusal, permit))
+            of_deletion(&server, &permit, format, &namespace, &name).await?
+        } else {
+            let proposed = body::read_workload(body, &permit, &headers, &namespace, &name).await?;
+            of_apply(&server, &permit, format, &namespace, &name, proposed).await?
+        };
+        Ok((response, permit))
     };
     match previewed.await {
-        Ok((preview, refusal, permit)) => {
-            let refused = refusal.map(|reason| (HeaderName::from_static(REFUSED), reason.to_string()));
-            let response = (AppendHeaders(refused), format.respond(StatusCode::OK, &preview)).into_response();
-            answer(permit.answer(response).await, format)
-        }
+        Ok((response, permit)) => answer(permit.answer(response).await, format),
         Err(error) => Error::respond(&error, format),
     }
+}
+
+fn respond(preview: &Preview, refusal: Option<String>, format: Format) -> Response {
+    let refused = refusal.map(|reason| (HeaderName::from_static(REFUSED), reason));
+    (AppendHeaders(refused), format.respond(StatusCode::OK, preview)).into_response()
 }
 
 /// Response that holds its permit, or the error of one that is too large to be sent now.
@@ -102,24 +97,37 @@ pub(crate) fn answer(response: Result<Response, Refused>, format: Format) -> Res
 
 async fn of_apply(
     server: &Server,
+    permit: &Permit,
+    format: Format,
     namespace: &str,
     name: &str,
     proposed: Workload,
-) -> Result<Preview, Error> {
+) -> Result<Response, Error> {
     let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
     if snapshot.namespace.is_none() {
         return Err(Error::NoSuchNamespace(namespace.to_owned()));
     }
     let mut context = snapshot.preview_context(server);
-    let inputs = snapshot.proposing(proposed, (server.clock)());
+    // The inputs are too large for the stack.
+    let inputs = Box::new(snapshot.proposing(proposed, (server.clock)()));
     context.claims = read_sharers(&server.client, &inputs).await?;
-    Ok(preview::preview(&inputs, &context))
+    let preview = move || {
+        let preview = preview::preview(&inputs, &context);
+        respond(&preview, preview.refusal().map(|reason| reason.to_string()), format)
+    };
+    Ok(permit.work(preview).await?)
 }
 
-async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Error> {
+async fn of_deletion(
+    server: &Server,
+    permit: &Permit,
+    format: Format,
+    namespace: &str,
+    name: &str,
+) -> Result<Response, Error> {
     let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
-    let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
-    Ok(preview::of_deletion(&inputs))
+    let inputs = Box::new(existing(snapshot, (server.clock)(), namespace, name)?);
+    Ok(permit.work(move || respond(&preview::of_deletion(&inputs), None, format)).await?)
 }
 
 /// Admitted request for a Workload.

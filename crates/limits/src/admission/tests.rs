@@ -8,13 +8,18 @@ use super::*;
 const MIB: usize = 1024 * 1024;
 
 fn limits() -> Limits {
-    Limits::new(Options {
+    Limits::new(options())
+}
+
+fn options() -> Options {
+    Options {
         requests: Bound { total: 3, per_caller: 2 },
         long_requests: Bound { total: 3, per_caller: 2 },
+        work: Bound { total: 2, per_caller: 1 },
         bytes: Bound { total: 4 * MIB, per_caller: 2 * MIB },
         waiting: Bound { total: 8, per_caller: 4 },
         wait: Duration::from_secs(1),
-    })
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,4 +71,19 @@ async fn clients_in_the_process_have_no_limits() {
     let permit = Permit::unlimited();
     permit.reserve(usize::MAX).await.unwrap();
     permit.answer(Response::new(Body::from(vec![0; 4 * MIB]))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_calculation_keeps_its_slot_when_its_client_leaves() {
+    let limits = Limits::new(Options { wait: Duration::from_millis(1), ..options() });
+    let permit = limits.admit("a", Kind::Short).await.unwrap();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let mut abandoned = Box::pin(permit.work(move || ended.recv().is_err()));
+    assert!((&mut abandoned).now_or_never().is_none());
+    drop(abandoned);
+    assert_eq!(permit.work(|| ()).await.unwrap_err(), Refused::Busy);
+    let other = limits.admit("b", Kind::Short).await.unwrap();
+    assert_eq!(other.work(|| 7).await.unwrap(), 7);
+    drop(end);
+    while permit.work(|| ()).await.is_err() {}
 }

@@ -41,6 +41,8 @@ pub(super) const REQUESTS: Options = Options {
     requests: Bound { total: 32, per_caller: 8 },
     // Followed logs.
     long_requests: Bound { total: 128, per_caller: 16 },
+    // The controllers have a thread of their own beside them.
+    work: Bound { total: 2, per_caller: 1 },
     bytes: Bound { total: 48 * MIB, per_caller: 24 * MIB },
     waiting: Bound { total: 128, per_caller: 16 },
     wait: Duration::from_secs(5),
