@@ -19,9 +19,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("orchestra-drivers", &["orchestra-api", "orchestra-core", "orchestra-score"]),
     ("orchestra-controllers", &["orchestra-api", "orchestra-core", "orchestra-drivers"]),
     ("orchestra-cel", &["orchestra-re2"]),
-    ("orchestra-apiserver", &["orchestra-cel", "orchestra-re2"]),
-    ("orchestra-serve", &[]),
-    ("orchestra-server", &["orchestra-api", "orchestra-core", "orchestra-drivers", "orchestra-score"]),
+    ("orchestra-limits", &[]),
+    ("orchestra-apiserver", &["orchestra-cel", "orchestra-limits", "orchestra-re2"]),
+    ("orchestra-serve", &["orchestra-limits"]),
+    (
+        "orchestra-server",
+        &["orchestra-api", "orchestra-core", "orchestra-drivers", "orchestra-limits", "orchestra-score"],
+    ),
     (
         "orchestra",
         &[
@@ -30,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "orchestra-controllers",
             "orchestra-core",
             "orchestra-drivers",
+            "orchestra-limits",
             "orchestra-score",
             "orchestra-serve",
             "orchestra-server",

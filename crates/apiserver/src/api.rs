@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use axum::{Extension, Router, http::request::Parts};
+use orchestra_limits::Limits;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -13,7 +14,7 @@ use crate::{
     access::{self, Access, AccessRequest, Caller, InvalidCredentials, TokenKey, policy::Policy},
     background,
     clock::Clock,
-    http,
+    http::{self, limits::InProcess},
     kinds::{Kind, builtin, registry::Registry},
     ledger::{self, Ledger},
     store::{Key, Store, StoreError},
@@ -32,6 +33,7 @@ struct Inner {
     /// Serialises rebuilds of the registry.
     building: Mutex<()>,
     clock: Clock,
+    limits: Limits,
     stop: watch::Sender<bool>,
     unfinished: AtomicBool,
 }
@@ -41,15 +43,22 @@ struct Inner {
 pub struct Options {
     /// Clock.
     pub clock: Clock,
-    /// Limits of the history and of queued writes.
+    /// Limits of the history, of queued writes and of the store.
     pub ledger: ledger::Options,
     /// Key for tokens of service accounts; by default a new one.
     pub token_key: Option<TokenKey>,
+    /// Limits of requests.
+    pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { clock: Clock::system(), ledger: ledger::Options::default(), token_key: None }
+        Self {
+            clock: Clock::system(),
+            ledger: ledger::Options::default(),
+            token_key: None,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -67,6 +76,7 @@ impl Api {
             registry: RwLock::default(),
             building: Mutex::new(()),
             clock: options.clock,
+            limits: options.limits,
             stop: watch::channel(false).0,
             unfinished: AtomicBool::new(false),
         }));
@@ -83,9 +93,9 @@ impl Api {
         Router::new().fallback(http::handle).with_state(self.clone())
     }
 
-    /// Router for clients in this process, which all act as this caller.
+    /// Router for clients in this process, which all act as this caller and have no limits.
     pub fn router_for(&self, caller: Caller) -> Router {
-        self.router().layer(Extension(caller))
+        self.router().layer(Extension(caller)).layer(Extension(InProcess))
     }
 
     /// User of a request, by the credentials that the [`router`](Self::router) accepts; `None` without credentials.
@@ -139,6 +149,10 @@ impl Api {
     /// Roles and bindings of the last revision. Not to be held across other reads of it.
     pub(crate) fn policy(&self) -> RwLockReadGuard<'_, Policy> {
         self.0.access.policy(&self.0.ledger)
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
     }
 
     pub(crate) fn clock(&self) -> &Clock {

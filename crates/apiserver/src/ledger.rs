@@ -39,16 +39,32 @@ pub struct Options {
     pub queue: usize,
     /// Writes per sync.
     pub batch: usize,
+    /// Bytes of all objects; more are not created. All objects are in memory.
+    pub store_bytes: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { events: 10_000, bytes: 64 * 1024 * 1024, queue: 4096, batch: 512 }
+        Self {
+            events: 10_000,
+            bytes: 64 * 1024 * 1024,
+            queue: 4096,
+            batch: 512,
+            store_bytes: MAX_STORE_BYTES,
+        }
     }
 }
 
 /// Events kept regardless of their size, so that a watcher can keep up with writers of large objects.
 pub const MIN_EVENTS: usize = 100;
+
+/// Default maximum size of the store, as of etcd.
+const MAX_STORE_BYTES: usize = 2 * 1024 * 1024 * 1024;
+/// Memory of an object beside its content.
+const OBJECT_OVERHEAD_BYTES: usize = 512;
+/// Updates may exceed the maximum size of the store by this part of it, so that a full store can be cleaned up: a deletion
+/// with finalizers begins with an update.
+const UPDATE_MARGIN: usize = 8;
 
 /// Precondition of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +90,9 @@ pub enum WriteError {
     /// The object is too large.
     #[error("the object is too large")]
     TooLarge,
+    /// The store is full.
+    #[error("the store is full; delete objects that are no longer needed")]
+    Full,
     /// The ledger is closed.
     #[error("the ledger has ended")]
     Ended,
@@ -118,6 +137,8 @@ struct State {
     events: VecDeque<Arc<Event>>,
     /// Total size of the events; see [`Event::size`].
     bytes: usize,
+    /// Total size of the current objects; see [`object_size`].
+    object_bytes: usize,
     /// Events up to this revision are dropped.
     forgotten: Revision,
 }
@@ -154,6 +175,7 @@ impl Ledger {
     /// Loads the content of a store, and starts the writer thread.
     pub fn open(store: impl Store, options: Options) -> Result<Self, StoreError> {
         let contents = store.load()?;
+        let object_bytes = contents.objects.iter().map(|(_, object)| object_size(Some(&object.value))).sum();
         let objects = contents
             .objects
             .into_iter()
@@ -164,6 +186,7 @@ impl Ledger {
             objects,
             events: VecDeque::new(),
             bytes: 0,
+            object_bytes,
             forgotten: contents.revision,
         }));
         let (queue, requests) = sync_channel(options.queue);
@@ -309,13 +332,18 @@ impl<S: Store> Writer<S> {
     ) {
         let state = read(&self.state);
         let mut revision = state.revision;
-        let mut pending: BTreeMap<Key, Option<Revision>> = BTreeMap::new();
+        let mut object_bytes = state.object_bytes;
+        // Revision and size after the requests before.
+        let mut pending: BTreeMap<Key, (Option<Revision>, usize)> = BTreeMap::new();
         let mut accepted = Vec::new();
         let mut refused = Vec::new();
         for Request { key, expected, value, answer } in requests {
-            let now = pending.get(&key).copied().unwrap_or_else(|| {
-                let (revision, value) = state.objects.get(&key)?.last()?;
-                value.as_ref().map(|_| *revision)
+            let (now, size) = pending.get(&key).copied().unwrap_or_else(|| {
+                let version = state.objects.get(&key).and_then(|versions| versions.last());
+                match version {
+                    Some((revision, Some(value))) => (Some(*revision), object_size(Some(value))),
+                    _ => (None, 0),
+                }
             });
             let holds = match expected {
                 Expected::Absent => now.is_none(),
@@ -326,8 +354,16 @@ impl<S: Store> Writer<S> {
                 refused.push((answer, WriteError::Conflict(now)));
                 continue;
             }
+            let new_size = object_size(value.as_ref());
+            let margin = if now.is_some() { self.options.store_bytes / UPDATE_MARGIN } else { 0 };
+            let new_bytes = object_bytes - size + new_size;
+            if new_size > size && new_bytes > self.options.store_bytes.saturating_add(margin) {
+                refused.push((answer, WriteError::Full));
+                continue;
+            }
+            object_bytes = new_bytes;
             revision = revision.next();
-            pending.insert(key.clone(), value.as_ref().map(|_| revision));
+            pending.insert(key.clone(), (value.as_ref().map(|_| revision), new_size));
             accepted.push((StoredChange { revision, key, value }, answer));
         }
         (accepted, refused)
@@ -338,6 +374,8 @@ impl State {
     fn apply(&mut self, change: &StoredChange, keep: Options) {
         let versions = self.objects.entry(change.key.clone()).or_default();
         let previous = versions.last().and_then(|(_, value)| value.clone());
+        self.object_bytes =
+            self.object_bytes - object_size(previous.as_ref()) + object_size(change.value.as_ref());
         versions.push((change.revision, change.value.clone()));
         self.revision = change.revision;
         let event = Event {
@@ -367,6 +405,11 @@ impl State {
             }
         }
     }
+}
+
+/// Memory of an object; none if it does not exist.
+fn object_size(value: Option<&Bytes>) -> usize {
+    value.map_or(0, |value| value.len() + OBJECT_OVERHEAD_BYTES)
 }
 
 fn current(versions: &[Version]) -> Option<Object> {

@@ -129,3 +129,21 @@ async fn one_of_conflicting_writes_wins_even_within_a_batch() {
     assert_eq!(one.await, Ok(Revision(2)));
     assert_eq!(two.await, Err(WriteError::Conflict(Some(Revision(2)))));
 }
+
+#[tokio::test]
+async fn a_full_store_refuses_new_objects_and_can_be_cleaned_up() {
+    // Two objects of 1,000 bytes with their overhead, and an eighth for updates.
+    let options = Options { store_bytes: 3200, ..Options::default() };
+    let ledger = Ledger::open(Full(Arc::default()), options).unwrap();
+    let large = value(&"x".repeat(1000));
+    let one = ledger.write(key("one"), Expected::Absent, large.clone()).await.unwrap();
+    let two = ledger.write(key("two"), Expected::Absent, large.clone()).await.unwrap();
+    assert_eq!(ledger.write(key("three"), Expected::Absent, large.clone()).await, Err(WriteError::Full));
+    let marked = value(&"x".repeat(1100));
+    let one =
+        ledger.write(key("one"), Expected::At(one), marked).await.expect("an update may grow it a little");
+    let huge = value(&"x".repeat(2000));
+    assert_eq!(ledger.write(key("two"), Expected::At(two), huge).await, Err(WriteError::Full));
+    ledger.write(key("one"), Expected::At(one), None).await.unwrap();
+    ledger.write(key("three"), Expected::Absent, large).await.expect("there is room again");
+}

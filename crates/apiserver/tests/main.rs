@@ -1,4 +1,4 @@
-//! Store and watches below the API, including a store whose process is killed.
+//! Store and watches below the API, including a store whose process is killed, and limits of requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,5 +10,6 @@
 
 mod durability;
 mod failures;
+mod limits;
 mod model;
 mod watchers;

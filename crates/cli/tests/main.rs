@@ -12,6 +12,7 @@ mod build_facts;
 mod cluster;
 mod documentation;
 mod laptop;
+mod limits;
 mod platform;
 mod process;
 mod serve;

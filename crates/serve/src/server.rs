@@ -3,23 +3,30 @@
 use crate::Peer;
 use crate::ServeError;
 use crate::connection::Protocol;
+use crate::connection_limits::ConnectionLimits;
 use crate::identity::Identity;
 use crate::tls;
 use axum::Router;
+use orchestra_limits::Connections;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-/// Maximum number of connections; further clients wait in the listen backlog.
-const MAX_CONNECTIONS: usize = 4096;
+/// Length of the listen backlog.
+const BACKLOG: u32 = 1024;
+/// Interval of new connections while all slots are taken: with hundreds of slots, one that is new has hundreds of milliseconds
+/// to authenticate before it has to make room.
+pub(crate) const EVICTION_INTERVAL: Duration = Duration::from_millis(2);
+/// Interval of checks for a connection that can be evicted, while all are in use; new clients wait in the backlog meanwhile.
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Grace period of requests in flight at shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Delay after a failed accept, such as for lack of file descriptors.
@@ -31,35 +38,39 @@ pub struct Server {
     address: SocketAddr,
     tls: TlsAcceptor,
     kubeconfig: PathBuf,
+    limits: ConnectionLimits,
 }
 
 impl Server {
     /// Listens, and prepares the certificates and the kubeconfig in the data directory.
     ///
     /// Port 0 selects a free port; [`Server::address`] returns it. The data directory must not be in use by another
-    /// server. Blocks on the I/O of a few small files, so call it before other tasks run.
-    pub async fn bind(listen: SocketAddr, data_dir: &Path) -> Result<Self, ServeError> {
-        let (listener, address) = Self::listen(listen).await?;
+    /// server. Needs a Tokio runtime, and blocks on the I/O of a few small files, so call it before other tasks run.
+    pub fn bind(address: SocketAddr, data_dir: &Path) -> Result<Self, ServeError> {
+        Self::bind_with(address, data_dir, ConnectionLimits::default())
+    }
+
+    pub(crate) fn bind_with(
+        address: SocketAddr,
+        data_dir: &Path,
+        limits: ConnectionLimits,
+    ) -> Result<Self, ServeError> {
+        let (listener, address) = listen(address, limits.socket_buffer)?;
         let identity = Identity::prepare(data_dir, address, SystemTime::now())?;
         let tls = tls::acceptor(&identity)?;
-        Ok(Self { listener, address, tls, kubeconfig: identity.kubeconfig })
+        Ok(Self { listener, address, tls, kubeconfig: identity.kubeconfig, limits })
     }
 
     /// Listens with a PEM certificate chain and its key, without a data directory. Client certificates are not requested.
-    pub async fn bind_as(listen: SocketAddr, chain: &str, key: &str) -> Result<Self, ServeError> {
+    pub fn bind_as(
+        address: SocketAddr,
+        chain: &str,
+        key: &str,
+        limits: ConnectionLimits,
+    ) -> Result<Self, ServeError> {
         let tls = tls::plain_acceptor(chain, key)?;
-        let (listener, address) = Self::listen(listen).await?;
-        Ok(Self { listener, address, tls, kubeconfig: PathBuf::new() })
-    }
-
-    async fn listen(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
-        let refused = |source: std::io::Error| match source.kind() {
-            ErrorKind::AddrInUse => ServeError::AddressTaken { address: listen },
-            _ => ServeError::Listen { address: listen, source },
-        };
-        let listener = TcpListener::bind(listen).await.map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        Ok((listener, address))
+        let (listener, address) = listen(address, limits.socket_buffer)?;
+        Ok(Self { listener, address, tls, kubeconfig: PathBuf::new(), limits })
     }
 
     /// Address of the listener.
@@ -82,18 +93,26 @@ impl Server {
         identify: fn(Peer) -> C,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let protocol = Arc::new(Protocol::new(self.tls, app, identify));
+        let slots = Connections::new(self.limits.connections, self.limits.per_caller);
+        let protocol = Arc::new(Protocol::new(self.tls, app, identify, self.limits));
         let (drain, draining) = watch::channel(());
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
+        let mut not_before = Instant::now();
         loop {
+            let has_room = slots.has_room();
             tokio::select! {
                 () = &mut shutdown => break,
                 Some(_) = connections.join_next() => {}
-                stream = accept(&self.listener), if connections.len() < MAX_CONNECTIONS => {
+                stream = accept(&self.listener, not_before), if has_room => {
+                    let Some(slot) = slots.open() else { continue };
+                    if slots.is_full() {
+                        not_before = Instant::now() + EVICTION_INTERVAL;
+                    }
                     let (protocol, draining) = (Arc::clone(&protocol), draining.clone());
-                    connections.spawn(async move { protocol.serve(stream, draining).await });
+                    connections.spawn(async move { protocol.serve(stream, slot, draining).await });
                 }
+                () = sleep(ROOM_CHECK_INTERVAL), if !has_room => {}
             }
         }
         drop(self.listener);
@@ -104,8 +123,36 @@ impl Server {
     }
 }
 
-/// Next client. Errors of single clients and resource shortages are transient and do not stop the server.
-async fn accept(listener: &TcpListener) -> TcpStream {
+/// Listens on an address.
+pub(crate) fn listen(
+    address: SocketAddr,
+    socket_buffer: Option<u32>,
+) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let refused = |source: std::io::Error| match source.kind() {
+        ErrorKind::AddrInUse => ServeError::AddressTaken { address },
+        _ => ServeError::Listen { address, source },
+    };
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+    let bound = socket.and_then(|socket| {
+        // A restart finds connections of its predecessor.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        // Accepted sockets inherit them.
+        if let Some(bytes) = socket_buffer {
+            socket.set_recv_buffer_size(bytes)?;
+            socket.set_send_buffer_size(bytes)?;
+        }
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    });
+    let listener = bound.map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    Ok((listener, address))
+}
+
+/// Next client, not before this time. Errors of single clients and resource shortages are transient and do not stop the server.
+pub(crate) async fn accept(listener: &TcpListener, not_before: Instant) -> TcpStream {
+    sleep_until(not_before).await;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return stream,

@@ -4,7 +4,7 @@
 
 use super::authority::{Authority, provider};
 use super::credential::Credential;
-use super::{Peer, ServeError, Server};
+use super::{ConnectionLimits, Peer, ServeError, Server};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -28,6 +28,8 @@ use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+mod hostile;
+
 const LOOPBACK: &str = "127.0.0.1:0";
 
 /// Running server with its own folder.
@@ -40,8 +42,12 @@ struct Running {
 
 impl Running {
     async fn start() -> Self {
+        Self::start_with(ConnectionLimits::default()).await
+    }
+
+    async fn start_with(limits: ConnectionLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::bind(LOOPBACK.parse().unwrap(), folder.path()).await.unwrap();
+        let server = Server::bind_with(LOOPBACK.parse().unwrap(), folder.path(), limits).unwrap();
         let address = server.address();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(server.run(app(), |peer| peer, async { drop(stopped.await) }));
@@ -267,7 +273,7 @@ async fn an_http2_client_gets_a_goaway_at_shutdown() {
 #[tokio::test]
 async fn an_address_in_use_is_reported_with_its_remedy() {
     let server = Running::start().await;
-    let error = Server::bind(server.address, Path::new("/nowhere")).await.err().unwrap();
+    let error = Server::bind(server.address, Path::new("/nowhere")).err().unwrap();
     assert_eq!(
         error.to_string(),
         format!(
@@ -280,9 +286,9 @@ async fn an_address_in_use_is_reported_with_its_remedy() {
 #[tokio::test]
 async fn a_restart_keeps_the_authority_and_the_kubeconfig() {
     let folder = tempfile::tempdir().unwrap();
-    let first = Server::bind(LOOPBACK.parse().unwrap(), folder.path()).await.unwrap();
+    let first = Server::bind(LOOPBACK.parse().unwrap(), folder.path()).unwrap();
     let (address, kubeconfig) = (first.address(), fs::read(first.kubeconfig()).unwrap());
     drop(first);
-    let second = Server::bind(address, folder.path()).await.unwrap();
+    let second = Server::bind(address, folder.path()).unwrap();
     assert_eq!(fs::read(second.kubeconfig()).unwrap(), kubeconfig);
 }

@@ -1,17 +1,17 @@
 //! Errors of requests. Their messages are for users; the cause goes to the log.
 
-use std::{error::Error as _, io};
+use std::{error::Error as _, io, sync::Arc};
 
 use axum::{
-    extract::rejection::BytesRejection,
-    http::{HeaderMap, HeaderName, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{AppendHeaders, IntoResponse, Response},
 };
 use orchestra_api::API_VERSION;
+use orchestra_limits::{BodyError, Refused};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use crate::{access::AccessError, format::Format};
+use crate::{access::AccessError, format::Format, token_review::TokenReviewError};
 
 /// Header of an error response with its [`Code`], also for clients that prefer text.
 pub const ERROR_CODE: &str = "orchestra-error";
@@ -35,8 +35,12 @@ pub enum Code {
     NoLogs,
     /// The route does not support the method.
     MethodNotAllowed,
+    /// The body did not arrive in time.
+    RequestTimeout,
     /// The body is too long.
     PayloadTooLarge,
+    /// The caller, or all callers together, have too many requests in progress.
+    TooManyRequests,
     /// A dependency of the server is unavailable.
     Unavailable,
     /// Fault of the server.
@@ -74,7 +78,9 @@ impl Code {
             Self::NoOrigins => "NO_ORIGINS",
             Self::NoLogs => "NO_LOGS",
             Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
+            Self::RequestTimeout => "REQUEST_TIMEOUT",
             Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
+            Self::TooManyRequests => "TOO_MANY_REQUESTS",
             Self::Unavailable => "UNAVAILABLE",
             Self::InternalError => "INTERNAL_ERROR",
         }
@@ -87,7 +93,9 @@ impl Code {
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound | Self::NoSuchPath | Self::NoOrigins | Self::NoLogs => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -109,7 +117,7 @@ pub enum Error {
     InvalidToken,
     /// The token cannot be reviewed.
     #[error("The authentication could not be checked; try again later.")]
-    TokenReview(#[source] kube::Error),
+    TokenReview(#[source] Arc<TokenReviewError>),
     /// The access cannot be reviewed.
     #[error("The permission could not be checked; try again later.")]
     AccessReview(#[from] AccessError),
@@ -187,9 +195,18 @@ pub enum Error {
     /// The body is too long.
     #[error("The body is longer than 3 MiB; shorten it, or split the workload.")]
     BodyTooLarge,
+    /// The body has too many values for a preview.
+    #[error("The body has more than {0} values; shorten it, or split the workload.")]
+    TooManyValues(usize),
+    /// The body did not arrive in time.
+    #[error("The body did not arrive in time; try again.")]
+    BodyTimeout,
     /// The body cannot be received.
     #[error("The body could not be received.")]
-    Body(#[source] BytesRejection),
+    Body(#[source] axum::Error),
+    /// There is no room for the request.
+    #[error("Too many requests are in progress; try again later.")]
+    TooManyRequests(#[from] Refused),
     /// The body is not a Workload.
     #[error(
         "The body is not a Workload: {0}. Send one as JSON or YAML, with `apiVersion: {API_VERSION}` and `kind: Workload`."
@@ -260,14 +277,6 @@ pub enum WorkloadError {
 }
 
 impl Error {
-    /// Error of a body that could not be read.
-    pub(crate) fn of_body(rejection: BytesRejection) -> Self {
-        match rejection.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Self::BodyTooLarge,
-            _ => Self::Body(rejection),
-        }
-    }
-
     /// Code of the response.
     pub fn code(&self) -> Code {
         match self {
@@ -287,7 +296,12 @@ impl Error {
             Self::NoOrigins => Code::NoOrigins,
             Self::ExternalRuntime { .. } => Code::NoLogs,
             Self::MethodNotAllowed => Code::MethodNotAllowed,
-            Self::BodyTooLarge => Code::PayloadTooLarge,
+            Self::BodyTooLarge | Self::TooManyValues(_) => Code::PayloadTooLarge,
+            Self::BodyTimeout => Code::RequestTimeout,
+            Self::TooManyRequests(_) => Code::TooManyRequests,
+            Self::TokenReview(error) if matches!(**error, TokenReviewError::Refused(_)) => {
+                Code::TooManyRequests
+            }
             Self::TokenReview(_) | Self::AccessReview(_) | Self::RecordOrigin(_) | Self::NotReady(_) => {
                 Code::Unavailable
             }
@@ -302,8 +316,25 @@ impl Error {
             let cause = causes(cause);
             tracing::warn!(code = code.name(), cause, "request failed: {self}");
         }
-        let code = (HeaderName::from_static(ERROR_CODE), code.name());
-        (AppendHeaders([code]), format.respond(self.code().status(), self)).into_response()
+        let header = (HeaderName::from_static(ERROR_CODE), code.name());
+        let mut response = (AppendHeaders([header]), format.respond(code.status(), self)).into_response();
+        if code == Code::TooManyRequests {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(Refused::RETRY_AFTER_SECONDS));
+        }
+        response
+    }
+}
+
+impl From<BodyError> for Error {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => Self::BodyTooLarge,
+            BodyError::Timeout => Self::BodyTimeout,
+            BodyError::Refused(refused) => Self::TooManyRequests(refused),
+            BodyError::Broken(error) => Self::Body(error),
+        }
     }
 }
 

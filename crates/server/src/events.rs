@@ -10,13 +10,15 @@ use axum::{
 use k8s_openapi::{api::events::v1::Event, jiff::Timestamp};
 use kube::{Api, api::ListParams};
 use orchestra_api::{GROUP, Workload};
+use orchestra_limits::Kind;
 use serde::Serialize;
 
 use crate::{
     Server,
     error::Error,
     format::Format,
-    workload::{At, admit, no_parameters, no_such_workload},
+    preview_cost,
+    workload::{Admitted, At, admit, answer, no_parameters, no_such_workload},
 };
 
 /// Events, the newest last.
@@ -51,13 +53,15 @@ pub(crate) async fn events(
 ) -> Response {
     let format = Format::of(&headers);
     let listed = async {
-        let (namespace, name) = admit(&server, at, &extensions, "get", "log").await?;
+        let Admitted { namespace, name, permit } =
+            admit(&server, at, &extensions, Kind::Short, "get", "log").await?;
         no_parameters(query.as_deref())?;
-        list(&server, &namespace, &name).await
+        permit.reserve(preview_cost::BASE_BYTES).await?;
+        Ok((list(&server, &namespace, &name).await?, permit))
     };
     match listed.await {
-        Ok(events) => format.respond(StatusCode::OK, &events),
-        Err(error) => error.respond(format),
+        Ok((events, permit)) => answer(permit.answer(format.respond(StatusCode::OK, &events)).await, format),
+        Err(error) => Error::respond(&error, format),
     }
 }
 

@@ -7,6 +7,7 @@ use axum::{
     http::{Extensions, HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use orchestra_limits::Kind;
 use serde::Serialize;
 
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
     access::{authenticate, authorize_metrics},
     error::Error,
     format::Format,
+    workload::answer,
 };
 
 /// Response of a healthy server.
@@ -51,11 +53,16 @@ pub(crate) async fn metrics(
 ) -> Response {
     let admitted = async {
         let caller = authenticate(&extensions)?;
-        authorize_metrics(server.access.as_ref(), caller).await
+        let permit = server.limits.admit(&caller.user, Kind::Short).await?;
+        authorize_metrics(server.access.as_ref(), caller).await?;
+        Ok(permit)
     };
-    if let Err(error) = admitted.await {
-        return error.respond(Format::of(&headers));
-    }
+    let format = Format::of(&headers);
+    let permit = match admitted.await {
+        Ok(permit) => permit,
+        Err(error) => return Error::respond(&error, format),
+    };
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], (server.metrics)()).into_response()
+    let response = ([(header::CONTENT_TYPE, kind)], (server.metrics)()).into_response();
+    answer(permit.answer(response).await, format)
 }

@@ -18,6 +18,8 @@
 //! If the previewed Workload is invalid or violates a policy, the header `orchestra-refused` has the reason. The header
 //! `orchestra-error` has the code of an error. Responses are JSON, or text for clients that prefer `text/plain`. The server
 //! neither writes objects nor reads Secrets.
+//!
+//! A request is authenticated, admitted within the limits of its caller, and authorized before its body is read.
 
 mod access;
 mod body;
@@ -27,8 +29,11 @@ mod events;
 mod format;
 mod health;
 mod logs;
+mod preview_cost;
 mod review;
+mod review_cache;
 pub mod snapshot;
+mod token_review;
 mod workload;
 mod workload_origin;
 
@@ -40,25 +45,24 @@ use std::{
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
     http::HeaderMap,
+    middleware::from_fn_with_state,
     routing::{get, post, put},
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use orchestra_core::{preview::CapabilitiesOf, provision::Engine};
 use orchestra_drivers::{Runtime, WorkloadOrigins, runtime};
+use orchestra_limits::Limits;
 
 pub use access::{Access, AccessError, AccessRequest, Caller, METRICS_PATH};
 pub use config::config_in_force;
 pub use error::{Code, ERROR_CODE, Error, WorkloadError, reject_token};
-pub use review::{Reviews, authenticate_token};
+pub use review::Reviews;
+pub use token_review::TokenReviewError;
 pub use workload::REFUSED;
 
 use format::Format;
-
-/// Maximum length of a body, as in the API.
-const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
 /// Dependencies of the server. Clones share them.
 #[derive(Clone)]
@@ -67,6 +71,8 @@ pub struct Server {
     pub client: Client,
     /// Authorizer.
     pub access: Arc<dyn Access>,
+    /// Limits of requests.
+    pub limits: Limits,
     /// Metrics as text.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
     /// Missing parts of a platform that is not ready.
@@ -105,20 +111,38 @@ impl fmt::Debug for Server {
 
 /// Router of all routes, under `/orchestra`. The listener adds the authenticated [`Caller`] to the extensions of a request.
 pub fn router(server: Server) -> Router {
+    assemble(protected(), server)
+}
+
+/// The same router, for callers that send a bearer token. Public paths and unknown ones cost no review.
+pub fn router_with_tokens(server: Server, reviews: Reviews) -> Router {
+    assemble(protected().layer(from_fn_with_state(reviews, review::authenticate_token)), server)
+}
+
+/// Router of the health checks alone, for a listener of their own.
+pub fn health_router(server: Server) -> Router {
+    assemble(Router::new(), server)
+}
+
+/// Routes that need a caller.
+fn protected() -> Router<Server> {
     let of_workload = Router::new()
         .route("/explain", get(workload::explain))
         .route("/plan", post(workload::plan))
         .route("/events", get(events::events))
         .route("/logs", get(logs::logs))
         .route("/origin", put(workload_origin::record));
-    let all = Router::new()
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
+    Router::new()
         .route("/metrics", get(health::metrics))
         .nest("/v1/namespaces/{namespace}/workloads/{name}", of_workload)
+}
+
+fn assemble(protected: Router<Server>, server: Server) -> Router {
+    let all = protected
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(server);
     Router::new().nest("/orchestra", all)
 }

@@ -13,6 +13,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use orchestra_api::{Workload, WorkloadPlan};
 use orchestra_drivers::{LogLine, LogQuery, Runtime};
+use orchestra_limits::Kind;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,7 +21,7 @@ use crate::{
     Server,
     error::Error,
     format::Format,
-    workload::{At, admit, no_such_workload},
+    workload::{Admitted, At, admit, answer, no_such_workload},
 };
 
 /// First pause before a plan that does not exist yet is read again: most exist within milliseconds.
@@ -50,19 +51,21 @@ pub(crate) async fn logs(
 ) -> Response {
     let format = Format::of(&headers);
     let opened = async {
-        let (namespace, name) = admit(&server, at, &extensions, "get", "log").await?;
+        let Admitted { namespace, name, permit } =
+            admit(&server, at, &extensions, Kind::Long, "get", "log").await?;
         let Query(parameters) = query.map_err(|_| Error::InvalidQuery {
             query: raw_query.unwrap_or_default(),
             supported: "`container`, `since` (a time such as 2026-01-31T12:00:00Z), `tail` (a number) and `follow` (`true` or `false`) are supported",
         })?;
-        open(&server, &namespace, &name, parameters).await
+        Ok((open(&server, &namespace, &name, parameters).await?, permit))
     };
     match opened.await {
-        Ok(lines) => {
+        Ok((lines, permit)) => {
             let kind = if format == Format::Json { "application/jsonl" } else { "text/plain; charset=utf-8" };
-            ([(header::CONTENT_TYPE, kind)], body(lines, format)).into_response()
+            let response = ([(header::CONTENT_TYPE, kind)], body(lines, format)).into_response();
+            answer(permit.answer(response).await, format)
         }
-        Err(error) => error.respond(format),
+        Err(error) => Error::respond(&error, format),
     }
 }
 

@@ -1,16 +1,10 @@
 //! Authentication and authorization by a cluster.
 //!
-//! A caller sends the bearer token of its kubeconfig. The cluster authenticates it (`TokenReview`) and authorizes the
-//! request (`SubjectAccessReview`). Answers are cached for a few seconds to spare the API, so a revoked permission takes
-//! effect after that. The cache has hashes of tokens only, and tokens are never logged.
+//! A caller sends the bearer token of its kubeconfig. The cluster authenticates it (`TokenReview`, in `token_review`) and
+//! authorizes the request (`SubjectAccessReview`). Answers are cached for a few seconds to spare the API, so a revoked
+//! permission takes effect after that.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    hash::Hash,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use axum::{
     extract::{Request, State},
@@ -19,27 +13,23 @@ use axum::{
     response::Response,
 };
 use futures_util::future::BoxFuture;
-use k8s_openapi::api::{
-    authentication::v1::{TokenReview, TokenReviewSpec},
-    authorization::v1::{
-        NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
-    },
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::{Api, Client, api::PostParams};
 use orchestra_api::GROUP;
-use sha2::{Digest as _, Sha256};
-use tokio::time::Instant;
+use orchestra_limits::{ANONYMOUS, Connection};
 
 use crate::{
     access::{Access, AccessError, AccessRequest, Caller, METRICS_PATH},
     error::Error,
     format::Format,
+    review_cache::ReviewCache,
+    token_review::TokenReviews,
 };
 
-/// Lifetime of cached reviews.
-const CACHE_TTL: Duration = Duration::from_secs(5);
-/// Maximum number of cached reviews of each kind.
-const MAX_CACHED: usize = 1024;
+/// Lifetime of cached permissions.
+const PERMISSION_TTL: Duration = Duration::from_secs(5);
 /// Maximum length of a token; longer ones are ignored.
 const MAX_TOKEN_BYTES: usize = 32 * 1024;
 
@@ -47,8 +37,8 @@ const MAX_TOKEN_BYTES: usize = 32 * 1024;
 #[derive(Clone)]
 pub struct Reviews {
     client: Client,
-    callers: Arc<Cache<[u8; 32], Option<Caller>>>,
-    permissions: Arc<Cache<(Caller, Permission), bool>>,
+    tokens: TokenReviews,
+    permissions: Arc<ReviewCache<(Caller, Permission), bool>>,
 }
 
 /// Permission to review.
@@ -93,29 +83,8 @@ impl fmt::Debug for Reviews {
 impl Reviews {
     /// Reviews of a cluster. The client needs permission to create both kinds of review.
     pub fn new(client: Client) -> Self {
-        Self { client, callers: Arc::default(), permissions: Arc::default() }
-    }
-
-    /// User of a token; `None` if the cluster rejects it.
-    async fn caller(&self, token: &str) -> kube::Result<Option<Caller>> {
-        let key: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        if let Some(cached) = self.callers.get(&key) {
-            return Ok(cached);
-        }
-        let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences: None };
-        let review = TokenReview { spec, ..TokenReview::default() };
-        let reviews: Api<TokenReview> = Api::all(self.client.clone());
-        let answer = reviews.create(&PostParams::default(), &review).await?;
-        let status = answer.status.unwrap_or_default();
-        let user = status.user.filter(|_| status.authenticated == Some(true)).unwrap_or_default();
-        let caller = user.username.filter(|name| !name.is_empty()).map(|name| Caller {
-            user: name,
-            groups: user.groups.unwrap_or_default(),
-            uid: user.uid,
-            extra: user.extra.unwrap_or_default(),
-        });
-        self.callers.insert(key, caller.clone());
-        Ok(caller)
+        let permissions = Arc::new(ReviewCache::new(PERMISSION_TTL));
+        Self { tokens: TokenReviews::new(client.clone()), client, permissions }
     }
 
     async fn is_allowed(&self, caller: &Caller, permission: Permission) -> Result<bool, AccessError> {
@@ -156,23 +125,28 @@ impl Access for Reviews {
     }
 }
 
-/// Axum middleware that adds the [`Caller`] of a bearer token to the request, and rejects invalid tokens.
-pub async fn authenticate_token(
+/// Axum middleware that adds the [`Caller`] of a bearer token to the request, and rejects invalid tokens. The body is not
+/// read.
+pub(crate) async fn authenticate_token(
     State(reviews): State<Reviews>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let format = Format::of(request.headers());
-    if let Some(token) = bearer(request.headers()) {
-        match reviews.caller(token).await {
-            Ok(Some(caller)) => {
-                request.extensions_mut().insert(caller);
+    let Some(token) = bearer(request.headers()) else { return next.run(request).await };
+    let connection = request.extensions().get::<Connection>().cloned();
+    let source = connection.as_ref().map_or_else(|| ANONYMOUS.to_owned(), |it| it.id().to_string());
+    match reviews.tokens.caller(token, &source).await {
+        Ok(Some(caller)) => {
+            if let Some(connection) = connection {
+                connection.authenticated(&caller.user);
             }
-            Ok(None) => return Error::InvalidToken.respond(format),
-            Err(error) => return Error::TokenReview(error).respond(format),
+            request.extensions_mut().insert(caller);
+            next.run(request).await
         }
+        Ok(None) => Error::InvalidToken.respond(format),
+        Err(error) => Error::TokenReview(error).respond(format),
     }
-    next.run(request).await
 }
 
 /// Bearer token of a request.
@@ -181,33 +155,6 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty() && token.len() <= MAX_TOKEN_BYTES)
         .then_some(token)
-}
-
-/// Cache of recent reviews.
-struct Cache<K, V>(Mutex<HashMap<K, (Instant, V)>>);
-
-impl<K, V> Default for Cache<K, V> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<K: Eq + Hash, V: Clone> Cache<K, V> {
-    fn get(&self, key: &K) -> Option<V> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.get(key).filter(|(since, _)| since.elapsed() < CACHE_TTL).map(|(_, value)| value.clone())
-    }
-
-    fn insert(&self, key: K, value: V) {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= MAX_CACHED {
-            entries.retain(|_, (since, _)| since.elapsed() < CACHE_TTL);
-        }
-        if entries.len() >= MAX_CACHED {
-            entries.clear();
-        }
-        entries.insert(key, (Instant::now(), value));
-    }
 }
 
 #[cfg(test)]
@@ -230,18 +177,5 @@ mod tests {
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, long.parse().unwrap())]);
         assert_eq!(bearer(&headers), None);
         assert_eq!(bearer(&HeaderMap::new()), None);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn cached_reviews_expire_and_their_number_is_limited() {
-        let cache = Cache::default();
-        cache.insert(0, true);
-        assert_eq!(cache.get(&0), Some(true));
-        tokio::time::advance(CACHE_TTL).await;
-        assert_eq!(cache.get(&0), None);
-        for key in 0..MAX_CACHED * 2 {
-            cache.insert(key, true);
-        }
-        assert!(cache.0.lock().unwrap().len() <= MAX_CACHED);
     }
 }

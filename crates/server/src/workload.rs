@@ -1,11 +1,8 @@
 //! Previews and explanations of Workloads.
 
 use axum::{
-    body::Bytes,
-    extract::{
-        Path, RawQuery, State,
-        rejection::{BytesRejection, PathRejection},
-    },
+    body::Body,
+    extract::{Path, RawQuery, State, rejection::PathRejection},
     http::{Extensions, HeaderMap, HeaderName, StatusCode},
     response::{AppendHeaders, IntoResponse, Response},
 };
@@ -13,8 +10,9 @@ use k8s_openapi::jiff::Timestamp;
 use orchestra_api::Workload;
 use orchestra_core::{
     Inputs,
-    preview::{self, Explained, Preview},
+    preview::{self, Preview},
 };
+use orchestra_limits::{Kind, Permit, Refused};
 
 use crate::{
     Server,
@@ -22,6 +20,7 @@ use crate::{
     body,
     error::Error,
     format::Format,
+    preview_cost,
     snapshot::{self, Snapshot, read_plans, read_sharers},
 };
 
@@ -41,23 +40,22 @@ pub(crate) async fn explain(
 ) -> Response {
     let format = Format::of(&headers);
     let explained = async {
-        let (namespace, name) = admit(&server, at, &extensions, "get", "plan").await?;
+        let Admitted { namespace, name, permit } =
+            admit(&server, at, &extensions, Kind::Short, "get", "plan").await?;
         no_parameters(query.as_deref())?;
-        explained(&server, &namespace, &name).await
+        permit.reserve(preview_cost::BASE_BYTES).await?;
+        let snapshot = snapshot::read(&server.client, server.classes(), &namespace, &name).await?;
+        let mut context = snapshot.preview_context(&server);
+        let inputs = Box::new(existing(snapshot, (server.clock)(), &namespace, &name)?);
+        context.claims = read_sharers(&server.client, &inputs).await?;
+        context.plans = read_plans(&server.client, &inputs, &context.claims).await?;
+        let explain = move || format.respond(StatusCode::OK, &preview::explain(&inputs, &context));
+        Ok(permit.work(explain).await.map(|response| (response, permit))?)
     };
     match explained.await {
-        Ok(explained) => format.respond(StatusCode::OK, &explained),
-        Err(error) => error.respond(format),
+        Ok((response, permit)) => answer(permit.answer(response).await, format),
+        Err(error) => Error::respond(&error, format),
     }
-}
-
-async fn explained(server: &Server, namespace: &str, name: &str) -> Result<Explained, Error> {
-    let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
-    let mut context = snapshot.preview_context(server);
-    let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
-    context.claims = read_sharers(&server.client, &inputs).await?;
-    context.plans = read_plans(&server.client, &inputs, &context.claims).await?;
-    Ok(preview::explain(&inputs, &context))
 }
 
 /// Handler: preview of an apply or a deletion.
@@ -67,61 +65,90 @@ pub(crate) async fn plan(
     RawQuery(query): RawQuery,
     extensions: Extensions,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Response {
     let format = Format::of(&headers);
     let previewed = async {
-        let (namespace, name) = admit(&server, at, &extensions, "create", "plan").await?;
-        if is_deletion(query.as_deref())? {
-            return of_deletion(&server, &namespace, &name).await.map(|preview| (preview, None));
-        }
-        let proposed = body::read(body, &headers, &namespace, &name)?;
-        // The inputs are too large for the stack.
-        let preview = Box::pin(of_apply(&server, &namespace, &name, proposed)).await?;
-        let refusal = preview.refusal();
-        Ok((preview, refusal))
+        let Admitted { namespace, name, permit } =
+            admit(&server, at, &extensions, Kind::Short, "create", "plan").await?;
+        let response = if is_deletion(query.as_deref())? {
+            permit.reserve(preview_cost::BASE_BYTES).await?;
+            of_deletion(&server, &permit, format, &namespace, &name).await?
+        } else {
+            let proposed = body::read_workload(body, &permit, &headers, &namespace, &name).await?;
+            of_apply(&server, &permit, format, &namespace, &name, proposed).await?
+        };
+        Ok((response, permit))
     };
     match previewed.await {
-        Ok((preview, refusal)) => {
-            let refused = refusal.map(|reason| (HeaderName::from_static(REFUSED), reason.to_string()));
-            (AppendHeaders(refused), format.respond(StatusCode::OK, &preview)).into_response()
-        }
-        Err(error) => error.respond(format),
+        Ok((response, permit)) => answer(permit.answer(response).await, format),
+        Err(error) => Error::respond(&error, format),
     }
+}
+
+fn respond(preview: &Preview, refusal: Option<String>, format: Format) -> Response {
+    let refused = refusal.map(|reason| (HeaderName::from_static(REFUSED), reason));
+    (AppendHeaders(refused), format.respond(StatusCode::OK, preview)).into_response()
+}
+
+/// Response that holds its permit, or the error of one that is too large to be sent now.
+pub(crate) fn answer(response: Result<Response, Refused>, format: Format) -> Response {
+    response.unwrap_or_else(|refused| Error::TooManyRequests(refused).respond(format))
 }
 
 async fn of_apply(
     server: &Server,
+    permit: &Permit,
+    format: Format,
     namespace: &str,
     name: &str,
     proposed: Workload,
-) -> Result<Preview, Error> {
+) -> Result<Response, Error> {
     let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
     if snapshot.namespace.is_none() {
         return Err(Error::NoSuchNamespace(namespace.to_owned()));
     }
     let mut context = snapshot.preview_context(server);
-    let inputs = snapshot.proposing(proposed, (server.clock)());
+    // The inputs are too large for the stack.
+    let inputs = Box::new(snapshot.proposing(proposed, (server.clock)()));
     context.claims = read_sharers(&server.client, &inputs).await?;
     context.plans = read_plans(&server.client, &inputs, &context.claims).await?;
-    Ok(preview::preview(&inputs, &context))
+    let preview = move || {
+        let preview = preview::preview(&inputs, &context);
+        respond(&preview, preview.refusal().map(|reason| reason.to_string()), format)
+    };
+    Ok(permit.work(preview).await?)
 }
 
-async fn of_deletion(server: &Server, namespace: &str, name: &str) -> Result<Preview, Error> {
+async fn of_deletion(
+    server: &Server,
+    permit: &Permit,
+    format: Format,
+    namespace: &str,
+    name: &str,
+) -> Result<Response, Error> {
     let snapshot = snapshot::read(&server.client, server.classes(), namespace, name).await?;
-    let inputs = existing(snapshot, (server.clock)(), namespace, name)?;
-    Ok(preview::of_deletion(&inputs))
+    let inputs = Box::new(existing(snapshot, (server.clock)(), namespace, name)?);
+    Ok(permit.work(move || respond(&preview::of_deletion(&inputs), None, format)).await?)
 }
 
-/// Authenticates and authorizes a request, and returns the namespace and name in its path. A caller without permission
+/// Admitted request for a Workload.
+pub(crate) struct Admitted {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) permit: Permit,
+}
+
+/// Authenticates a request, admits it within the limits of its caller, and authorizes it. A caller without permission
 /// does not learn which Workloads exist.
 pub(crate) async fn admit(
     server: &Server,
     at: At,
     extensions: &Extensions,
+    kind: Kind,
     verb: &'static str,
     subresource: &'static str,
-) -> Result<(String, String), Error> {
+) -> Result<Admitted, Error> {
     let caller = authenticate(extensions)?;
     let Path((namespace, name)) = at.map_err(|_| Error::InvalidPath)?;
     // Names become path segments of requests to the API: anything else would allow path traversal.
@@ -130,9 +157,10 @@ pub(crate) async fn admit(
             return Err(Error::InvalidName(text.clone()));
         }
     }
+    let permit = server.limits.admit(&caller.user, kind).await?;
     let request = AccessRequest { verb, namespace: &namespace, name: &name, subresource };
     authorize(server.access.as_ref(), caller, &request).await?;
-    Ok((namespace, name))
+    Ok(Admitted { namespace, name, permit })
 }
 
 fn is_name(text: &str) -> bool {

@@ -2,19 +2,21 @@
 //! of the shell. The command line sends it, and it never becomes part of the object.
 
 use axum::{
-    body::Bytes,
-    extract::{State, rejection::BytesRejection},
+    body::Body,
+    extract::State,
     http::{Extensions, HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
 use orchestra_drivers::WorkloadOrigin;
+use orchestra_limits::Kind;
 
 use crate::{
     Server,
     access::authenticate,
+    body,
     error::Error,
     format::Format,
-    workload::{At, admit},
+    workload::{Admitted, At, admit},
 };
 
 /// Handler: records the origin of a Workload, which need not exist yet.
@@ -23,14 +25,15 @@ pub(crate) async fn record(
     at: At,
     extensions: Extensions,
     headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    body: Body,
 ) -> Response {
     let recorded = async {
         authenticate(&extensions)?;
         // Roles of a cluster do not grant this access, and its users need to know that origins are not used.
         let origins = server.origins.as_ref().ok_or(Error::NoOrigins)?;
-        let (namespace, name) = admit(&server, at, &extensions, "update", "origin").await?;
-        let body = body.map_err(Error::of_body)?;
+        let Admitted { namespace, name, permit } =
+            admit(&server, at, &extensions, Kind::Short, "update", "origin").await?;
+        let body = body::read(body, &permit).await?;
         let origin: WorkloadOrigin = serde_json::from_slice(&body).map_err(Error::InvalidOrigin)?;
         if !origin.folder.is_absolute() {
             return Err(Error::RelativeFolder);

@@ -26,7 +26,7 @@ impl Embedded {
     pub async fn start() -> Result<Self, Error> {
         let data = TempDir::new()?;
         let store = Redb::open(Folder::hold(data.path())?)?;
-        let server = Server::bind(([127, 0, 0, 1], 0).into(), data.path()).await?;
+        let server = Server::bind(([127, 0, 0, 1], 0).into(), data.path())?;
         let api = Api::open(store, Options::default()).await?;
         let kubeconfig = server.kubeconfig().to_owned();
         let router = api.router();

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod body;
+pub(crate) mod limits;
 pub(crate) mod negotiate;
 pub(crate) mod query;
 pub(crate) mod route;
@@ -12,6 +13,8 @@ use axum::{
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
+
+use orchestra_limits::Connection;
 
 use crate::{
     access::{self, Session},
@@ -24,12 +27,12 @@ use negotiate::Format;
 use query::Query;
 use route::Route;
 
-/// Answers a request: authenticate → authorise → (decode → admit → store, by the verb). Nothing of the body is read before
-/// the verb.
+/// Answers a request: authenticate → limit → authorise → (decode → admit → store, by the verb). Nothing of the body is read
+/// before the verb.
 pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let mut response = match access::authenticate(&api, &parts) {
-        Ok(session) => answer_session(&api, session, &parts, body).await,
+        Ok(session) => answer_within_limits(&api, session, parts, body).await,
         Err(_) => refuse(&Status::unauthorized(), &parts),
     };
     response
@@ -39,9 +42,27 @@ pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Response
     response
 }
 
-/// Answers an authenticated request: authorise → answer.
-async fn answer_session(api: &Api, session: Session, parts: &Parts, body: Body) -> Response {
+/// Answers an authenticated request once its caller has room for it: limit → authorise → answer.
+async fn answer_within_limits(api: &Api, session: Session, mut parts: Parts, body: Body) -> Response {
+    if !session.caller.is_anonymous()
+        && let Some(connection) = parts.extensions.get::<Connection>()
+    {
+        connection.authenticated(&session.caller.name);
+    }
     let route = route::route(&api.registry(), parts.uri.path());
+    let slot = match limits::admit(api, &session.caller, &route, &parts).await {
+        Ok(slot) => slot,
+        Err(status) => return refuse(&status, &parts),
+    };
+    parts.extensions.insert(slot.clone());
+    let response = answer_session(api, session, route, &parts, body).await;
+    // The rest of the request is not needed for its answer.
+    drop(parts);
+    slot.answer(response).await.unwrap_or_else(|refused| Status::from(refused).into_response())
+}
+
+/// Answers an admitted request: authorise → answer.
+async fn answer_session(api: &Api, session: Session, route: Route, parts: &Parts, body: Body) -> Response {
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let permit = match access::authorise(api, session, &route, parts, &query) {
         Ok(permit) => permit,

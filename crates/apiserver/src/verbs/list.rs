@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::{http::StatusCode, response::Response};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use orchestra_cel::FieldError;
+use orchestra_limits::Permit;
 use serde_json::{Value, json};
 
 use super::{Call, selection::Selection};
@@ -44,6 +45,10 @@ pub(crate) struct Page {
 pub(crate) async fn list(call: &Call<'_>, format: Format) -> Result<Response, Status> {
     check(call)?;
     let page = select(call).await?;
+    // Before the answer is encoded: the objects themselves are shared with the ledger.
+    if let Some(permit) = call.parts.extensions.get::<Permit>() {
+        permit.reserve_in_all(page.objects.iter().map(|(_, object)| object.value.len()).sum()).await?;
+    }
     respond(call, format, &page)
 }
 

@@ -107,11 +107,11 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
         if verb != "create" {
             return Err(Status::method_not_allowed());
         }
-        let answer = review::create(call, review, &body::read(body).await?)?;
+        let answer = review::create(call, review, &body::read(call.parts, body).await?)?;
         return call.respond(answer, format);
     }
     if part == builtin::TOKEN {
-        let answer = token::create(call, &body::read(body).await?)?;
+        let answer = token::create(call, &body::read(call.parts, body).await?)?;
         return answer.respond(&builtin::TOKEN_REQUEST, format, call.include()?, call.api.clock().seconds());
     }
     let answer = match (verb, collection) {
@@ -120,13 +120,13 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
         ("get", false) => get::get(call).await,
         ("create" | "delete", true) if kind.custom && across => return Ok(page_not_found()),
         ("create", collection) if !across && (collection || kind.custom) => {
-            create::create(call, body::read(body).await?).await
+            create::create(call, body::read(call.parts, body).await?).await
         }
-        ("update", false) => update::update(call, body::read(body).await?).await,
-        ("patch", false) => patch::patch(call, body::read(body).await?).await,
-        ("delete", false) => delete::delete(call, body::read(body).await?).await,
+        ("update", false) => update::update(call, body::read(call.parts, body).await?).await,
+        ("patch", false) => patch::patch(call, body::read(call.parts, body).await?).await,
+        ("delete", false) => delete::delete(call, body::read(call.parts, body).await?).await,
         ("delete", true) if kind.delete_collection && !across => {
-            let body = body::read(body).await?;
+            let body = body::read(call.parts, body).await?;
             return delete::delete_collection(call, body, format).await;
         }
         ("update" | "patch", true) if kind.custom => {
@@ -294,6 +294,7 @@ pub(crate) fn failed(error: &WriteError) -> Status {
             Status::new(429, "TooManyRequests", "too many writes are waiting; try again later").retry_after(1)
         }
         WriteError::TooLarge => Status::internal("etcdserver: request is too large"),
+        WriteError::Full => Status::internal(format!("etcdserver: mvcc: database space exceeded: {error}")),
         WriteError::Conflict(_) => Status::new(409, "Conflict", "the object has changed"),
         WriteError::Store(why) => {
             Status::new(500, "InternalError", format!("Internal error occurred: {why}"))

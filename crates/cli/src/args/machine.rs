@@ -134,6 +134,10 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
 
+    /// Address of a listener for health checks alone, over HTTP; with --cluster only
+    #[arg(long, value_name = "ADDRESS", requires = "cluster")]
+    pub(crate) health_listen: Option<SocketAddr>,
+
     /// Use the API of a cluster instead of the embedded one
     #[arg(long, conflicts_with_all = ["data_dir", "api_only", "trust_users", "background"])]
     pub(crate) cluster: bool,

@@ -3,8 +3,8 @@
 
 #![cfg(unix)]
 
-mod fixture;
-mod process;
+pub(crate) mod fixture;
+pub(crate) mod process;
 
 use std::time::Instant;
 

@@ -12,7 +12,7 @@ use std::{
 
 use rustix::fd::AsFd as _;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space, set_no_new_privs};
 
 use super::{Launcher, Run, identity};
 
@@ -53,5 +53,7 @@ pub(super) fn main(folder: &Path, mut command: impl Iterator<Item = OsString>) -
 /// Executes a program; returns only with the error.
 fn exec(command: &mut dyn Iterator<Item = OsString>) -> io::Result<io::Error> {
     let name = command.next().ok_or(io::ErrorKind::InvalidInput)?;
+    // As for the program of the run.
+    set_no_new_privs(true)?;
     Ok(Command::new(name).args(command).exec())
 }

@@ -4,6 +4,7 @@ mod adoption;
 mod exits;
 mod logs;
 mod mounts;
+mod privileges;
 mod stop;
 mod support;
 
@@ -13,10 +14,10 @@ use support::Test;
 
 /// Tests of all modules.
 pub(crate) const TESTS: &[&[Test]] =
-    &[exits::TESTS, logs::TESTS, mounts::TESTS, stop::TESTS, adoption::TESTS];
+    &[exits::TESTS, logs::TESTS, mounts::TESTS, privileges::TESTS, stop::TESTS, adoption::TESTS];
 
 /// Tests that need root.
-pub(crate) const ROOT_TESTS: &[&[Test]] = &[mounts::ROOT_TESTS];
+pub(crate) const ROOT_TESTS: &[&[Test]] = &[mounts::ROOT_TESTS, privileges::ROOT_TESTS];
 
 /// Runs the hidden command with which these tests start the binary.
 pub(crate) fn hidden() -> Option<ExitCode> {

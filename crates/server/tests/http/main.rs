@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod errors;
+mod limits;
 mod logs_and_origin;
 mod platform;
 mod review;

@@ -16,6 +16,7 @@ use orchestra_api::{
 use orchestra_controllers::{Controllers, Options};
 use orchestra_core::provision::Engine;
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
+use orchestra_limits::Limits;
 use orchestra_server::{Caller, ERROR_CODE, Reviews, Server, router};
 use orchestra_testkit::{
     TestEnv,
@@ -181,6 +182,7 @@ impl Platform {
         Server {
             client: self.env.client(),
             access: Arc::new(Reviews::new(self.env.client())),
+            limits: Limits::default(),
             metrics: Arc::new(|| "orchestra_up 1\n".to_owned()),
             awaited: Arc::new(Vec::new),
             engines: Some(self.engines()),

@@ -6,11 +6,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use axum::{Router, body::Body, middleware::from_fn_with_state};
+use axum::{Router, body::Body};
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::Client;
-use orchestra_server::{Reviews, Server, authenticate_token, router};
+use orchestra_server::{Reviews, Server, router_with_tokens};
 use serde_json::{Value as Json, json};
 use tower::{ServiceExt as _, service_fn};
 
@@ -49,7 +49,7 @@ fn cluster(reviews: &Arc<Mutex<Vec<Json>>>) -> Client {
 fn app(platform: &Platform, reviews: &Arc<Mutex<Vec<Json>>>) -> Router {
     let reviews = Reviews::new(cluster(reviews));
     let server = Server { access: Arc::new(reviews.clone()), ..platform.server() };
-    router(server).layer(from_fn_with_state(reviews, authenticate_token))
+    router_with_tokens(server, reviews)
 }
 
 async fn send(app: &Router, method: &str, path: &str, token: &str) -> (StatusCode, String) {
@@ -107,4 +107,20 @@ async fn reviews_of_repeated_requests_are_cached() {
         send(&app, "GET", EXPLAIN, "good").await;
     }
     assert_eq!(reviews.lock().unwrap().len(), 2, "one review of the token, one of the access");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn public_and_unknown_paths_cost_no_review() {
+    let platform = Platform::start().await;
+    let reviews = Arc::default();
+    let app = app(&platform, &reviews);
+    for (method, path, status) in [
+        ("GET", "/orchestra/healthz", StatusCode::OK),
+        ("GET", "/orchestra/readyz", StatusCode::OK),
+        ("GET", "/orchestra/nothing", StatusCode::NOT_FOUND),
+        ("GET", "/elsewhere", StatusCode::NOT_FOUND),
+    ] {
+        assert_eq!(send(&app, method, path, "good").await.0, status, "{path}");
+    }
+    assert_eq!(*reviews.lock().unwrap(), Vec::<Json>::new());
 }

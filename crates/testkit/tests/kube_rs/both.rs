@@ -53,7 +53,7 @@ impl TlsServer {
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Redb::open(Folder::hold(folder.path()).unwrap()).unwrap();
-        let server = Server::bind("127.0.0.1:0".parse().unwrap(), folder.path()).await.unwrap();
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), folder.path()).unwrap();
         let api = Api::open(store, Options::default()).await.unwrap();
         let (stop, stopped) = oneshot::channel();
         let identify = |peer: Peer| Caller::new(peer.name, peer.groups);

@@ -1,6 +1,7 @@
 //! Platform on a cluster: several processes share a lease and a certificate, and publish the address of the server.
 
 mod certificate;
+mod limits;
 mod published;
 mod serve;
 

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write},
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -19,13 +19,15 @@ use orchestra_controllers::{
     leader::{Lease, Role, lead},
     metrics::Metrics,
 };
-use orchestra_serve::{ServeError as ListenError, Server as Listener};
+use orchestra_limits::Limits;
+use orchestra_serve::{Probes, ServeError as ListenError, Server as Listener};
 use orchestra_server::{Reviews, Server as Answers};
 use tokio::sync::watch;
 
 use super::{
     LEASE,
     certificate::{self, Certificate},
+    limits,
     published::{self, IN_CLUSTER_URL},
 };
 use crate::{
@@ -52,6 +54,7 @@ type Awaited = watch::Sender<Option<String>>;
 /// Serves until shutdown is requested.
 pub(crate) async fn serve(args: &Serve, config: Option<String>) -> Result<(), ServeError> {
     let mut shutdown_signal = Box::pin(shutdown_signal());
+    let probes = args.health_listen.map(|address| on_all(address, Probes::bind)).transpose()?;
     let (client, listener) = tokio::select! {
         prepared = prepare(args, config) => prepared?,
         () = &mut shutdown_signal => return Ok(()),
@@ -59,12 +62,15 @@ pub(crate) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
     let drivers = Drivers::in_cluster(&client);
     let (awaited, is_awaited) = watch::channel(Some("the CRDs of the orchestrator".to_owned()));
     let metrics = Metrics::default();
-    let answers = answers(&client, &drivers, &metrics, is_awaited);
-    let reviews = axum::middleware::from_fn_with_state(
-        Reviews::new(client.clone()),
-        orchestra_server::authenticate_token,
-    );
-    let router = orchestra_server::router(answers).layer(reviews);
+    let reviews = Reviews::new(client.clone());
+    let answers = answers(&client, &reviews, &drivers, &metrics, is_awaited);
+    let probing = probes.map(|probes| {
+        let router = orchestra_server::health_router(answers.clone());
+        // The output may be closed.
+        let _ = writeln!(io::stdout().lock(), "Health checks on http://{}.", probes.address());
+        tokio::spawn(probes.run(router, std::future::pending()))
+    });
+    let router = orchestra_server::router_with_tokens(answers, reviews);
     let (trigger, stop) = shutdown::channel();
     let controllers = tokio::spawn(run_controllers(client, drivers, metrics, awaited, stop));
     let served = listener
@@ -75,6 +81,10 @@ pub(crate) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
             let _ = controllers.await;
         })
         .await;
+    // Healthy until the end: a graceful shutdown is no failure.
+    if let Some(probing) = probing {
+        probing.abort();
+    }
     Ok(served?)
 }
 
@@ -93,7 +103,7 @@ async fn prepare(args: &Serve, config: Option<String>) -> Result<(Client, Listen
         (Some(certificate), Some(key)) => certificate::from_files(certificate, key, args.tls_ca.as_deref())?,
         _ => certificate::load_or_issue(&client, &names(url)).await?,
     };
-    let listener = listen(args.listen, &chain, &key).await?;
+    let listener = listen(args.listen, &chain, &key)?;
     let published = published::publish(&client, url, trust.as_deref()).await;
     published.map_err(ServeError::api("publish the address of the server"))?;
     // The output may be closed.
@@ -139,14 +149,19 @@ fn names(url: &str) -> Vec<String> {
 }
 
 /// Listens on the given address, or on all.
-async fn listen(address: Option<SocketAddr>, chain: &str, key: &str) -> Result<Listener, ListenError> {
-    if let Some(address) = address {
-        return Listener::bind_as(address, chain, key).await;
-    }
-    match Listener::bind_as(([0u16; 8], DEFAULT_PORT).into(), chain, key).await {
-        // IPv6 may be disabled.
-        Err(ListenError::Listen { .. }) => {
-            Listener::bind_as(([0u8; 4], DEFAULT_PORT).into(), chain, key).await
+fn listen(address: Option<SocketAddr>, chain: &str, key: &str) -> Result<Listener, ListenError> {
+    let bind = |address| Listener::bind_as(address, chain, key, limits::CONNECTIONS);
+    on_all(address.unwrap_or_else(|| (Ipv6Addr::UNSPECIFIED, DEFAULT_PORT).into()), bind)
+}
+
+/// Listens on an address. If it is `[::]` and IPv6 is disabled, that is `0.0.0.0`.
+fn on_all<T>(
+    address: SocketAddr,
+    bind: impl Fn(SocketAddr) -> Result<T, ListenError>,
+) -> Result<T, ListenError> {
+    match bind(address) {
+        Err(ListenError::Listen { .. }) if address.ip() == Ipv6Addr::UNSPECIFIED => {
+            bind((Ipv4Addr::UNSPECIFIED, address.port()).into())
         }
         listening => listening,
     }
@@ -154,6 +169,7 @@ async fn listen(address: Option<SocketAddr>, chain: &str, key: &str) -> Result<L
 
 fn answers(
     client: &Client,
+    reviews: &Reviews,
     drivers: &Drivers,
     metrics: &Metrics,
     awaited: watch::Receiver<Option<String>>,
@@ -165,7 +181,8 @@ fn answers(
     let metrics = metrics.clone();
     Answers {
         client: client.clone(),
-        access: Arc::new(Reviews::new(client.clone())),
+        access: Arc::new(reviews.clone()),
+        limits: Limits::new(limits::REQUESTS),
         metrics: Arc::new(move || metrics.encode()),
         awaited: Arc::new(move || awaited.borrow().iter().cloned().collect()),
         engines: Some(engines),

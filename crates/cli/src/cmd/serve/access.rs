@@ -7,6 +7,7 @@ use axum::{
 };
 use futures_util::future::BoxFuture;
 use orchestra_apiserver as apiserver;
+use orchestra_limits::Connection;
 use orchestra_server::{Access, AccessError, AccessRequest, Caller, METRICS_PATH};
 
 /// Authorizer by the roles and bindings of the embedded API. They are read without a cache, so that a revoked permission
@@ -55,6 +56,9 @@ pub(super) async fn authenticate(
     match api.authenticate(&parts) {
         Ok(None) => {}
         Ok(Some(apiserver::Caller { name, groups, uid, extra })) => {
+            if let Some(connection) = parts.extensions.get::<Connection>() {
+                connection.authenticated(&name);
+            }
             let uid = Some(uid).filter(|uid| !uid.is_empty());
             parts.extensions.insert(Caller { user: name, groups, uid, extra });
         }

@@ -29,6 +29,7 @@ use orchestra_apiserver::{
     store::{Folder, Redb},
 };
 use orchestra_controllers::{Controllers, metrics::Metrics};
+use orchestra_limits::Limits;
 use orchestra_serve::{Peer, Server};
 use orchestra_server::Server as Answers;
 use serde_json::json;
@@ -55,13 +56,16 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
     let data = args.data_dir()?;
     let store = Redb::open(Folder::hold(&data)?)?;
     let address = args.address();
-    let mut bound = Server::bind(address, &data).await;
+    let mut bound = Server::bind(address, &data);
     if bound.is_err() && args.background {
-        bound = Server::bind((address.ip(), 0).into(), &data).await;
+        bound = Server::bind((address.ip(), 0).into(), &data);
     }
     let server = bound?;
     let key = TokenKey::from_pkcs8(&orchestra_serve::token_key(&data)?)?;
-    let api = Api::open(store, Options { token_key: Some(key), ..Options::default() }).await?;
+    // The API and the server share them.
+    let limits = Limits::default();
+    let options = Options { token_key: Some(key), limits: limits.clone(), ..Options::default() };
+    let api = Api::open(store, options).await?;
     let mut router = api.router();
     let mut platform = None;
     let idle = IdleShutdown::default();
@@ -74,7 +78,7 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
         let drivers =
             Drivers::open(&data, trusts_users).await.map_err(ServeError::io("start the drivers"))?;
         let is_busy = Arc::clone(&drivers.is_busy);
-        let started = Platform::start(api.clone(), client.clone(), drivers);
+        let started = Platform::start(api.clone(), client.clone(), limits, drivers);
         router = started.router(&api);
         if args.background {
             router = idle.monitor(api.clone(), client, is_busy, router);
@@ -154,7 +158,7 @@ struct Platform {
 
 impl Platform {
     /// Starts the controllers in a task of their own, so that the API is served meanwhile.
-    fn start(api: Api, client: Client, drivers: Drivers) -> Self {
+    fn start(api: Api, client: Client, limits: Limits, drivers: Drivers) -> Self {
         let metrics = Metrics::default();
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
@@ -189,6 +193,7 @@ impl Platform {
         let answers = Answers {
             client,
             access: Arc::new(EmbeddedAccess(api)),
+            limits,
             metrics: Arc::new(move || metrics.encode()),
             awaited: Arc::new(awaited),
             engines: Some(engines),

@@ -1,7 +1,7 @@
 //! Hidden command `orchestra __exec FOLDER SHIM`: the process between shim and program.
 //!
 //! Between fork and exec only unsafe code can act; a process of its own can do it safely. It ties itself to the life of the shim,
-//! sets up the mount namespace, and executes the program. It reads the launch specification from standard input and writes its
+//! sets up the mount namespace, gives up the privileges of setuid programs (`no_new_privs`), and executes the program. It reads the launch specification from standard input and writes its
 //! error to the same socket, which closes when the program is executed.
 
 use std::{
@@ -17,6 +17,7 @@ use std::{
 use rustix::{
     io::{Errno, fcntl_dupfd_cloexec},
     process::{Signal, getppid, set_parent_process_death_signal},
+    thread::set_no_new_privs,
 };
 
 use crate::process::{LaunchSpec, MARKER, NotStarted, mounts};
@@ -56,6 +57,8 @@ fn start(folder: &Path, shim: Option<i32>) -> Result<Never, NotStarted> {
     env::set_current_dir(&spec.directory).map_err(|error| no_directory(&spec.directory, &error))?;
     // Entering a namespace clears the signal.
     die_with(shim).map_err(refused)?;
+    // After the mounts, which may need privileges: from here on, nothing gains any by executing a file.
+    set_no_new_privs(true).map_err(refused)?;
     let error = Command::new(&spec.program)
         .args(&spec.args)
         .env_clear()
