@@ -43,7 +43,8 @@ pub(crate) async fn explain(
     let explained = async {
         let (namespace, name) = admit(&server, at, &extensions, "get", "plan").await?;
         no_parameters(query.as_deref())?;
-        explained(&server, &namespace, &name).await
+        // The inputs are too large for the stack.
+        Box::pin(explained(&server, &namespace, &name)).await
     };
     match explained.await {
         Ok(explained) => format.respond(StatusCode::OK, &explained),
