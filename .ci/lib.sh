@@ -5,6 +5,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 : "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"; export HOME
 # Settings of a user's own platform are not those of the tests.
 for variable in "${!ORCHESTRA_@}"; do [[ "$variable" == ORCHESTRA_CI_LOCK ]] || unset "$variable"; done
+# With these, tests write what they should compare with.
+unset TRYCMD UPDATE_REFUSALS UPDATE_RENDERED
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/orchestra-ci"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}" CARGO_TERM_COLOR=never

@@ -189,6 +189,19 @@ fn architecture_names_identifiers_that_a_file_of_the_same_row_defines() {
     assert!(checked >= 4, "only {checked} identifiers");
 }
 
+/// Anchors of the headings of a page, as GitHub makes them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = page
+        .lines()
+        .filter_map(|line| line.strip_prefix('#'))
+        .map(|line| line.trim_start_matches('#').trim());
+    let anchor = |heading: &str| {
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).flat_map(char::to_lowercase).collect()
+    };
+    headings.map(anchor).collect()
+}
+
 #[test]
 fn links_between_pages_are_valid() {
     fn pages(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
@@ -208,12 +221,16 @@ fn links_between_pages_are_valid() {
     for page in found {
         let text = fs::read_to_string(&page).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = link.split('#').next().unwrap_or_default();
-            if target.is_empty() || target.contains("://") {
+            let (target, heading) = link.split_once('#').unwrap_or((link, ""));
+            if target.contains("://") {
                 continue;
             }
-            let target = page.parent().unwrap().join(target);
+            let target = if target.is_empty() { page.clone() } else { page.parent().unwrap().join(target) };
             assert!(target.exists(), "{} links to {link}", page.display());
+            if !heading.is_empty() && target.extension().is_some_and(|extension| extension == "md") {
+                let known = anchors(&fs::read_to_string(&target).unwrap());
+                assert!(known.contains(heading), "{} links to {link}, which is no heading", page.display());
+            }
         }
     }
 }

@@ -116,9 +116,11 @@ impl Recorder {
             return;
         }
         let event = self.event(regarding, event);
-        match self.events.try_send(Queued { event, cause, recent: Arc::clone(&self.recent) }) {
-            Ok(()) => recent.add(now, cause),
-            Err(_) => tracing::debug!(controller = self.controller, "event dropped: the queue is full"),
+        let queued = self.events.try_send(Queued { event, cause, recent: Arc::clone(&self.recent) });
+        if queued.is_ok() {
+            recent.add(now, cause);
+        } else {
+            tracing::debug!(controller = self.controller, "event dropped: the queue is full or closed");
         }
     }
 

@@ -84,7 +84,7 @@ impl<'a> Machine<'a> {
     }
 
     pub(crate) fn prefix(&self) -> PathBuf {
-        self.release.folder().join("prefix")
+        self.release.folder().join("a prefix")
     }
 
     /// Runs the installer as a user whose files are private.

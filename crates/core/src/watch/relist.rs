@@ -36,9 +36,9 @@ impl<K: Ord + Clone> Relist<K> {
         if !std::mem::replace(&mut self.has_listed, true) {
             return Vec::new();
         }
-        let is_new = |(key, version): &(&K, &Box<str>)| known.get(*key) != Some(version);
+        let changed = self.known.iter().filter(|(key, version)| known.get(*key) != Some(*version));
         let deleted = known.keys().filter(|key| !self.known.contains_key(key));
-        self.known.iter().filter(is_new).map(|(key, _)| key).chain(deleted).cloned().collect()
+        changed.map(|(key, _)| key).chain(deleted).cloned().collect()
     }
 
     /// Records a change that the watch reported.

@@ -2,7 +2,12 @@
 //! inputs does not matter.
 
 use orchestra_api::{ResourceClaim, WorkloadExposure, WorkloadPlan};
-use orchestra_core::{Decision, Inputs, decision::DeletionKind, lint::lint, plan};
+use orchestra_core::{
+    Decision, Inputs,
+    decision::{DeletionKind, Write},
+    lint::lint,
+    plan,
+};
 use proptest::prelude::*;
 
 use crate::decisions::{
@@ -23,6 +28,20 @@ fn reordered(inputs: &Inputs) -> Inputs {
 /// Debug text of a decision.
 fn debug_text(decision: &Decision) -> String {
     format!("{decision:#?}")
+}
+
+/// Checks that nothing is lost if the controller dies between two writes: the finalizer is there before anything is made, and
+/// goes after everything.
+fn check_order(decision: &Decision) {
+    let rank = |write: Write<'_>| match write {
+        Write::AddFinalizer => 0,
+        Write::Claim(_) => 1,
+        Write::Plan(_) | Write::Exposure(_) => 2,
+        Write::Delete(_) => 3,
+        Write::EnsureNoLeftovers => 4,
+        Write::RemoveFinalizer => 5,
+    };
+    assert!(decision.writes().map(rank).is_sorted(), "{:#?}", decision.writes().collect::<Vec<_>>());
 }
 
 /// Checks one decision against the state after its execution.
@@ -83,6 +102,7 @@ fn check_pass(fixture: &mut Fixture) -> bool {
     let Some(inputs) = fixture.inputs() else { return false };
     let decision = plan(&inputs);
     assert_eq!(debug_text(&decision), debug_text(&plan(&reordered(&inputs))), "the order of inputs matters");
+    check_order(&decision);
     let before = fixture.clone();
     let changed = fixture.reconcile();
     check_executed(&before, &decision, fixture);

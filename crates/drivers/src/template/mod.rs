@@ -4,8 +4,9 @@
 //! instance ── files: entry ── core: render, admit, seal ──► instance_secret: seed, state, record ──► objects ──► ready?
 //! ```
 //!
-//! Pure functions of `orchestra_core` render the entry. The result is stored first ([`instance_secret`]: nothing random is used
-//! before it is stored, nothing is created before it is recorded), then applied ([`objects`]), then observed. No state is in memory only, so a restarted platform continues where the last one stopped.
+//! Pure functions of `orchestra_core` render the entry. The result is stored first (`instance_secret`: nothing random is used
+//! before it is stored, nothing is created before it is recorded), then applied (`objects`), then observed. No state is in memory
+//! only, so a restarted platform continues where the last one stopped.
 
 pub mod files;
 mod instance_secret;

@@ -1,5 +1,6 @@
 //! Cluster roles of every cluster, and aggregated ones.
 
+use orchestra_apiserver::store::Folder;
 use serde_json::json;
 
 use super::*;
@@ -96,5 +97,4 @@ async fn a_restarted_server_restores_what_is_missing_in_the_roles_of_every_clust
         }
     };
     assert!(is_user_allowed(&api).await);
-    use orchestra_apiserver::store::Folder;
 }

@@ -1,4 +1,5 @@
 //! Access control of the API: who may do what, over the same router that the listener serves.
+#![expect(clippy::needless_pass_by_value, reason = "values of tests are written where they are used")]
 
 mod aggregation;
 mod escalation;
