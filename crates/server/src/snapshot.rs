@@ -109,14 +109,18 @@ impl Snapshot {
     }
 }
 
-/// Reads the claims of other Workloads to instances that this one shares.
-pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Result<Vec<ResourceClaim>> {
-    let instances: Vec<String> = preview::shared_instances(inputs).into_iter().collect();
+/// Reads the claims of other Workloads to these instances, which [`preview::shared_instances`] lists.
+pub(crate) async fn read_sharers(
+    client: &Client,
+    namespace: &str,
+    instances: BTreeSet<String>,
+) -> kube::Result<Vec<ResourceClaim>> {
     if instances.is_empty() {
         return Ok(Vec::new());
     }
+    let instances: Vec<String> = instances.into_iter().collect();
     let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
-    list_claims(client, inputs.namespace_name(), &ListParams::default().labels(&selector)).await
+    list_claims(client, namespace, &ListParams::default().labels(&selector)).await
 }
 
 /// Policies that deserialize, and the others.

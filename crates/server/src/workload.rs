@@ -1,5 +1,7 @@
 //! Previews and explanations of Workloads.
 
+use std::collections::BTreeSet;
+
 use axum::{
     body::Body,
     extract::{Path, RawQuery, State, rejection::PathRejection},
@@ -47,7 +49,8 @@ pub(crate) async fn explain(
         let snapshot = snapshot::read(&server.client, server.classes(), &namespace, &name).await?;
         let mut context = snapshot.preview_context(&server);
         let inputs = Box::new(existing(snapshot, (server.clock)(), &namespace, &name)?);
-        context.claims = read_sharers(&server.client, &inputs).await?;
+        let (inputs, instances) = permit.work(move || with_instances(inputs)).await?;
+        context.claims = read_sharers(&server.client, &namespace, instances).await?;
         let explain = move || format.respond(StatusCode::OK, &preview::explain(&inputs, &context));
         Ok(permit.work(explain).await.map(|response| (response, permit))?)
     };
@@ -108,14 +111,22 @@ async fn of_apply(
         return Err(Error::NoSuchNamespace(namespace.to_owned()));
     }
     let mut context = snapshot.preview_context(server);
-    // The inputs are too large for the stack.
-    let inputs = Box::new(snapshot.proposing(proposed, (server.clock)()));
-    context.claims = read_sharers(&server.client, &inputs).await?;
+    let now = (server.clock)();
+    let inputs = move || with_instances(Box::new(snapshot.proposing(proposed, now)));
+    let (inputs, instances) = permit.work(inputs).await?;
+    context.claims = read_sharers(&server.client, namespace, instances).await?;
     let preview = move || {
         let preview = preview::preview(&inputs, &context);
         respond(&preview, preview.refusal().map(|reason| reason.to_string()), format)
     };
     Ok(permit.work(preview).await?)
+}
+
+/// Inputs with the instances that the Workload shares, which take a decision to know. Boxed, since the inputs are too large
+/// for the stack.
+fn with_instances(inputs: Box<Inputs>) -> (Box<Inputs>, BTreeSet<String>) {
+    let instances = preview::shared_instances(&inputs);
+    (inputs, instances)
 }
 
 async fn of_deletion(
