@@ -132,15 +132,18 @@ impl Snapshot {
     }
 }
 
-/// Reads the claims of other Workloads to instances that this one shares.
-pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Result<Vec<ResourceClaim>> {
-    let instances: Vec<String> = preview::shared_instances(inputs).into_iter().collect();
+/// Reads the claims of other Workloads to these instances, which [`preview::shared_instances`] lists.
+pub(crate) async fn read_sharers(
+    client: &Client,
+    namespace: &str,
+    instances: BTreeSet<String>,
+) -> kube::Result<Vec<ResourceClaim>> {
     if instances.is_empty() {
         return Ok(Vec::new());
     }
+    let instances: Vec<String> = instances.into_iter().collect();
     let selector = format!("{} in ({})", label::INSTANCE, instances.join(","));
-    let listed =
-        list_claims(client, inputs.namespace_name(), &ListParams::default().labels(&selector)).await?;
+    let listed = list_claims(client, namespace, &ListParams::default().labels(&selector)).await?;
     let mut malformed = Vec::new();
     Ok(listed
         .into_iter()
@@ -151,12 +154,12 @@ pub(crate) async fn read_sharers(client: &Client, inputs: &Inputs) -> kube::Resu
 /// Reads the plans of the Workloads of those claims that may be kept for what still runs.
 pub(crate) async fn read_plans(
     client: &Client,
-    inputs: &Inputs,
+    namespace: &str,
     claims: &[ResourceClaim],
 ) -> kube::Result<Vec<WorkloadPlan>> {
     let (mut plans, mut malformed) = (Vec::new(), Vec::new());
     for name in preview::kept_by(claims) {
-        let plan = read_object::<WorkloadPlan>(client, inputs.namespace_name(), &name).await?;
+        let plan = read_object::<WorkloadPlan>(client, namespace, &name).await?;
         plans.extend(plan.and_then(|plan| valid(plan, ObjectKind::WorkloadPlan, &mut malformed)));
     }
     Ok(plans)

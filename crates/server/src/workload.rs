@@ -1,5 +1,7 @@
 //! Previews and explanations of Workloads.
 
+use std::collections::BTreeSet;
+
 use axum::{
     body::Body,
     extract::{Path, RawQuery, State, rejection::PathRejection},
@@ -47,12 +49,14 @@ pub(crate) async fn explain(
         let snapshot = snapshot::read(&server.client, server.classes(), &namespace, &name).await?;
         let mut context = snapshot.preview_context(&server);
         let inputs = Box::new(existing(snapshot, (server.clock)(), &namespace, &name)?);
-        context.claims = read_sharers(&server.client, &inputs).await?;
-        context.plans = read_plans(&server.client, &inputs, &context.claims).await?;
+        let (inputs, instances) = permit.work(move || with_instances(inputs)).await?;
+        context.claims = read_sharers(&server.client, &namespace, instances).await?;
+        context.plans = read_plans(&server.client, &namespace, &context.claims).await?;
         let explain = move || format.respond(StatusCode::OK, &preview::explain(&inputs, &context));
         Ok(permit.work(explain).await.map(|response| (response, permit))?)
     };
-    match explained.await {
+    // The inputs are too large for the stack.
+    match Box::pin(explained).await {
         Ok((response, permit)) => answer(permit.answer(response).await, format),
         Err(error) => Error::respond(&error, format),
     }
@@ -76,11 +80,11 @@ pub(crate) async fn plan(
             of_deletion(&server, &permit, format, &namespace, &name).await?
         } else {
             let proposed = body::read_workload(body, &permit, &headers, &namespace, &name).await?;
-            of_apply(&server, &permit, format, &namespace, &name, proposed).await?
+            Box::pin(of_apply(&server, &permit, format, &namespace, &name, proposed)).await?
         };
         Ok((response, permit))
     };
-    match previewed.await {
+    match Box::pin(previewed).await {
         Ok((response, permit)) => answer(permit.answer(response).await, format),
         Err(error) => Error::respond(&error, format),
     }
@@ -109,15 +113,23 @@ async fn of_apply(
         return Err(Error::NoSuchNamespace(namespace.to_owned()));
     }
     let mut context = snapshot.preview_context(server);
-    // The inputs are too large for the stack.
-    let inputs = Box::new(snapshot.proposing(proposed, (server.clock)()));
-    context.claims = read_sharers(&server.client, &inputs).await?;
-    context.plans = read_plans(&server.client, &inputs, &context.claims).await?;
+    let now = (server.clock)();
+    let inputs = move || with_instances(Box::new(snapshot.proposing(proposed, now)));
+    let (inputs, instances) = permit.work(inputs).await?;
+    context.claims = read_sharers(&server.client, namespace, instances).await?;
+    context.plans = read_plans(&server.client, namespace, &context.claims).await?;
     let preview = move || {
         let preview = preview::preview(&inputs, &context);
         respond(&preview, preview.refusal().map(|reason| reason.to_string()), format)
     };
     Ok(permit.work(preview).await?)
+}
+
+/// Inputs with the instances that the Workload shares, which take a decision to know. Boxed, since the inputs are too large
+/// for the stack.
+fn with_instances(inputs: Box<Inputs>) -> (Box<Inputs>, BTreeSet<String>) {
+    let instances = preview::shared_instances(&inputs);
+    (inputs, instances)
 }
 
 async fn of_deletion(

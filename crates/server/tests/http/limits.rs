@@ -15,7 +15,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
 };
-use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, future::BoxFuture};
 use http::{Request, Response, header};
 use http_body::Frame;
 use orchestra_limits::{Bound, Limits, Options};
@@ -105,17 +105,17 @@ async fn a_caller_with_too_many_requests_is_told_to_retry_and_others_are_answere
     let app =
         router(Server { limits: Limits::new(options), access: Arc::new(ButStranger), ..platform.server() });
     let plan = format!("{WEB}/plan");
-    let pending = Body::from_stream(futures_util::stream::pending::<Result<Bytes, Infallible>>());
+    // Its body is read once it is admitted, and never ends.
+    let (admitted, is_admitted) = tokio::sync::oneshot::channel();
+    let first = futures_util::stream::once(async move {
+        admitted.send(()).unwrap();
+        Ok::<_, Infallible>(Bytes::from_static(b"{"))
+    });
+    let body = Body::from_stream(first.chain(futures_util::stream::pending()));
     let (busy, path) = (app.clone(), plan.clone());
-    let busy = tokio::spawn(async move { send(&busy, "POST", &path, Some("jane"), pending).await });
-    // Until the first request is admitted, a second one is.
-    let refused = loop {
-        let answer = send(&app, "GET", &format!("{WEB}/explain"), Some("jane"), Body::empty()).await;
-        if answer.status() != 200 {
-            break answer;
-        }
-        tokio::task::yield_now().await;
-    };
+    let busy = tokio::spawn(async move { send(&busy, "POST", &path, Some("jane"), body).await });
+    is_admitted.await.unwrap();
+    let refused = send(&app, "GET", &format!("{WEB}/explain"), Some("jane"), Body::empty()).await;
     assert_eq!(refused.status(), 429);
     assert_eq!(refused.headers()[header::RETRY_AFTER], "1");
     assert_eq!(refused.headers()[ERROR_CODE], "TOO_MANY_REQUESTS");
