@@ -41,11 +41,11 @@ struct Running {
 }
 
 impl Running {
-    async fn start() -> Self {
-        Self::start_with(ConnectionLimits::default()).await
+    fn start() -> Self {
+        Self::start_with(ConnectionLimits::default())
     }
 
-    async fn start_with(limits: ConnectionLimits) -> Self {
+    fn start_with(limits: ConnectionLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let server = Server::bind_with(LOOPBACK.parse().unwrap(), folder.path(), limits).unwrap();
         let address = server.address();
@@ -140,7 +140,7 @@ fn foreign_certificate() -> Credential {
 
 #[tokio::test]
 async fn a_client_certificate_names_the_caller() {
-    let server = Running::start().await;
+    let server = Running::start();
     let response =
         get(server.connect(Some(server.credential("admin.pem")), "http/1.1").await, "/").await.unwrap();
     assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
@@ -149,14 +149,14 @@ async fn a_client_certificate_names_the_caller() {
 
 #[tokio::test]
 async fn a_client_without_a_certificate_has_no_identity() {
-    let server = Running::start().await;
+    let server = Running::start();
     let response = get(server.connect(None, "http/1.1").await, "/").await.unwrap();
     assert!(response.ends_with("\r\n\r\nNone"), "{response}");
 }
 
 #[tokio::test]
 async fn a_client_certificate_of_another_authority_is_rejected() {
-    let server = Running::start().await;
+    let server = Running::start();
     let stream = server.connect(Some(foreign_certificate()), "http/1.1").await;
     let error = get(stream, "/").await.unwrap_err();
     assert!(error.to_string().contains("UnknownCA"), "{error}");
@@ -164,7 +164,7 @@ async fn a_client_certificate_of_another_authority_is_rejected() {
 
 #[tokio::test]
 async fn a_plain_http_request_gets_a_hint_about_tls() {
-    let server = Running::start().await;
+    let server = Running::start();
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let mut answer = vec![0; 24];
@@ -174,7 +174,7 @@ async fn a_plain_http_request_gets_a_hint_about_tls() {
 
 #[tokio::test]
 async fn one_http2_connection_carries_hundreds_of_open_responses() {
-    let server = Running::start().await;
+    let server = Running::start();
     let stream = TokioIo::new(server.connect(Some(server.credential("admin.pem")), "h2").await);
     let (client, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
@@ -193,7 +193,7 @@ async fn one_http2_connection_carries_hundreds_of_open_responses() {
 
 #[tokio::test]
 async fn a_client_that_does_not_complete_the_handshake_is_dropped() {
-    let server = Running::start().await;
+    let server = Running::start();
     let start = Instant::now();
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(&[0x16, 3, 1]).await.unwrap();
@@ -206,7 +206,7 @@ async fn a_client_that_does_not_finish_its_header_is_dropped() {
     for (protocol, begin) in
         [("http/1.1", "GET / HTTP/1.1\r\nHost: "), ("http/1.1", ""), ("h2", "PRI * HTTP"), ("h2", "")]
     {
-        let server = Running::start().await;
+        let server = Running::start();
         let start = Instant::now();
         let mut stream = server.connect(None, protocol).await;
         stream.write_all(begin.as_bytes()).await.unwrap();
@@ -217,7 +217,7 @@ async fn a_client_that_does_not_finish_its_header_is_dropped() {
 
 #[tokio::test]
 async fn an_idle_client_is_dropped_after_a_timeout() {
-    let server = Running::start().await;
+    let server = Running::start();
     let start = Instant::now();
     let mut stream = server.connect(None, "http/1.1").await;
     stream.write_all(b"GET / HTTP/1.1\r\nHost: server\r\n\r\n").await.unwrap();
@@ -228,7 +228,7 @@ async fn an_idle_client_is_dropped_after_a_timeout() {
 
 #[tokio::test]
 async fn a_header_that_exceeds_the_limit_is_rejected() {
-    let server = Running::start().await;
+    let server = Running::start();
     let mut stream = server.connect(None, "http/1.1").await;
     stream.write_all(format!("GET / HTTP/1.1\r\nHost: {}", "x".repeat(70_000)).as_bytes()).await.unwrap();
     let mut status = vec![0; 12];
@@ -238,7 +238,7 @@ async fn a_header_that_exceeds_the_limit_is_rejected() {
 
 #[tokio::test]
 async fn shutdown_waits_for_open_responses_until_the_grace_period_ends() {
-    let server = Running::start().await;
+    let server = Running::start();
     let mut stream = server.connect(None, "http/1.1").await;
     stream.write_all(b"GET /endless HTTP/1.1\r\nHost: server\r\n\r\n").await.unwrap();
     assert_ne!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
@@ -247,7 +247,7 @@ async fn shutdown_waits_for_open_responses_until_the_grace_period_ends() {
 
 #[tokio::test]
 async fn shutdown_does_not_wait_for_idle_clients() {
-    let server = Running::start().await;
+    let server = Running::start();
     let _not_tls = TcpStream::connect(server.address).await.unwrap();
     let _silent = server.connect(None, "http/1.1").await;
     let mut idle = server.connect(None, "http/1.1").await;
@@ -258,7 +258,7 @@ async fn shutdown_does_not_wait_for_idle_clients() {
 
 #[tokio::test]
 async fn an_http2_client_gets_a_goaway_at_shutdown() {
-    let server = Running::start().await;
+    let server = Running::start();
     let stream = TokioIo::new(server.connect(None, "h2").await);
     let (mut client, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
@@ -272,7 +272,7 @@ async fn an_http2_client_gets_a_goaway_at_shutdown() {
 
 #[tokio::test]
 async fn an_address_in_use_is_reported_with_its_remedy() {
-    let server = Running::start().await;
+    let server = Running::start();
     let error = Server::bind(server.address, Path::new("/nowhere")).err().unwrap();
     assert_eq!(
         error.to_string(),

@@ -10,7 +10,7 @@ fn semaphore(total: usize, per_key: usize) -> FairSemaphore {
     FairSemaphore::new(Capacity { total, per_key, waiting: 1000, waiting_per_key: 100 })
 }
 
-async fn now(semaphore: &FairSemaphore, key: &str, amount: usize) -> Grant {
+fn now(semaphore: &FairSemaphore, key: &str, amount: usize) -> Grant {
     semaphore.acquire(key, amount, WAIT).now_or_never().expect("it waits").unwrap()
 }
 
@@ -26,9 +26,9 @@ fn is_unused(semaphore: &FairSemaphore) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_key_is_refused_after_its_wait_and_another_key_is_not() {
     let semaphore = semaphore(4, 2);
-    let held = [now(&semaphore, "a", 1).await, now(&semaphore, "a", 1).await];
+    let held = [now(&semaphore, "a", 1), now(&semaphore, "a", 1)];
     assert_eq!(semaphore.acquire("a", 1, WAIT).await.unwrap_err(), Refused::Busy);
-    drop(now(&semaphore, "b", 2).await);
+    drop(now(&semaphore, "b", 2));
     drop(held);
     assert!(is_unused(&semaphore));
 }
@@ -36,7 +36,7 @@ async fn a_key_is_refused_after_its_wait_and_another_key_is_not() {
 #[tokio::test(start_paused = true)]
 async fn keys_that_wait_take_turns() {
     let semaphore = semaphore(1, 1);
-    let held = now(&semaphore, "first", 1).await;
+    let held = now(&semaphore, "first", 1);
     let order = Mutex::new(Vec::new());
     let wait_as = async |key: &'static str| {
         let grant = semaphore.acquire(key, 1, WAIT).await.unwrap();
@@ -57,7 +57,7 @@ async fn keys_that_wait_take_turns() {
 #[tokio::test(start_paused = true)]
 async fn a_large_amount_is_not_starved_by_small_ones() {
     let semaphore = semaphore(4, 4);
-    let held = now(&semaphore, "small", 2).await;
+    let held = now(&semaphore, "small", 2);
     let mut large = Box::pin(semaphore.acquire("large", 4, WAIT));
     assert!((&mut large).now_or_never().is_none());
     let mut small = Box::pin(semaphore.acquire("small", 1, WAIT));
@@ -73,7 +73,7 @@ async fn a_large_amount_is_not_starved_by_small_ones() {
 #[tokio::test(start_paused = true)]
 async fn a_key_at_its_bound_does_not_block_others() {
     let semaphore = semaphore(10, 1);
-    let held = now(&semaphore, "a", 1).await;
+    let held = now(&semaphore, "a", 1);
     let mut waiting = Box::pin(semaphore.acquire("a", 1, WAIT));
     assert!((&mut waiting).now_or_never().is_none());
     let mut other = Box::pin(semaphore.acquire("b", 1, WAIT));
@@ -87,7 +87,7 @@ async fn a_key_at_its_bound_does_not_block_others() {
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_acquisition_gives_back_what_it_was_granted() {
     let semaphore = semaphore(1, 1);
-    let held = now(&semaphore, "a", 1).await;
+    let held = now(&semaphore, "a", 1);
     let mut cancelled = Box::pin(semaphore.acquire("b", 1, WAIT));
     assert!((&mut cancelled).now_or_never().is_none());
     let mut next = Box::pin(semaphore.acquire("c", 1, WAIT));
@@ -98,7 +98,7 @@ async fn a_cancelled_acquisition_gives_back_what_it_was_granted() {
     drop((&mut next).now_or_never().expect("the grant is lost").unwrap());
     drop(next);
 
-    let held = now(&semaphore, "a", 1).await;
+    let held = now(&semaphore, "a", 1);
     let mut cancelled = Box::pin(semaphore.acquire("a", 1, WAIT));
     assert!((&mut cancelled).now_or_never().is_none());
     drop(cancelled);
@@ -110,7 +110,7 @@ async fn a_cancelled_acquisition_gives_back_what_it_was_granted() {
 async fn queues_are_bounded_for_a_key_and_in_all() {
     let capacity = Capacity { total: 1, per_key: 1, waiting: 3, waiting_per_key: 2 };
     let semaphore = FairSemaphore::new(capacity);
-    let held = now(&semaphore, "a", 1).await;
+    let held = now(&semaphore, "a", 1);
     let mut waiting: Vec<_> = ["a", "a", "b"].map(|key| Box::pin(semaphore.acquire(key, 1, WAIT))).into();
     for future in &mut waiting {
         assert!(future.now_or_never().is_none());

@@ -59,7 +59,7 @@ async fn is_closed(mut stream: impl tokio::io::AsyncRead + Unpin) -> bool {
 
 #[tokio::test]
 async fn idle_connections_make_room_and_those_in_use_stay() {
-    let server = Running::start_with(FEW).await;
+    let server = Running::start_with(FEW);
     let mut early = administrator(&server).await;
     assert!(is_served(&mut early).await);
     let endless = request("/endless", Body::empty());
@@ -78,7 +78,7 @@ async fn idle_connections_make_room_and_those_in_use_stay() {
 #[tokio::test]
 async fn slow_headers_and_slow_bodies_make_room() {
     for protocol in ["http/1.1", "h2"] {
-        let server = Running::start_with(FEW).await;
+        let server = Running::start_with(FEW);
         let mut slow = Vec::new();
         for _ in 0..FEW.connections {
             let mut stream = server.connect(None, protocol).await;
@@ -96,7 +96,7 @@ async fn slow_headers_and_slow_bodies_make_room() {
 
 #[tokio::test]
 async fn a_caller_with_more_than_its_share_loses_its_oldest_connection() {
-    let server = Running::start_with(FEW).await;
+    let server = Running::start_with(FEW);
     let mut clients = Vec::new();
     for _ in 0..FEW.connections {
         let mut client = administrator(&server).await;
@@ -126,7 +126,7 @@ impl hyper::body::Body for Flood {
 
 #[tokio::test]
 async fn the_body_of_a_refused_request_is_not_read() {
-    let server = Running::start_with(FEW).await;
+    let server = Running::start_with(FEW);
     // The stream is reset, and the connection goes on.
     let mut client = administrator(&server).await;
     for _ in 0..20 {
@@ -149,7 +149,7 @@ async fn the_body_of_a_refused_request_is_not_read() {
 
 #[tokio::test]
 async fn streams_above_the_limit_wait() {
-    let server = Running::start_with(FEW).await;
+    let server = Running::start_with(FEW);
     let mut client = administrator(&server).await;
     assert!(is_served(&mut client).await, "the client knows the limit");
     let first = client.send_request(request("/endless", Body::empty())).await.unwrap();
@@ -163,7 +163,7 @@ async fn streams_above_the_limit_wait() {
 
 #[tokio::test]
 async fn streams_that_are_reset_at_once_do_not_disturb_others() {
-    let server = Running::start_with(ConnectionLimits { streams: 100, ..FEW }).await;
+    let server = Running::start_with(ConnectionLimits { streams: 100, ..FEW });
     let mut hostile = administrator(&server).await;
     for _ in 0..5_000 {
         if hostile.ready().await.is_err() {
@@ -181,7 +181,7 @@ async fn streams_that_are_reset_at_once_do_not_disturb_others() {
 
 #[tokio::test]
 async fn a_huge_header_is_refused_and_its_connection_goes_on() {
-    let server = Running::start_with(FEW).await;
+    let server = Running::start_with(FEW);
     let mut client = administrator(&server).await;
     let mut huge = request("/", Body::empty());
     huge.headers_mut().insert("x", "x".repeat(20_000).parse().unwrap());
