@@ -38,9 +38,31 @@ pub enum BodyError {
     Broken(#[source] axum::Error),
 }
 
-/// Reads a body. Its bytes are reserved first, by its declared length, and belong to the permit. One that is declared too
-/// long is not read at all.
-pub async fn read(body: Body, limits: BodyLimits, permit: &Permit) -> Result<Bytes, BodyError> {
+/// Part of a body that is too long that is discarded, in multiples of its limit.
+const DISCARD_FACTOR: usize = 4;
+
+/// Reads a body. Its bytes are reserved first, by its declared length, and belong to the permit. One that is too long is
+/// discarded, up to a bound: a client that is still sending reads the answer only if the connection stays open.
+pub async fn read(mut body: Body, limits: BodyLimits, permit: &Permit) -> Result<Bytes, BodyError> {
+    let read = read_within(&mut body, limits, permit).await;
+    if matches!(read, Err(BodyError::TooLarge)) {
+        // Errors and a client that is too slow end it, too.
+        let _ = timeout(limits.idle, discard(body, limits.bytes * DISCARD_FACTOR)).await;
+    }
+    read
+}
+
+async fn discard(mut body: Body, mut left: usize) {
+    while let Some(Ok(frame)) = body.frame().await {
+        let length = frame.data_ref().map_or(0, Bytes::len);
+        if length > left {
+            return;
+        }
+        left -= length;
+    }
+}
+
+async fn read_within(body: &mut Body, limits: BodyLimits, permit: &Permit) -> Result<Bytes, BodyError> {
     let hint = body.size_hint();
     let length = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
     if length(hint.lower()) > limits.bytes {
@@ -54,7 +76,7 @@ pub async fn read(body: Body, limits: BodyLimits, permit: &Permit) -> Result<Byt
     timeout(limits.total, read).await.unwrap_or(Err(BodyError::Timeout))
 }
 
-async fn collect(mut body: Body, limits: BodyLimits, expected: usize) -> Result<Bytes, BodyError> {
+async fn collect(body: &mut Body, limits: BodyLimits, expected: usize) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     let mut collected = BytesMut::new();
     loop {
@@ -85,7 +107,10 @@ mod tests {
     use std::{
         convert::Infallible,
         pin::Pin,
-        sync::atomic::{AtomicUsize, Ordering},
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
         task::{Context, Poll},
     };
 
@@ -149,9 +174,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_too_long_is_discarded_up_to_a_bound() {
+        let sent = Arc::new(AtomicUsize::new(0));
+        for (count, expected) in [(30, 30), (1000, 11 + 41)] {
+            let counted = Arc::clone(&sent);
+            let body = stream::iter(0..count).map(move |_| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Infallible>(Bytes::from_static(b"0123456789"))
+            });
+            assert!(matches!(error(Body::from_stream(body)).await, BodyError::TooLarge));
+            assert_eq!(sent.swap(0, Ordering::Relaxed), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_body_without_room_is_not_read() {
         static READS: AtomicUsize = AtomicUsize::new(0);
-        assert!(matches!(error(Body::new(Declared(101, &READS))).await, BodyError::TooLarge));
         let bytes = Bound { total: 1024, per_caller: 1024 };
         let limits = Limits::new(Options { bytes, ..Options::default() });
         let first = limits.admit("a", Kind::Short).await.unwrap();
