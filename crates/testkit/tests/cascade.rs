@@ -98,6 +98,30 @@ async fn dependents_with_dependents_are_deleted_in_the_foreground_too() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dependents_with_dependents_wait_for_them_also_if_the_collector_is_behind() {
+    let env = TestEnv::start().await;
+    let maps = Maps::new(&env);
+    for round in 0..3 {
+        let names = ["first", "second", "third"].map(|name| format!("{name}-{round}"));
+        let first = maps.create(&names[0], &[], &[]).await;
+        // The collector deletes these one after the other, and follows the changes after them late.
+        let busy = maps.create(&format!("busy-{round}"), &[], &[]).await;
+        for dependent in 0..200 {
+            maps.create(&format!("busy-{round}-{dependent}"), &[(&busy, false)], &[]).await;
+        }
+        maps.0.delete(&busy.name_any(), &DeleteParams::background()).await.unwrap();
+        let second = maps.create(&names[1], &[(&first, true)], &[]).await;
+        maps.create(&names[2], &[(&second, true)], &["example.org/hold"]).await;
+        maps.0.delete(&names[0], &DeleteParams::foreground()).await.unwrap();
+        env.eventually("the last one is terminating", async || {
+            maps.get(&names[2]).await.is_some_and(|third| third.metadata.deletion_timestamp.is_some())
+        })
+        .await;
+        assert_eq!(maps.finalizers(&names[1]).await, [FOREGROUND], "round {round}");
+    }
+}
+
 #[tokio::test]
 async fn a_cycle_of_owners_does_not_block_itself() {
     let env = TestEnv::start().await;

@@ -97,7 +97,7 @@ impl Collector {
             return;
         }
         let references = references(&object);
-        let owners: Vec<Owner> = references.iter().map(|reference| owner(api, key, reference)).collect();
+        let owners: Vec<Owner> = references.iter().map(|reference| self.owner(api, key, reference)).collect();
         let has = |wanted: Owner| owners.contains(&wanted);
         if !has(Owner::Absent) && !has(Owner::Waiting) {
             return;
@@ -124,6 +124,26 @@ impl Collector {
             options["propagationPolicy"] = json!("Foreground");
         }
         super::delete_with(api, &kind, key, &options).await;
+    }
+
+    /// State of the owner in a reference. Owners of unknown kinds may exist elsewhere.
+    fn owner(&self, api: &Api, dependent: &Key, reference: &Value) -> Owner {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        let registry = api.registry();
+        let Some(kind) = registry.find_kind(text("apiVersion"), text("kind")) else { return Owner::Present };
+        // The owner reference of a cluster-scoped object has no namespace.
+        if kind.namespaced && dependent.namespace.is_empty() {
+            return Owner::Present;
+        }
+        let namespace = if kind.namespaced { &*dependent.namespace } else { "" };
+        match api.read(kind, namespace, text("name")) {
+            Some(owner) if owner["metadata"]["uid"] == reference["uid"] => {
+                // By the index, not by the live object: the index may not have all dependents of this dependent yet, which decide
+                // how it is deleted. It has them when it follows the deletion of the owner.
+                if self.graph.waiting_key(text("uid")).is_some() { Owner::Waiting } else { Owner::Present }
+            }
+            _ => Owner::Absent,
+        }
     }
 
     /// Deletes an owner that waits, if no dependent blocks it any more.
@@ -214,22 +234,4 @@ enum Owner {
     Absent,
     /// It is deleted after its dependents.
     Waiting,
-}
-
-/// State of the owner in a reference. Owners of unknown kinds may exist elsewhere.
-fn owner(api: &Api, dependent: &Key, reference: &Value) -> Owner {
-    let text = |field: &str| reference[field].as_str().unwrap_or_default();
-    let registry = api.registry();
-    let Some(kind) = registry.find_kind(text("apiVersion"), text("kind")) else { return Owner::Present };
-    // The owner reference of a cluster-scoped object has no namespace.
-    if kind.namespaced && dependent.namespace.is_empty() {
-        return Owner::Present;
-    }
-    let namespace = if kind.namespaced { &*dependent.namespace } else { "" };
-    match api.read(kind, namespace, text("name")) {
-        Some(owner) if owner["metadata"]["uid"] == reference["uid"] => {
-            if lifecycle::waits_for(&owner, FOREGROUND) { Owner::Waiting } else { Owner::Present }
-        }
-        _ => Owner::Absent,
-    }
 }
