@@ -53,9 +53,7 @@ impl PreviewContext {
             )
         })
     }
-}
 
-impl PreviewContext {
     /// Plan of the Workload of a claim.
     fn plan_of(&self, inputs: &Inputs, claim: &ResourceClaim) -> Option<WorkloadPlan> {
         let plans = inputs.plan.iter().chain(&self.plans);
