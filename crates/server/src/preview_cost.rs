@@ -1,5 +1,5 @@
-//! Memory of a preview, estimated before anything is parsed: a body of 3 MiB can have a million values, each of which takes
-//! a hundred times its text.
+//! Memory of a preview, estimated before parsing. A body of 3 MiB can have a million values, and a parsed value takes up to a
+//! hundred times its text.
 
 /// Maximum number of values in a body; the largest Workloads have some hundreds.
 pub(crate) const MAX_VALUES: usize = 20_000;
