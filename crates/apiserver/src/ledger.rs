@@ -1,31 +1,34 @@
 //! Total order of all changes.
 //!
-//! One writer thread assigns each change its revision, commits a batch of them to the [store](crate::store) with a single
-//! sync, makes them visible, and only then answers the writers:
+//! The [writer](writer) assigns each change its revision, commits a batch of them to the [store](crate::store) with a single
+//! sync, makes them visible, and only then answers the callers:
 //!
 //! ```text
-//!  writers ──► queue ──► revision, precondition ──► store.commit (one sync) ──► state and events ──► answers
+//!  callers ──► queue ──► revision, precondition ──► store.commit (one sync) ──► state and events ──► answers
 //!                                                                                     │
 //!                                                                      readers, lists, watchers
 //! ```
 //!
-//! Concurrent writers share a sync, an answered write is in every later read, and all watchers get the same changes in
+//! Concurrent callers share a sync, an answered write is in every later read, and all watchers get the same changes in
 //! the same order. The live state is in memory. Each object keeps its versions for as long as the events that made them,
 //! so that a list can be read as of a recent revision while writing goes on.
+
+mod space;
+mod writer;
 
 use std::{
     collections::{BTreeMap, VecDeque},
     ops::Bound,
-    sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
-    },
-    thread,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use bytes::Bytes;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
+use self::{
+    space::{Space, object_size},
+    writer::{Write, Writer, Writing},
+};
 use crate::store::{Key, Object, Revision, Store, StoreError, StoredChange};
 
 /// Limits of a ledger.
@@ -41,6 +44,8 @@ pub struct Options {
     pub batch: usize,
     /// Bytes of all objects; more are not created. All objects are in memory.
     pub store_bytes: usize,
+    /// Bytes of the objects of a namespace.
+    pub namespace_bytes: usize,
 }
 
 impl Default for Options {
@@ -51,6 +56,7 @@ impl Default for Options {
             queue: 4096,
             batch: 512,
             store_bytes: MAX_STORE_BYTES,
+            namespace_bytes: MAX_NAMESPACE_BYTES,
         }
     }
 }
@@ -60,11 +66,8 @@ pub const MIN_EVENTS: usize = 100;
 
 /// Default maximum size of the store, as of etcd.
 const MAX_STORE_BYTES: usize = 2 * 1024 * 1024 * 1024;
-/// Memory of an object beside its content.
-const OBJECT_OVERHEAD_BYTES: usize = 512;
-/// Updates may exceed the maximum size of the store by this part of it, so that a full store can be cleaned up: a deletion
-/// with finalizers begins with an update.
-const UPDATE_MARGIN: usize = 8;
+/// Default maximum size of the objects of a namespace, so that no user can fill the store for all others.
+const MAX_NAMESPACE_BYTES: usize = MAX_STORE_BYTES / 4;
 
 /// Precondition of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +96,15 @@ pub enum WriteError {
     /// The store is full.
     #[error("the store is full; delete objects that are no longer needed")]
     Full,
+    /// The objects of the namespace take as much as they may.
+    #[error(
+        "the objects of this namespace take the {} MiB that they may; delete objects that are no longer needed",
+        limit / (1024 * 1024)
+    )]
+    NamespaceFull {
+        /// Maximum in bytes.
+        limit: usize,
+    },
     /// The ledger is closed.
     #[error("the ledger has ended")]
     Ended,
@@ -137,24 +149,17 @@ struct State {
     events: VecDeque<Arc<Event>>,
     /// Total size of the events; see [`Event::size`].
     bytes: usize,
-    /// Total size of the current objects; see [`object_size`].
-    object_bytes: usize,
+    /// Size of the current objects.
+    space: Space,
     /// Events up to this revision are dropped.
     forgotten: Revision,
-}
-
-struct Request {
-    key: Key,
-    expected: Expected,
-    value: Option<Bytes>,
-    answer: oneshot::Sender<Result<Revision, WriteError>>,
 }
 
 /// Total order of all changes, and the current state. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     state: Arc<RwLock<State>>,
-    queue: SyncSender<Request>,
+    writing: Writing,
     latest: watch::Receiver<Revision>,
 }
 
@@ -175,7 +180,10 @@ impl Ledger {
     /// Loads the content of a store, and starts the writer thread.
     pub fn open(store: impl Store, options: Options) -> Result<Self, StoreError> {
         let contents = store.load()?;
-        let object_bytes = contents.objects.iter().map(|(_, object)| object_size(Some(&object.value))).sum();
+        let mut space = Space::default();
+        for (key, object) in &contents.objects {
+            space.replace(&key.namespace, 0, object_size(Some(&object.value)));
+        }
         let objects = contents
             .objects
             .into_iter()
@@ -186,17 +194,15 @@ impl Ledger {
             objects,
             events: VecDeque::new(),
             bytes: 0,
-            object_bytes,
+            space,
             forgotten: contents.revision,
         }));
-        let (queue, requests) = sync_channel(options.queue);
         let (announce, latest) = watch::channel(contents.revision);
-        let writer = Writer { state: Arc::clone(&state), store, announce, options };
-        thread::Builder::new()
-            .name("ledger".to_owned())
-            .spawn(move || writer.run(&requests))
+        let writer =
+            Writer { state: Arc::clone(&state), store: Box::new(store), announce, options, is_fast: false };
+        let writing = Writing::start(writer, options.queue)
             .map_err(|error| StoreError { action: "start the ledger", cause: error.to_string() })?;
-        Ok(Self { state, queue, latest })
+        Ok(Self { state, writing, latest })
     }
 
     /// Writes or removes an object if the precondition holds. Returns when the change is durable and visible.
@@ -206,12 +212,7 @@ impl Ledger {
         expected: Expected,
         value: Option<Bytes>,
     ) -> Result<Revision, WriteError> {
-        let (answer, answered) = oneshot::channel();
-        match self.queue.try_send(Request { key, expected, value, answer }) {
-            Ok(()) => answered.await.unwrap_or(Err(WriteError::Ended)),
-            Err(TrySendError::Full(_)) => Err(WriteError::Busy),
-            Err(TrySendError::Disconnected(_)) => Err(WriteError::Ended),
-        }
+        self.writing.write(Write { key, expected, value }).await
     }
 
     /// Last revision.
@@ -279,103 +280,12 @@ impl Ledger {
     }
 }
 
-struct Writer<S> {
-    state: Arc<RwLock<State>>,
-    store: S,
-    announce: watch::Sender<Revision>,
-    options: Options,
-}
-
-impl<S: Store> Writer<S> {
-    fn run(mut self, requests: &Receiver<Request>) {
-        while let Ok(first) = requests.recv() {
-            let rest = requests.try_iter().take(self.options.batch.saturating_sub(1));
-            let batch = std::iter::once(first).chain(rest).collect();
-            self.write(batch);
-        }
-    }
-
-    fn write(&mut self, requests: Vec<Request>) {
-        let (accepted, refused) = self.decide(requests);
-        for (answer, error) in refused {
-            // The writer may have been cancelled.
-            let _ = answer.send(Err(error));
-        }
-        let Some(last) = accepted.last().map(|(change, _)| change.revision) else { return };
-        let (changes, answers): (Vec<_>, Vec<_>) = accepted.into_iter().unzip();
-        let kept = self.store.commit(&changes);
-        if kept.is_ok() {
-            let mut state = write(&self.state);
-            for change in &changes {
-                state.apply(change, self.options);
-            }
-            drop(state);
-            self.announce.send_replace(last);
-        }
-        for (answer, change) in answers.into_iter().zip(&changes) {
-            let result = match &kept {
-                Ok(()) => Ok(change.revision),
-                Err(error) => Err(WriteError::Store(error.to_string())),
-            };
-            let _ = answer.send(result);
-        }
-    }
-
-    /// Assigns revisions to the requests whose precondition holds after all requests before them.
-    #[expect(clippy::type_complexity, reason = "two lists, used once")]
-    fn decide(
-        &self,
-        requests: Vec<Request>,
-    ) -> (
-        Vec<(StoredChange, oneshot::Sender<Result<Revision, WriteError>>)>,
-        Vec<(oneshot::Sender<Result<Revision, WriteError>>, WriteError)>,
-    ) {
-        let state = read(&self.state);
-        let mut revision = state.revision;
-        let mut object_bytes = state.object_bytes;
-        // Revision and size after the requests before.
-        let mut pending: BTreeMap<Key, (Option<Revision>, usize)> = BTreeMap::new();
-        let mut accepted = Vec::new();
-        let mut refused = Vec::new();
-        for Request { key, expected, value, answer } in requests {
-            let (now, size) = pending.get(&key).copied().unwrap_or_else(|| {
-                let version = state.objects.get(&key).and_then(|versions| versions.last());
-                match version {
-                    Some((revision, Some(value))) => (Some(*revision), object_size(Some(value))),
-                    _ => (None, 0),
-                }
-            });
-            let holds = match expected {
-                Expected::Absent => now.is_none(),
-                Expected::At(revision) => now == Some(revision),
-            };
-            // The removal of an absent object is no change.
-            if !holds || (now.is_none() && value.is_none()) {
-                refused.push((answer, WriteError::Conflict(now)));
-                continue;
-            }
-            let new_size = object_size(value.as_ref());
-            let margin = if now.is_some() { self.options.store_bytes / UPDATE_MARGIN } else { 0 };
-            let new_bytes = object_bytes - size + new_size;
-            if new_size > size && new_bytes > self.options.store_bytes.saturating_add(margin) {
-                refused.push((answer, WriteError::Full));
-                continue;
-            }
-            object_bytes = new_bytes;
-            revision = revision.next();
-            pending.insert(key.clone(), (value.as_ref().map(|_| revision), new_size));
-            accepted.push((StoredChange { revision, key, value }, answer));
-        }
-        (accepted, refused)
-    }
-}
-
 impl State {
     fn apply(&mut self, change: &StoredChange, keep: Options) {
         let versions = self.objects.entry(change.key.clone()).or_default();
         let previous = versions.last().and_then(|(_, value)| value.clone());
-        self.object_bytes =
-            self.object_bytes - object_size(previous.as_ref()) + object_size(change.value.as_ref());
+        let (old, new) = (object_size(previous.as_ref()), object_size(change.value.as_ref()));
+        self.space.replace(&change.key.namespace, old, new);
         versions.push((change.revision, change.value.clone()));
         self.revision = change.revision;
         let event = Event {
@@ -405,11 +315,6 @@ impl State {
             }
         }
     }
-}
-
-/// Memory of an object; none if it does not exist.
-fn object_size(value: Option<&Bytes>) -> usize {
-    value.map_or(0, |value| value.len() + OBJECT_OVERHEAD_BYTES)
 }
 
 fn current(versions: &[Version]) -> Option<Object> {

@@ -147,3 +147,56 @@ async fn a_full_store_refuses_new_objects_and_can_be_cleaned_up() {
     ledger.write(key("one"), Expected::At(one), None).await.unwrap();
     ledger.write(key("three"), Expected::Absent, large).await.expect("there is room again");
 }
+
+#[tokio::test]
+async fn a_namespace_takes_its_share_of_the_store_and_leaves_the_rest_to_others() {
+    // Two objects of 1,000 bytes with their overhead.
+    let options = Options { namespace_bytes: 3200, ..Options::default() };
+    let ledger = Ledger::open(Full(Arc::default()), options).unwrap();
+    let large = value(&"x".repeat(1000));
+    let of = |namespace, name| Key::new("configmaps", namespace, name);
+    let refused = Err(WriteError::NamespaceFull { limit: 3200 });
+    let one = ledger.write(of("greedy", "one"), Expected::Absent, large.clone()).await.unwrap();
+    ledger.write(of("greedy", "two"), Expected::Absent, large.clone()).await.unwrap();
+    assert_eq!(ledger.write(of("greedy", "three"), Expected::Absent, large.clone()).await, refused);
+    let marked = value(&"x".repeat(1100));
+    let one = ledger.write(of("greedy", "one"), Expected::At(one), marked).await.expect("a small growth");
+
+    ledger.write(of("other", "one"), Expected::Absent, large.clone()).await.expect("others have room");
+    for name in ["a", "b", "c"] {
+        let of_cluster = ledger.write(of("", name), Expected::Absent, large.clone()).await;
+        of_cluster.expect("objects of the whole cluster are written by administrators only");
+    }
+    ledger.write(of("greedy", "one"), Expected::At(one), None).await.unwrap();
+    ledger.write(of("greedy", "three"), Expected::Absent, large).await.expect("there is room again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn writers_on_many_threads_share_one_order_without_gaps() {
+    let ledger = Ledger::open(Full(Arc::default()), Options::default()).unwrap();
+    let writers = (0..8).map(|writer| {
+        let ledger = ledger.clone();
+        tokio::spawn(async move {
+            let mut revisions = Vec::new();
+            for number in 0..200 {
+                let name = format!("{writer}-{number}");
+                let key = Key::new("configmaps", "default", &name);
+                let revision = ledger.write(key.clone(), Expected::Absent, value(&name)).await.unwrap();
+                assert_eq!(ledger.get(&key).map(|object| object.revision), Some(revision), "it is visible");
+                revisions.push(revision.0);
+            }
+            revisions
+        })
+    });
+    let mut all = Vec::new();
+    for writer in writers.collect::<Vec<_>>() {
+        let revisions = writer.await.unwrap();
+        assert!(revisions.is_sorted(), "the writes of one writer are in order");
+        all.extend(revisions);
+    }
+    all.sort_unstable();
+    assert_eq!(all, (1..=1600).collect::<Vec<_>>());
+    let events: Vec<_> =
+        ledger.events(Revision(0), 2000).unwrap().iter().map(|event| event.revision.0).collect();
+    assert_eq!(events, all);
+}

@@ -295,6 +295,8 @@ pub(crate) fn failed(error: &WriteError) -> Status {
         }
         WriteError::TooLarge => Status::internal("etcdserver: request is too large"),
         WriteError::Full => Status::internal(format!("etcdserver: mvcc: database space exceeded: {error}")),
+        // As a real server refuses objects beyond the quota of a namespace.
+        WriteError::NamespaceFull { .. } => Status::new(403, "Forbidden", format!("exceeded quota: {error}")),
         WriteError::Conflict(_) => Status::new(409, "Conflict", "the object has changed"),
         WriteError::Store(why) => {
             Status::new(500, "InternalError", format!("Internal error occurred: {why}"))
