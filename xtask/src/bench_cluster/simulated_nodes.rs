@@ -16,17 +16,21 @@ use super::Failure;
 /// Concurrent requests.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
+/// Generations of the Deployments that were reported, by namespace and name. They outlive the watch, which ends every few
+/// minutes: to report all again would delay new ones, and load the server in the middle of a measurement.
+type Reported = BTreeMap<(String, String), i64>;
+
 /// Runs until it is stopped.
 pub(super) async fn simulate(client: Client) {
-    while let Err(error) = follow(&client).await {
+    let mut reported = Reported::new();
+    while let Err(error) = follow(&client, &mut reported).await {
         eprintln!("the simulated nodes restart: {error}");
     }
 }
 
-async fn follow(client: &Client) -> Result<(), Failure> {
+async fn follow(client: &Client, reported: &mut Reported) -> Result<(), Failure> {
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     let deployments: Api<Deployment> = Api::all(client.clone());
-    let mut reported: BTreeMap<(String, String), i64> = BTreeMap::new();
     let listed = deployments.list_metadata(&ListParams::default()).await?;
     let version = listed.metadata.resource_version.unwrap_or_default();
     let mut handle = async |object: PartialObjectMeta<Deployment>| -> Result<(), Failure> {
