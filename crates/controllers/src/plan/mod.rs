@@ -91,11 +91,11 @@ impl PlanController {
         match &decision.work {
             Work::Nothing(report) => report.clone(),
             Work::Apply(target) => {
-                let observed = self.apply(target).await;
-                let stale = run::prunable(inputs, &observed);
+                let outcome = self.run(target).await;
+                let stale = run::prunable(inputs, &outcome);
                 let pruned =
                     if stale.is_empty() { Ok(Removed::Gone) } else { self.remove(target, &stale).await };
-                run::report_applied(inputs, decision, observed, pruned)
+                run::report_applied(inputs, decision, outcome, pruned)
             }
             Work::Remove(target, inventory) => {
                 run::report_removed(inputs, self.remove(target, inventory).await)
@@ -103,11 +103,22 @@ impl PlanController {
         }
     }
 
-    async fn apply(&self, target: &Target) -> Result<Observation, DriverError> {
-        let runtime = self.runtime(target)?;
+    async fn run(&self, target: &Target) -> run::RunOutcome {
+        let applied = self.apply(target).await;
+        let observed = match &applied {
+            Err(error) if !run::is_observed_after(error) => Err(error.clone()),
+            _ => self.observe(target).await,
+        };
+        run::RunOutcome { applied, observed }
+    }
+
+    async fn apply(&self, target: &Target) -> Result<(), DriverError> {
         let secrets = self.secrets.of(&target.namespace);
-        in_time(runtime.apply(target, &secrets)).await?;
-        in_time(runtime.observe(target)).await
+        in_time(self.runtime(target)?.apply(target, &secrets)).await
+    }
+
+    async fn observe(&self, target: &Target) -> Result<Observation, DriverError> {
+        in_time(self.runtime(target)?.observe(target)).await
     }
 
     async fn remove(

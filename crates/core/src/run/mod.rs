@@ -26,7 +26,7 @@ use orchestra_api::{
 
 pub use self::{
     record::Record,
-    report::{prunable, report_applied, report_removed},
+    report::{RunOutcome, is_observed_after, prunable, report_applied, report_removed},
 };
 use crate::{
     decision::{Deferral, Requeue},

@@ -19,10 +19,25 @@ use crate::{
     status::FIRST_STATUS_DEBOUNCE,
 };
 
+/// Result of an apply, and what was observed after it.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    /// Result of the apply.
+    pub applied: Result<(), DriverError>,
+    /// Observation; the error of the apply if it is not [observed](is_observed_after).
+    pub observed: Result<Observation, DriverError>,
+}
+
+/// True if what runs is observed after this error of an apply: after a transient one it may be anything between all and nothing.
+pub fn is_observed_after(error: &DriverError) -> bool {
+    error.kind == DriverErrorKind::Transient
+}
+
 /// Recorded items that the revision which is ready now does not need: the runtime removes them before the report.
-pub fn prunable(inputs: &Inputs, observed: &Result<Observation, DriverError>) -> Vec<InventoryItem> {
+pub fn prunable(inputs: &Inputs, outcome: &RunOutcome) -> Vec<InventoryItem> {
     let wanted = wanted(inputs);
-    let is_settled = observed.as_ref().is_ok_and(|observation| is_settled(inputs, observation));
+    let is_settled = outcome.applied.is_ok()
+        && outcome.observed.as_ref().is_ok_and(|observation| is_settled(inputs, observation));
     let recorded = if is_settled { current_status(&inputs.plan).inventory } else { Vec::new() };
     recorded.into_iter().filter(|item| !wanted.contains(item)).collect()
 }
@@ -31,17 +46,18 @@ pub fn prunable(inputs: &Inputs, observed: &Result<Observation, DriverError>) ->
 pub fn report_applied(
     inputs: &Inputs,
     decision: &Decision,
-    observed: Result<Observation, DriverError>,
+    outcome: RunOutcome,
     pruned: Result<Removed, DriverError>,
 ) -> Report {
     let plan = &inputs.plan;
+    let RunOutcome { applied, observed } = outcome;
     let recorded = union(&current_status(plan).inventory, wanted(inputs));
     let stored = decision.status.as_ref().or(plan.status.as_ref());
     let was_ready = stored
         .filter(|status| is_ready_at(status.phase, status.observed_revision.as_deref(), &plan.spec.revision));
     let mut report = Report::default();
-    let status = match observed {
-        Ok(observation) => {
+    let status = match (applied, observed) {
+        (Ok(()), Ok(observation)) => {
             report.exposure = published(inputs, &observation);
             let is_settled = is_settled(inputs, &observation);
             let Observation { revision, phase, reason, mut message, exposures: _, placed_on } = observation;
@@ -69,7 +85,21 @@ pub fn report_applied(
                 placed_on,
             }
         }
-        Err(error) => {
+        (Err(error), Ok(observation)) => {
+            report.exposure = published(inputs, &observation);
+            let (is_settled, message) = (is_settled(inputs, &observation), Some(error.message.clone()));
+            let incomplete = status(plan, Phase::Provisioning, error.reason, message, recorded);
+            report.requeue = Requeue::Backoff(error.into());
+            if is_settled {
+                let Observation { phase, reason, placed_on, .. } = observation;
+                WorkloadPlanStatus { phase, reason, placed_on, ..incomplete }
+            } else {
+                incomplete
+            }
+        }
+        (applied, Err(observing)) => {
+            let is_unknown = observing.kind == DriverErrorKind::Transient;
+            let error = applied.err().unwrap_or(observing);
             let (kind, reason, message) = (error.kind, error.reason, error.message.clone());
             let phase = match kind {
                 DriverErrorKind::Refused | DriverErrorKind::Unwatched => Phase::Failed,
@@ -82,7 +112,7 @@ pub fn report_applied(
             };
             match was_ready {
                 // Its runtime cannot be asked now: the last observation stays.
-                Some(ready) if kind == DriverErrorKind::Transient => {
+                Some(ready) if is_unknown => {
                     WorkloadPlanStatus { message: Some(message), inventory: recorded, ..ready.clone() }
                 }
                 _ => status(plan, phase, reason, Some(message), recorded),

@@ -71,6 +71,11 @@ fn observation(phase: Phase) -> Observation {
     Observation { revision: Some("r1".to_owned()), phase, ..Observation::default() }
 }
 
+/// Outcome of a run whose writes succeeded, or failed as what was observed.
+fn ran(observed: Result<Observation, DriverError>) -> RunOutcome {
+    RunOutcome { applied: observed.as_ref().map(|_| ()).map_err(Clone::clone), observed }
+}
+
 fn deleting(mut inputs: Inputs) -> Inputs {
     inputs.plan.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
     inputs
@@ -114,7 +119,7 @@ fn a_settled_plan_is_applied_and_nothing_is_written() {
     let inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
     let decision = decide(&inputs);
     assert_eq!((&decision.add_finalizer, &decision.status, &decision.exposure), (&None, &None, &None));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decision, ran(Ok(observation(Phase::Ready))), Ok(Removed::Gone));
     let addresses = Some(WorkloadExposureStatus::default());
     assert_eq!(report, Report { exposure: addresses, ..Report::default() });
 }
@@ -163,16 +168,16 @@ fn the_first_status_is_deferred_while_the_plan_is_starting_and_only_for_a_moment
     let mut inputs = with_record(new(), &Record { placement: placement("here"), inventory: vec![item("a")] });
     let decision = decide(&inputs);
     let starting = || Ok(observation(Phase::Provisioning));
-    let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decision, ran(starting()), Ok(Removed::Gone));
     assert_eq!((report.status, report.deferred), (None, Some(Deferral::FirstStatus)));
     assert_eq!(report.requeue, Requeue::After(FIRST_STATUS_DEBOUNCE));
     inputs.deferred_for = FIRST_STATUS_DEBOUNCE;
-    let report = report_applied(&inputs, &decision, starting(), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decision, ran(starting()), Ok(Removed::Gone));
     assert!(report.status.is_some() && report.deferred.is_none());
     // A fault is reported at once.
     inputs.deferred_for = Duration::ZERO;
     let fault = Err(DriverError::unreachable("No connection."));
-    let report = report_applied(&inputs, &decision, fault, Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decision, ran(fault), Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().reason, Some(Reason::NetworkUnavailable));
     assert_eq!(report.requeue, Requeue::Backoff(DriverError::unreachable("No connection.").into()));
 }
@@ -186,7 +191,7 @@ fn a_failed_plan_is_checked_again_unless_a_watch_reports_what_fixes_it() {
         (DriverError::refused(reason, message), Requeue::OnChange),
         (unwatched, Requeue::After(UNWATCHED_CHECK_INTERVAL)),
     ] {
-        let report = report_applied(&inputs, &decide(&inputs), Err(error), Ok(Removed::Gone));
+        let report = report_applied(&inputs, &decide(&inputs), ran(Err(error)), Ok(Removed::Gone));
         assert_eq!((report.status.unwrap().phase, report.requeue), (Phase::Failed, expected));
     }
 }
@@ -200,15 +205,45 @@ fn a_ready_plan_stays_ready_while_its_runtime_is_unreachable_until_its_revision_
         ..reported(Phase::Ready, "here", &["a"])
     };
     let mut inputs = held(new(), Some(ready.clone()));
-    let report = report_applied(&inputs, &decide(&inputs), unreachable(), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decide(&inputs), ran(unreachable()), Ok(Removed::Gone));
     let message = Some("The cluster does not respond; retrying.".to_owned());
     assert_eq!(report.status, Some(WorkloadPlanStatus { message, ..ready }));
     assert_eq!(report.requeue, Requeue::Backoff(unreachable().unwrap_err().into()));
     inputs.plan.spec.revision = "r2".to_owned();
-    let report = report_applied(&inputs, &decide(&inputs), unreachable(), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decide(&inputs), ran(unreachable()), Ok(Removed::Gone));
     let status = report.status.unwrap();
     let expected = (Phase::Provisioning, Some(Reason::NetworkUnavailable));
     assert_eq!((status.phase, status.reason), expected);
+}
+
+#[test]
+fn a_failed_write_leaves_a_plan_ready_only_as_far_as_what_runs_is_ready() {
+    let quota = || DriverError::transient(Reason::QuotaExceeded, "Quota exceeded.");
+    let unreachable = || DriverError::unreachable("No connection.");
+    let inputs = held(new(), Some(reported(Phase::Ready, "here", &["a", "old"])));
+    let nothing = Observation { revision: None, ..observation(Phase::Pending) };
+    for (observed, phase, reason, message) in [
+        (Ok(nothing), Phase::Provisioning, Some(Reason::QuotaExceeded), "Quota exceeded."),
+        (
+            Ok(observation(Phase::Provisioning)),
+            Phase::Provisioning,
+            Some(Reason::QuotaExceeded),
+            "Quota exceeded.",
+        ),
+        (Ok(observation(Phase::Ready)), Phase::Ready, observation(Phase::Ready).reason, "Quota exceeded."),
+        (Err(unreachable()), Phase::Ready, reported(Phase::Ready, "here", &[]).reason, "Quota exceeded."),
+    ] {
+        let outcome = RunOutcome { applied: Err(quota()), observed };
+        assert_eq!(prunable(&inputs, &outcome), [], "nothing is removed while the new version is incomplete");
+        let report = report_applied(&inputs, &decide(&inputs), outcome.clone(), Ok(Removed::Gone));
+        let status = report.status.unwrap();
+        assert_eq!((status.phase, status.reason), (phase, reason), "{outcome:?}");
+        assert_eq!((status.message.as_deref(), status.inventory.len()), (Some(message), 2), "{outcome:?}");
+        assert_eq!(report.requeue, Requeue::Backoff(quota().into()));
+    }
+    assert!(
+        is_observed_after(&quota()) && !is_observed_after(&DriverError::refused(Reason::SpecInvalid, "No."))
+    );
 }
 
 #[test]
@@ -216,7 +251,7 @@ fn addresses_are_published_with_readiness_and_withdrawn_before_a_removal() {
     let mut inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a"])));
     let address: Exposure = serde_json::from_value(json!({"url": "http://web", "priority": 1})).unwrap();
     let ready = Observation { exposures: vec![address.clone()], ..observation(Phase::Ready) };
-    let report = report_applied(&inputs, &decide(&inputs), Ok(ready), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decide(&inputs), ran(Ok(ready)), Ok(Removed::Gone));
     let published = report.exposure.unwrap();
     assert_eq!(published.exposures, [address]);
     inputs.exposure.as_mut().unwrap().status = Some(published);
@@ -233,7 +268,7 @@ fn the_best_address_is_published_first() {
     ]);
     let observed =
         Observation { exposures: serde_json::from_value(addresses).unwrap(), ..observation(Phase::Ready) };
-    let report = report_applied(&inputs, &decide(&inputs), Ok(observed), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decide(&inputs), ran(Ok(observed)), Ok(Removed::Gone));
     let published = report.exposure.unwrap().exposures;
     assert_eq!(
         published.iter().map(|address| address.url.as_str()).collect::<Vec<_>>(),
@@ -260,7 +295,7 @@ fn published_addresses_stay_while_they_are_not_reachable_until_the_plan_is_suspe
         inputs.plan.spec.lifecycle.suspend = suspend;
         let observed =
             Observation { exposures: vec![address(is_reachable)], ..observation(Phase::Provisioning) };
-        let report = report_applied(&inputs, &decide(&inputs), Ok(observed), Ok(Removed::Gone));
+        let report = report_applied(&inputs, &decide(&inputs), ran(Ok(observed)), Ok(Removed::Gone));
         assert_eq!(report.exposure, expected, "{case}");
     }
 }
@@ -269,19 +304,19 @@ fn published_addresses_stay_while_they_are_not_reachable_until_the_plan_is_suspe
 fn items_of_earlier_revisions_are_removed_once_the_new_one_is_ready() {
     let inputs = held(new(), Some(reported(Phase::Provisioning, "here", &["a", "old"])));
     let decision = decide(&inputs);
-    assert_eq!(prunable(&inputs, &Ok(observation(Phase::Provisioning))), []);
-    assert_eq!(prunable(&inputs, &Ok(observation(Phase::Ready))), [item("old")]);
+    assert_eq!(prunable(&inputs, &ran(Ok(observation(Phase::Provisioning)))), []);
+    assert_eq!(prunable(&inputs, &ran(Ok(observation(Phase::Ready)))), [item("old")]);
     let stopping = Ok(Removed::Stopping("Stopping.".to_owned()));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), stopping);
+    let report = report_applied(&inputs, &decision, ran(Ok(observation(Phase::Ready))), stopping);
     assert_eq!(report.status.unwrap().inventory, [item("a"), item("old")]);
     assert_eq!(report.requeue, Requeue::After(STOPPING_CHECK_INTERVAL));
     let failed = Err(DriverError::unreachable("No."));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), failed);
+    let report = report_applied(&inputs, &decision, ran(Ok(observation(Phase::Ready))), failed);
     let status = report.status.unwrap();
     assert_eq!((status.phase, status.inventory), (Phase::Ready, vec![item("a"), item("old")]));
     assert_eq!(status.message.as_deref(), Some("The previous version could not be removed; retrying: No."));
     assert_eq!(report.requeue, Requeue::Backoff(DriverError::unreachable("No.").into()));
-    let report = report_applied(&inputs, &decision, Ok(observation(Phase::Ready)), Ok(Removed::Gone));
+    let report = report_applied(&inputs, &decision, ran(Ok(observation(Phase::Ready))), Ok(Removed::Gone));
     assert_eq!(report.status.unwrap().inventory, [item("a")]);
 }
 
