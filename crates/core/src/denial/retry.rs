@@ -38,9 +38,10 @@ pub fn is_retried(write: WriteOf, status: &Status) -> bool {
 }
 
 /// True if the object of a delete or a patch with its uid as a precondition is gone, or was replaced by another one of its name. An
-/// object whose kind is not installed is gone, too.
+/// object whose kind is not installed is gone, too. A webhook that denies the write chooses its code, so a denial is neither.
 pub fn is_gone_or_replaced(status: &Status) -> bool {
-    status.code == 409 || matches!(NotFound::of(status), Some(NotFound::Object | NotFound::Kind))
+    let is_gone = matches!(NotFound::of(status), Some(NotFound::Object | NotFound::Kind));
+    Denial::of(status).is_none() && (status.code == 409 || is_gone)
 }
 
 #[cfg(test)]
@@ -79,6 +80,8 @@ mod tests {
             (status(404, "NotFound", "the server could not find the requested resource"), true),
             (status(404, "NotFound", "namespaces \"a\" not found"), false),
             (status(403, "Forbidden", "User \"a\" cannot delete resource"), false),
+            (status(409, "Conflict", "admission webhook \"protect\" denied the request: keep it"), false),
+            (status(404, "NotFound", "admission webhook \"protect\" denied the request: keep it"), false),
         ] {
             assert_eq!(is_gone_or_replaced(&answer), expected, "{answer:?}");
         }
