@@ -88,7 +88,8 @@ fn status(policy: &PlatformPolicy, count: Count, now: Timestamp) -> Option<Platf
     let (accepted, reason, message) = match faults.first() {
         None => ("True", "Accepted", "The policy is in force.".to_owned()),
         Some(fault) => {
-            let effect = effect(check(&last_good_of(policy)).is_empty(), policy.spec.mode);
+            let applied = last_good_of(policy);
+            let effect = effect(check(&applied).is_empty(), applied.spec.mode);
             ("False", MALFORMED, format!("`{}`: {} {effect}.", fault.field, fault.message))
         }
     };
@@ -219,6 +220,16 @@ mod tests {
             assert_eq!(status.in_force, None);
             assert!(status.conditions[0].message.ends_with(effect), "{status:?}");
         }
+    }
+
+    #[test]
+    fn the_effect_of_a_policy_is_that_of_the_version_which_is_applied() {
+        // An earlier binary accepted a value that this one does not.
+        let kept = Some(Box::new(spec(json!({"limits": {"cpu": "y"}}))));
+        let mut policy = policy(json!({"mode": "Audit", "limits": {"cpu": "x"}}));
+        policy.status = Some(PlatformPolicyStatus { in_force: kept, ..PlatformPolicyStatus::default() });
+        let message = status(&policy, COUNT, at(1)).unwrap().conditions.remove(0).message;
+        assert!(message.ends_with(" No Workload that it may select starts or changes."), "{message}");
     }
 
     #[test]
