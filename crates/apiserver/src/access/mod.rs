@@ -114,8 +114,10 @@ impl Access {
         let mut at = None;
         for resource in policy::RESOURCES {
             // All lists are of the revision of the first. If that is dropped meanwhile, the events after it are, too, and
-            // the next attempt starts again.
-            let Ok(listed) = ledger.list(resource, None, None, usize::MAX, at) else { break };
+            // the next attempt starts again; a part of the policy is not used.
+            let Ok(listed) = ledger.list(resource, None, None, usize::MAX, at) else {
+                return at.unwrap_or_default();
+            };
             at = Some(listed.revision);
             for (key, object) in listed.objects {
                 let object = StoredObject { revision: object.revision, bytes: &object.value }.stored();
