@@ -76,6 +76,9 @@ pub enum Expected {
     Absent,
     /// The object has this revision.
     At(Revision),
+    /// The object has this revision, and the write marks it as deleted: it may grow beyond all limits of space, since nobody
+    /// could clean up otherwise. An object is marked once.
+    ToMark(Revision),
 }
 
 /// Error of a write.

@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
         mpsc::{Receiver, Sender, channel},
     },
@@ -167,8 +167,53 @@ async fn a_namespace_takes_its_share_of_the_store_and_leaves_the_rest_to_others(
         let of_cluster = ledger.write(of("", name), Expected::Absent, large.clone()).await;
         of_cluster.expect("objects of the whole cluster are written by administrators only");
     }
+    let marked = value(&"x".repeat(2000));
+    let refused_mark = ledger.write(of("greedy", "one"), Expected::At(one), marked.clone()).await;
+    assert_eq!(refused_mark, refused, "beyond the margin");
+    let one = ledger.write(of("greedy", "one"), Expected::ToMark(one), marked).await;
+    let one = one.expect("what is marked as deleted may grow, or nobody could clean up");
     ledger.write(of("greedy", "one"), Expected::At(one), None).await.unwrap();
     ledger.write(of("greedy", "three"), Expected::Absent, large).await.expect("there is room again");
+}
+
+/// Store that records the thread of each commit.
+struct Recorded(Arc<Mutex<Vec<Option<String>>>>);
+
+impl Store for Recorded {
+    fn load(&self) -> Result<Contents, StoreError> {
+        Ok(Contents::default())
+    }
+
+    fn commit(&mut self, _: &[StoredChange]) -> Result<(), StoreError> {
+        self.0.lock().unwrap().push(std::thread::current().name().map(str::to_owned));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_single_write_to_a_fast_disk_is_committed_by_its_caller_and_several_go_to_the_thread_that_batches_them()
+ {
+    let threads = Arc::new(Mutex::new(Vec::new()));
+    let ledger = Ledger::open(Recorded(Arc::clone(&threads)), Options::default()).unwrap();
+    let own = std::thread::current().name().map(str::to_owned);
+    let names: Vec<String> = (0..64).map(|number| format!("n{number}")).collect();
+    for round in 0.. {
+        assert!(round < 1000, "each commit took more than a millisecond");
+        let key = Key::new("configmaps", "default", &format!("single-{round}"));
+        ledger.write(key, Expected::Absent, value("x")).await.unwrap();
+        if threads.lock().unwrap().last() == Some(&own) {
+            break;
+        }
+    }
+    threads.lock().unwrap().clear();
+    let several = names
+        .iter()
+        .map(|name| ledger.write(Key::new("configmaps", "default", name), Expected::Absent, value("x")));
+    for written in futures_util::future::join_all(several).await {
+        written.unwrap();
+    }
+    let of_others = threads.lock().unwrap().clone();
+    assert!(of_others.iter().all(|thread| thread.as_deref() == Some("ledger")), "{of_others:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -39,7 +39,7 @@ impl Model {
         let now = self.now().get(key).map(|(revision, _)| *revision);
         let holds = match expected {
             Expected::Absent => now.is_none(),
-            Expected::At(revision) => now == Some(revision),
+            Expected::At(revision) | Expected::ToMark(revision) => now == Some(revision),
         };
         if !holds || (now.is_none() && value.is_none()) {
             return Err(WriteError::Conflict(now));

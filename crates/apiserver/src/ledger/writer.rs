@@ -5,12 +5,15 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, io,
+    fmt,
+    future::poll_fn,
+    io,
     sync::{
-        Arc, Mutex, RwLock,
+        Arc, Mutex, MutexGuard, RwLock,
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     },
+    task::Poll,
     thread,
     time::{Duration, Instant},
 };
@@ -46,8 +49,8 @@ struct Request {
 pub(super) struct Writing {
     writer: Arc<Mutex<Writer>>,
     queue: SyncSender<Request>,
-    /// Writes that the thread has not taken yet. While there are any, no caller writes by itself and so overtakes them.
-    waiting: Arc<AtomicUsize>,
+    /// Writes that were begun and not answered.
+    in_flight: Arc<AtomicUsize>,
 }
 
 impl fmt::Debug for Writing {
@@ -60,51 +63,88 @@ impl Writing {
     /// Starts the writer's thread. It ends with the last clone.
     pub(super) fn start(writer: Writer, queue: usize) -> io::Result<Self> {
         let (queue, requests) = sync_channel(queue);
-        let writing = Self { writer: Arc::new(Mutex::new(writer)), queue, waiting: Arc::default() };
-        let (writer, waiting) = (Arc::clone(&writing.writer), Arc::clone(&writing.waiting));
-        thread::Builder::new().name("ledger".to_owned()).spawn(move || run(&writer, &requests, &waiting))?;
+        let writing = Self { writer: Arc::new(Mutex::new(writer)), queue, in_flight: Arc::default() };
+        let writer = Arc::clone(&writing.writer);
+        thread::Builder::new().name("ledger".to_owned()).spawn(move || run(&writer, &requests))?;
         Ok(writing)
     }
 
     /// Commits a write, or waits until the thread has committed it.
     pub(super) async fn write(&self, write: Write) -> Written {
-        let write = match self.write_as_caller(write) {
-            Ok(written) => return written,
-            Err(write) => write,
-        };
+        let in_flight = InFlight::count(&self.in_flight);
+        let mut write = write;
+        if in_flight.is_alone() && self.idle_writer().is_some() {
+            // Whoever begins several writes at once begins the others now, so that they share a sync.
+            yield_once().await;
+            if in_flight.is_alone() {
+                match self.write_as_caller(write) {
+                    Ok(written) => return written,
+                    Err(busy) => write = busy,
+                }
+            }
+        }
         let (answer, answered) = oneshot::channel();
-        self.waiting.fetch_add(1, Ordering::AcqRel);
         match self.queue.try_send(Request { write, answer }) {
             Ok(()) => answered.await.unwrap_or(Err(WriteError::Ended)),
-            Err(error) => {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
-                Err(match error {
-                    TrySendError::Full(_) => WriteError::Busy,
-                    TrySendError::Disconnected(_) => WriteError::Ended,
-                })
-            }
+            Err(TrySendError::Full(_)) => Err(WriteError::Busy),
+            Err(TrySendError::Disconnected(_)) => Err(WriteError::Ended),
         }
     }
 
-    /// Commits a write if the writer is idle and the disk is fast; else returns it.
+    /// Commits a write on this thread if the writer is idle and the disk is fast; else returns it.
     fn write_as_caller(&self, write: Write) -> Result<Written, Write> {
-        let Ok(mut writer) = self.writer.try_lock() else { return Err(write) };
-        if !writer.is_fast || self.waiting.load(Ordering::Acquire) > 0 {
-            return Err(write);
-        }
+        let Some(mut writer) = self.idle_writer() else { return Err(write) };
         Ok(writer.write(vec![write]).pop().unwrap_or(Err(WriteError::Ended)))
+    }
+
+    /// The writer, if it is idle and the disk is fast.
+    fn idle_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock().ok().filter(|writer| writer.is_fast)
     }
 }
 
+/// A write in flight.
+struct InFlight<'a>(&'a AtomicUsize);
+
+impl<'a> InFlight<'a> {
+    fn count(all: &'a AtomicUsize) -> Self {
+        all.fetch_add(1, Ordering::AcqRel);
+        Self(all)
+    }
+
+    /// True if no other write is in flight.
+    fn is_alone(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 1
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Lets the other futures of this task, and other tasks, go first.
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// Thread of the writer.
-fn run(writer: &Mutex<Writer>, requests: &Receiver<Request>, waiting: &AtomicUsize) {
+fn run(writer: &Mutex<Writer>, requests: &Receiver<Request>) {
     while let Ok(first) = requests.recv() {
         // A writer that has panicked may have committed what is not visible.
         let Ok(mut writer) = writer.lock() else { return };
         let rest = requests.try_iter().take(writer.options.batch.saturating_sub(1));
         let batch = std::iter::once(first).chain(rest).map(|Request { write, answer }| (write, answer));
         let (writes, answers): (Vec<_>, Vec<_>) = batch.unzip();
-        waiting.fetch_sub(writes.len(), Ordering::AcqRel);
         for (answer, written) in answers.into_iter().zip(writer.write(writes)) {
             // The caller may have been cancelled.
             let _ = answer.send(written);
@@ -167,7 +207,7 @@ impl Writer {
             });
             let holds = match expected {
                 Expected::Absent => now.is_none(),
-                Expected::At(revision) => now == Some(revision),
+                Expected::At(revision) | Expected::ToMark(revision) => now == Some(revision),
             };
             // The removal of an absent object is no change.
             if !holds || (now.is_none() && value.is_none()) {
@@ -175,7 +215,10 @@ impl Writer {
                 continue;
             }
             let new_size = object_size(value.as_ref());
-            if let Err(refused) = space.admit(&key.namespace, size, new_size, &self.options) {
+            let is_limited = !matches!(expected, Expected::ToMark(_));
+            if let Err(refused) = space.admit(&key.namespace, size, new_size, &self.options)
+                && is_limited
+            {
                 results.push(Err(refused));
                 continue;
             }

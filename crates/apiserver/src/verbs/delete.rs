@@ -156,7 +156,7 @@ async fn remove(call: &Call<'_>, name: &str, options: &Options) -> Result<Answer
                 None => Content::Plain(answer),
             }));
         }
-        match call.write(key.clone(), Expected::At(old.revision), next.as_ref()).await {
+        match call.write(key.clone(), Expected::ToMark(old.revision), next.as_ref()).await {
             Ok((revision, bytes)) if next.is_some() => {
                 return Ok(Answer::ok(Content::Stored(revision, bytes)));
             }
