@@ -1,11 +1,22 @@
 //! Context of the controllers: one cache per kind, the config in force and the clock.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::ResourceExt;
 use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, WorkloadPlan};
-use orchestra_core::{Inputs, Observed, claim_state, inputs, provision::service_ref};
+use orchestra_core::{
+    Inputs, Observed, claim_state,
+    inputs::{self, QueueState},
+    provision::service_ref,
+};
 use serde_json::Value as Json;
 
 use crate::{
@@ -34,6 +45,8 @@ pub struct Context {
     pub runtimes: Arc<BTreeSet<String>>,
     /// Current time.
     pub clock: fn() -> Timestamp,
+    /// Number of Workloads that wait to be reconciled.
+    pub backlog: Arc<AtomicUsize>,
 }
 
 impl Context {
@@ -49,6 +62,7 @@ impl Context {
             config: SharedConfig::default(),
             runtimes: Arc::default(),
             clock,
+            backlog: Arc::default(),
         }
     }
 
@@ -67,7 +81,8 @@ impl Context {
             runtimes: BTreeSet::clone(&self.runtimes),
             workload,
         };
-        Inputs::assemble(observed, (self.clock)(), deferred_for)
+        let queue = QueueState { deferred_for, backlog: self.backlog.load(Ordering::Relaxed) };
+        Inputs::assemble(observed, (self.clock)(), queue)
     }
 
     /// Policies that cannot be deserialized.

@@ -135,8 +135,9 @@ impl Standby {
         let workload = WorkloadController::new(context.clone(), writer("workload"), recorder);
         // An eighth of the workers start new Workloads, the others complete those in progress: of a thousand, the first are ready soon.
         let starting = NonZeroUsize::new(concurrency.get() / 8);
-        let (workloads, task) =
-            Worker::start(Arc::new(workload), worker::Options { starting, ..work.clone() }, shutdown.clone());
+        let backlog = Arc::clone(&context.backlog);
+        let options = worker::Options { starting, backlog, ..work.clone() };
+        let (workloads, task) = Worker::start(Arc::new(workload), options, shutdown.clone());
         tasks.push(task);
         let claim = ClaimController::new(context.clone(), writer("claim"), secrets.clone(), provisioners);
         let (claims, task) = Worker::start(Arc::new(claim), work.clone(), shutdown.clone());

@@ -13,7 +13,7 @@ use crate::{
     denial::Denial,
     driver::DriverError,
     explain::Explanation,
-    status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE, StatusInputs},
+    status::{ADDRESS_DEBOUNCE, BUSY_FIRST_STATUS_DEBOUNCE, FIRST_STATUS_DEBOUNCE, StatusInputs},
 };
 
 /// Decision about one Workload. It contains only what differs from the API: executed twice, it writes nothing.
@@ -128,7 +128,7 @@ impl fmt::Display for Deferral {
             Self::Move => f.write_str("the move starts after the first report of the current runtime"),
             Self::FirstStatus => write!(
                 f,
-                "the first status is written with the first report of the runtime, or after {FIRST_STATUS_DEBOUNCE:?}"
+                "the first status is written with the first report of the runtime, or after {FIRST_STATUS_DEBOUNCE:?} ({BUSY_FIRST_STATUS_DEBOUNCE:?} while many wait)"
             ),
             Self::Address => write!(
                 f,

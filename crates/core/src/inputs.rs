@@ -46,8 +46,17 @@ pub struct Inputs {
     pub runtimes: BTreeSet<String>,
     /// Current time.
     pub now: Timestamp,
-    /// Time for which the first status has been deferred.
+    /// State of the queue.
+    pub queue: QueueState,
+}
+
+/// State of the queue of Workloads; nothing waits in a preview.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// Time for which the first status of this one has been deferred.
     pub deferred_for: Duration,
+    /// Number of Workloads that wait to be reconciled.
+    pub backlog: usize,
 }
 
 /// Facts about a namespace that decisions depend on.
@@ -150,7 +159,7 @@ pub fn prune(workload: &mut Workload) {
 
 impl Inputs {
     /// Inputs made of objects of the API: the same for the controller and for previews of its decision.
-    pub fn assemble(observed: Observed, now: Timestamp, deferred_for: Duration) -> Self {
+    pub fn assemble(observed: Observed, now: Timestamp, queue: QueueState) -> Self {
         let Observed { mut workload, namespace, policies, unreadable_policies, .. } = observed;
         let Observed { config, claims, plan, exposure, runtimes, .. } = observed;
         let (policies, unreadable_policies) = policy::unreadable::resolve(policies, &unreadable_policies);
@@ -167,7 +176,7 @@ impl Inputs {
             exposure,
             runtimes,
             now,
-            deferred_for,
+            queue,
         }
     }
 

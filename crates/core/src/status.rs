@@ -25,7 +25,7 @@ use crate::{
     claims,
     decision::{Applied, Decision, Deferral, Denied, Fault, Finalizer, Requeue},
     endpoint,
-    inputs::Inputs,
+    inputs::{Inputs, QueueState},
     sentence::sentence,
 };
 
@@ -63,8 +63,8 @@ pub struct StatusInputs {
 pub struct DeferralInputs {
     /// The status in the API.
     pub stored: Option<WorkloadStatus>,
-    /// Time for which the first status has been deferred.
-    pub deferred_for: Duration,
+    /// State of the queue.
+    pub queue: QueueState,
     /// Classes of the built-in runtimes, which report within a moment. External ones may take longer.
     pub runtimes: BTreeSet<String>,
     /// Class and phase of the plan in the API.
@@ -79,7 +79,7 @@ impl DeferralInputs {
         });
         Self {
             stored: inputs.workload.status.clone(),
-            deferred_for: inputs.deferred_for,
+            queue: inputs.queue,
             runtimes: inputs.runtimes.clone(),
             plan,
         }
@@ -89,6 +89,12 @@ impl DeferralInputs {
 /// Maximum deferral of the first status. Most Workloads are ready sooner; for others, users see progress before it seems
 /// stuck.
 pub const FIRST_STATUS_DEBOUNCE: Duration = Duration::from_millis(500);
+
+/// The same while [`BUSY_BACKLOG`] Workloads wait: a further write for each of them would only delay them all.
+pub const BUSY_FIRST_STATUS_DEBOUNCE: Duration = Duration::from_secs(5);
+
+/// Number of Workloads that wait of which each takes longer than [`FIRST_STATUS_DEBOUNCE`], since the API is busy with the others.
+pub const BUSY_BACKLOG: usize = 100;
 
 /// Longest time for which an address alone is deferred. Most runtimes publish it just before they report that the plan is ready; a
 /// rollout with one replica ready may take minutes.
@@ -123,11 +129,14 @@ impl Decision {
         let fault = applied.fault.clone().or_else(denied);
         let requeue = fault.clone().map_or(Requeue::OnChange, |fault| Requeue::Backoff(fault.into()));
         let status = self.status_inputs.report(applied);
-        let DeferralInputs { stored, deferred_for, .. } = &self.status_inputs.deferral;
+        let DeferralInputs { stored, queue: QueueState { deferred_for, backlog }, .. } =
+            &self.status_inputs.deferral;
         if stored.as_ref() == Some(&status) {
             return Report { requeue, ..Report::default() };
         }
-        let rest = FIRST_STATUS_DEBOUNCE.saturating_sub(*deferred_for);
+        let is_busy = *backlog >= BUSY_BACKLOG;
+        let debounce = if is_busy { BUSY_FIRST_STATUS_DEBOUNCE } else { FIRST_STATUS_DEBOUNCE };
+        let rest = debounce.saturating_sub(*deferred_for);
         if applied.fault.is_none() && self.only_started(&status) && !rest.is_zero() {
             let deferred = Some(Deferral::FirstStatus);
             return Report { deferred, requeue: Requeue::After(rest), ..Report::default() };

@@ -2,7 +2,7 @@
 //!
 //! Objects are read by name or by the name of the Workload, so that the cost does not depend on the number of Workloads.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{
@@ -13,6 +13,7 @@ use orchestra_api::{PlatformPolicy, ResourceClaim, Workload, WorkloadExposure, W
 use orchestra_core::{
     Inputs, Observed, claim_state,
     config::{Config, PlatformKind},
+    inputs::QueueState,
     preview::{self, ObjectKind, PreviewContext},
 };
 use serde::{Deserialize as _, de::DeserializeOwned};
@@ -128,7 +129,7 @@ impl Snapshot {
             exposure,
             runtimes,
         };
-        Inputs::assemble(observed, now, Duration::ZERO)
+        Inputs::assemble(observed, now, QueueState::default())
     }
 }
 

@@ -6,8 +6,9 @@ use orchestra_api::{Reason, finalizer, plan::Phase};
 use orchestra_core::{
     Applied,
     decision::{Deferral, Requeue},
+    inputs::QueueState,
     plan,
-    status::{ADDRESS_DEBOUNCE, FIRST_STATUS_DEBOUNCE},
+    status::{ADDRESS_DEBOUNCE, BUSY_BACKLOG, BUSY_FIRST_STATUS_DEBOUNCE, FIRST_STATUS_DEBOUNCE},
 };
 use serde_json::{Value as Json, json};
 
@@ -22,7 +23,7 @@ fn the_first_status_is_deferred_only_while_a_built_in_runtime_starts() {
         let mut inputs = fixture.inputs().unwrap();
         inputs.workload.status = None;
         inputs.runtimes = runtimes.iter().map(|class| (*class).to_owned()).collect();
-        inputs.deferred_for = deferred_for;
+        inputs.queue.deferred_for = deferred_for;
         plan(&inputs).report(&Applied::default())
     };
     let plain = || json!({"containers": {"app": {"image": "nginx"}}});
@@ -44,6 +45,30 @@ fn the_first_status_is_deferred_only_while_a_built_in_runtime_starts() {
 }
 
 #[test]
+fn the_first_status_is_deferred_for_longer_while_many_workloads_wait() {
+    let mut fixture = Fixture::with(json!({"containers": {"app": {"image": "nginx"}}}));
+    fixture.running = Running::Absent;
+    fixture.settle();
+    let requeue = |backlog: usize, deferred_for: Duration| {
+        let mut inputs = fixture.inputs().unwrap();
+        inputs.workload.status = None;
+        inputs.runtimes = ["scripted".to_owned()].into();
+        inputs.queue = QueueState { deferred_for, backlog };
+        plan(&inputs).report(&Applied::default()).requeue
+    };
+    let second = Duration::from_secs(1);
+    for (backlog, deferred_for, expected) in [
+        (BUSY_BACKLOG - 1, Duration::ZERO, Requeue::After(FIRST_STATUS_DEBOUNCE)),
+        (BUSY_BACKLOG - 1, second, Requeue::OnChange),
+        (BUSY_BACKLOG, Duration::ZERO, Requeue::After(BUSY_FIRST_STATUS_DEBOUNCE)),
+        (BUSY_BACKLOG, second, Requeue::After(BUSY_FIRST_STATUS_DEBOUNCE - second)),
+        (BUSY_BACKLOG, BUSY_FIRST_STATUS_DEBOUNCE, Requeue::OnChange),
+    ] {
+        assert_eq!(requeue(backlog, deferred_for), expected, "{backlog} wait, after {deferred_for:?}");
+    }
+}
+
+#[test]
 fn the_address_of_a_plan_that_keeps_starting_is_deferred_for_a_limited_time() {
     let mut fixture = Fixture::with(json!({
         "containers": {"app": {"image": "nginx"}}, "service": {"ports": {"web": {"port": 80}}},
@@ -56,7 +81,7 @@ fn the_address_of_a_plan_that_keeps_starting_is_deferred_for_a_limited_time() {
     let report = |deferred_for: Duration| {
         let mut inputs = fixture.inputs().unwrap();
         inputs.runtimes.insert("scripted".to_owned());
-        inputs.deferred_for = deferred_for;
+        inputs.queue.deferred_for = deferred_for;
         plan(&inputs).report(&Applied::default())
     };
     let deferred = report(Duration::ZERO);

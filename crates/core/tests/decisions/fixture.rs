@@ -6,7 +6,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 
 use k8s_openapi::{
@@ -26,6 +25,7 @@ use orchestra_core::{
     Applied, Decision, Denied, Inputs, NamespaceFacts, claim_state,
     config::{self, Config},
     decision::{Deletion, DeletionKind, Write},
+    inputs::QueueState,
     plan, policy,
     provision::{self, Bound, Engine, Provision, Work},
 };
@@ -204,7 +204,7 @@ impl Fixture {
             exposure: self.exposure.clone(),
             runtimes: BTreeSet::new(),
             now: now().0,
-            deferred_for: Duration::ZERO,
+            queue: QueueState::default(),
         })
     }
 

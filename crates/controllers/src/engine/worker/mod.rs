@@ -7,7 +7,10 @@ use std::{
     collections::HashMap,
     fmt::Display,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -77,6 +80,8 @@ pub struct Options {
     pub grace: Duration,
     /// Metrics.
     pub metrics: Metrics,
+    /// Published number of keys that are due.
+    pub backlog: Arc<AtomicUsize>,
     /// Random numbers in `0..1`, for jitter.
     pub random: fn() -> f64,
 }
@@ -88,6 +93,7 @@ impl Default for Options {
             starting: None,
             grace: SHUTDOWN_GRACE_PERIOD,
             metrics: Metrics::default(),
+            backlog: Arc::default(),
             random: fastrand::f64,
         }
     }
@@ -235,6 +241,7 @@ impl<R: Reconcile> Worker<R> {
             }
         }
         self.options.metrics.queue_depth(R::NAME, queue.depth());
+        self.options.backlog.store(queue.depth(), Ordering::Relaxed);
         queue.next_due()
     }
 

@@ -1,6 +1,6 @@
 //! Simulated platform: decisions are executed on inputs as controllers would.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use orchestra_api::{
@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     Inputs, config,
     decision::{DeletionKind, Finalizer},
-    inputs::NamespaceFacts,
+    inputs::{NamespaceFacts, QueueState},
     policy,
     preview::{self, Explained, Preview, PreviewContext},
     provision::Engine,
@@ -59,7 +59,7 @@ impl Fixture {
             exposure: None,
             runtimes: BTreeSet::new(),
             now: Timestamp::UNIX_EPOCH,
-            deferred_for: Duration::ZERO,
+            queue: QueueState::default(),
         };
         Self { inputs, context: PreviewContext::default(), live: false }
     }
