@@ -444,10 +444,7 @@ impl Steps<'_> {
             // The first plan counts as stored.
             (_, None) => decision.plan.is_none(),
             (Runtime::Planned(revision, _), Some(plan)) => {
-                plan.spec.revision == *revision
-                    && plan.status.as_ref().is_some_and(|status| {
-                        run::is_ready_at(status.phase, status.observed_revision.as_deref(), revision)
-                    })
+                plan.spec.revision == *revision && run::is_ready(plan)
             }
             _ => false,
         };
