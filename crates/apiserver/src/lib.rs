@@ -28,8 +28,9 @@
 //! 7. Every watcher is a cursor in the ledger's order of events. `verbs/watch.rs` wakes up, `verbs/selection.rs` decides
 //!    whether the object starts, continues or stops to match, and one line of JSON is written.
 //! 8. `background/mod.rs` gets the same event: objects without owners are deleted, and owners after their dependents
-//!    (`background/garbage.rs`), namespaces are emptied (`background/namespaces.rs`), definitions are accepted or removed
-//!    (`background/definitions.rs`), roles are aggregated (`background/roles.rs`).
+//!    (`background/garbage.rs`), namespaces are emptied (`background/namespaces.rs`) and get their default service account
+//!    (`background/service_accounts.rs`), definitions are accepted or removed (`background/definitions.rs`), roles are
+//!    aggregated (`background/roles.rs`).
 //!
 //! # The table of kinds
 //!

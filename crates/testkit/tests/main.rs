@@ -10,6 +10,7 @@
 
 mod access;
 mod cascade;
+mod default_accounts;
 mod hard_cases;
 mod kube_rs;
 mod typed_clients;

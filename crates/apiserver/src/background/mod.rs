@@ -4,8 +4,9 @@ mod definitions;
 mod garbage;
 mod namespaces;
 mod roles;
+mod service_accounts;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use axum::http::{Method, Request};
 use futures_util::StreamExt as _;
@@ -70,6 +71,7 @@ async fn run(api: Api) {
             definitions::reconcile_all(&api).await;
             namespaces::empty_all(&api).await;
             roles::aggregate(&api).await;
+            service_accounts::create_all(&api).await;
             stale = false;
             unfinished = false;
         }
@@ -84,10 +86,13 @@ async fn run(api: Api) {
                 }
             }
             Ok(events) => {
+                let mut without_account = BTreeSet::new();
                 for event in events {
                     cursor = event.revision;
                     react(&api, &mut garbage, &event).await;
+                    without_account.extend(service_accounts::affected_namespace(&event).map(str::to_owned));
                 }
+                service_accounts::create_missing(&api, without_account).await;
             }
         }
     }
