@@ -13,5 +13,6 @@ mod cascade;
 mod default_accounts;
 mod hard_cases;
 mod kube_rs;
+mod services;
 mod typed_clients;
 mod watch_continuity;

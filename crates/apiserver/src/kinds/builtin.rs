@@ -35,6 +35,9 @@ pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8
 pub(crate) const SERVICE_ACCOUNTS: &str = "serviceaccounts";
 /// Resource of secrets.
 pub(crate) const SECRETS: &str = "secrets";
+/// Resource of services. It is always empty: kubectl lists it for `cluster-info`, and for the category `all`, which
+/// without any kind is an error.
+const SERVICES: &str = "services";
 /// Subresource of service accounts that issues tokens.
 pub(crate) const TOKEN: &str = "token";
 /// The group of definitions.
@@ -115,7 +118,7 @@ const fn rbac_row(
     Row { api: (GROUP, "v1"), names, short: &[], namespaced, rules, hash }
 }
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     Row {
         api: ("", "v1"),
         names: ("configmaps", "configmap", "ConfigMap"),
@@ -155,6 +158,14 @@ const ROWS: [Row; 12] = [
         namespaced: true,
         rules: &service_account::RULES,
         hash: "pbx9ZvyFpBE=",
+    },
+    Row {
+        api: ("", "v1"),
+        names: (SERVICES, "service", "Service"),
+        short: &["svc"],
+        namespaced: true,
+        rules: &NONE,
+        hash: "0/CO1lhkEBI=",
     },
     Row {
         api: (EXTENSIONS, "v1"),
@@ -223,7 +234,7 @@ pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
                 kind: name.to_owned(),
                 list_kind: format!("{name}List"),
                 short_names: row.short.iter().map(|&name| name.to_owned()).collect(),
-                categories: if definition { vec!["api-extensions".to_owned()] } else { Vec::new() },
+                categories: categories(group, plural),
                 namespaced: row.namespaced,
                 status: definition || plural == "namespaces",
                 custom: false,
@@ -241,6 +252,7 @@ pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
                 create_on_update: matches!(plural, "leases" | "events") || group == GROUP,
                 unconditional_update: !matches!(plural, "leases") && !definition,
                 delete_collection: plural != "namespaces",
+                read_only: plural == SERVICES,
                 fingerprint: u64::from(view.is_some()),
                 stored_fingerprint: 0,
                 storage: None,
@@ -300,6 +312,7 @@ fn unstored(
         create_on_update: false,
         unconditional_update: false,
         delete_collection: false,
+        read_only: false,
         fingerprint: 0,
         stored_fingerprint: 0,
         storage: None,
@@ -350,6 +363,15 @@ fn blank(group: &str, plural: &str) -> Value {
         (GROUP, _) => json!({"metadata": {}, "roleRef": {"apiGroup": "", "kind": "", "name": ""}}),
         _ => json!({"metadata": {}}),
     }
+}
+
+fn categories(group: &str, plural: &str) -> Vec<String> {
+    let categories: &[&str] = match (group, plural) {
+        (EXTENSIONS, _) => &["api-extensions"],
+        ("", SERVICES) => &["all"],
+        _ => &[],
+    };
+    categories.iter().map(|&category| category.to_owned()).collect()
 }
 
 fn selectable(group: &str, plural: &str) -> Vec<String> {

@@ -64,6 +64,8 @@ pub(crate) struct Kind {
     pub unconditional_update: bool,
     /// True if the collection can be deleted.
     pub delete_collection: bool,
+    /// True if its objects can only be read.
+    pub read_only: bool,
     /// Checks and defaults beside metadata.
     pub checks: Checks,
     /// Conversion to the stored form, if it differs from the served one.
@@ -184,6 +186,9 @@ impl Kind {
     pub(crate) fn verbs(&self) -> Vec<&'static str> {
         if self.review.is_some() {
             return vec!["create"];
+        }
+        if self.read_only {
+            return vec!["get", "list", "watch"];
         }
         let mut verbs =
             vec!["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];

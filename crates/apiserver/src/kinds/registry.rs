@@ -189,6 +189,7 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
             create_on_update: false,
             unconditional_update: false,
             delete_collection: true,
+            read_only: false,
             checks: Checks::Custom(Arc::new(Custom {
                 checker: checker(&schema, version),
                 rules: orchestra_cel::Rules::compile(&schema),

@@ -163,6 +163,9 @@ impl Resource<'_> {
     /// List, create and delete of the collection.
     fn collection(&self) -> Value {
         let subject = self.subject("");
+        if self.kind.read_only {
+            return json!({ "get": self.list(subject), "parameters": self.path_parameters(false) });
+        }
         let mut operations = json!({
             "get": self.list(subject.clone()),
             "post": self.operation(&Operation {
@@ -224,18 +227,22 @@ impl Resource<'_> {
             format!("{} of ", subresource.to_lowercase())
         };
         let subject = self.subject(subresource);
+        let read = self.operation(&Operation {
+            verb: "read",
+            action: "get",
+            subject: subject.clone(),
+            description: format!("read {of}the specified {name}"),
+            parameters: if self.kind.custom { &["resourceVersion"] } else { &[] },
+            body: None,
+            media_types: ANSWERS,
+            answers: &[OK],
+            answer: &self.object,
+        });
+        if self.kind.read_only {
+            return json!({ "get": read, "parameters": self.path_parameters(true) });
+        }
         let mut operations = json!({
-            "get": self.operation(&Operation {
-                verb: "read",
-                action: "get",
-                subject: subject.clone(),
-                description: format!("read {of}the specified {name}"),
-                parameters: if self.kind.custom { &["resourceVersion"] } else { &[] },
-                body: None,
-                media_types: ANSWERS,
-                answers: &[OK],
-                answer: &self.object,
-            }),
+            "get": read,
             "put": self.operation(&Operation {
                 verb: "replace",
                 action: "put",

@@ -18,7 +18,8 @@ const CELLS: &[(&str, Cells)] = &[
     ("v1/Namespace", namespace),
     ("v1/ConfigMap", config_map),
     ("v1/Secret", secret),
-    ("v1/ServiceAccount", service_account),
+    ("v1/Service", name_and_age),
+    ("v1/ServiceAccount", name_and_age),
     ("v1/Event", core_event),
     ("events.k8s.io/v1/Event", event),
     ("coordination.k8s.io/v1/Lease", lease),
@@ -73,7 +74,7 @@ fn secret(object: &Value, now: i64) -> Vec<Value> {
     vec![name(object), json!(text(&object["type"])), json!(size(&object["data"])), created(object, now)]
 }
 
-fn service_account(object: &Value, now: i64) -> Vec<Value> {
+fn name_and_age(object: &Value, now: i64) -> Vec<Value> {
     vec![name(object), created(object, now)]
 }
 

@@ -103,6 +103,9 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
     {
         return Err(unknown_method(kind, verb));
     }
+    if kind.read_only && verb != "get" {
+        return Err(Status::method_not_allowed());
+    }
     if let Some(review) = kind.review {
         if verb != "create" {
             return Err(Status::method_not_allowed());
