@@ -98,7 +98,10 @@ impl std::fmt::Display for Rule {
         let texts: Vec<String> = lists
             .iter()
             .filter(|(_, values)| !values.is_empty())
-            .map(|(name, values)| format!("{name}:{values:?}"))
+            .map(|(name, values)| {
+                let values: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+                format!("{name}:[{}]", values.join(" "))
+            })
             .collect();
         write!(f, "{{{}}}", texts.join(", "))
     }
@@ -254,6 +257,6 @@ mod tests {
         let wanted = on(&["get", "list"], &[""], &["pods", "secrets"], &[]);
         let missing = uncovered(&[on(&["*"], &[""], &["pods"], &[])], &[wanted]);
         let texts: Vec<String> = missing.iter().map(ToString::to_string).collect();
-        assert_eq!(texts, [r#"{APIGroups:[""], Resources:["secrets"], Verbs:["get", "list"]}"#]);
+        assert_eq!(texts, [r#"{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}"#]);
     }
 }

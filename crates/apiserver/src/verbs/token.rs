@@ -11,6 +11,7 @@ use crate::{
         caller,
         token::{Bound, Claims, ISSUER, ObjectRef},
     },
+    admission,
     http::answer::{Answer, Content},
     kinds::{Kind, builtin},
     managed_fields::{self, Actor},
@@ -48,6 +49,7 @@ fn issue(
     let (namespace, name) = (&*call.target.namespace, &*call.target.name);
     decode::fit_namespace(kind, &mut object, namespace)?;
     check_name(kind, &object, name)?;
+    admission::create(call, &json!({"metadata": {"name": name}}))?;
     let account =
         read(call, builtin::SERVICE_ACCOUNTS, name).ok_or_else(|| Status::not_found(call.kind(), name))?;
     let uid = text(&account["metadata"], "uid").to_owned();
