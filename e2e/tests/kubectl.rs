@@ -2,7 +2,7 @@
 
 use orchestra_e2e::kubectl::{self, Recording, Script};
 
-const FEWEST_COMMANDS: usize = 600;
+const FEWEST_COMMANDS: usize = 900;
 
 #[test]
 fn every_command_of_every_script_is_recorded() {
