@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use super::authority::{Authority, provider};
+use super::certificate::Facts;
 use super::credential::Credential;
 use super::{ConnectionLimits, Peer, ServeError, Server};
 use axum::Router;
@@ -154,12 +155,54 @@ async fn a_client_without_a_certificate_has_no_identity() {
     assert!(response.ends_with("\r\n\r\nNone"), "{response}");
 }
 
+/// Client certificate for a member of `system:masters` by an authority of the same name as another one.
+fn lookalike_certificate(authority: &Credential) -> Credential {
+    let subject = |name: &str| {
+        let mut parameters = rcgen::CertificateParams::default();
+        parameters.distinguished_name = rcgen::DistinguishedName::new();
+        parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
+        parameters
+    };
+    let name = Facts::of(&authority.certificate).unwrap().common_name.unwrap();
+    let mut parameters = subject(&name);
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = rcgen::Issuer::new(parameters, rcgen::KeyPair::generate().unwrap());
+    let mut parameters = subject("admin");
+    parameters.distinguished_name.push(rcgen::DnType::OrganizationName, "system:masters");
+    parameters.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let key = rcgen::KeyPair::generate().unwrap();
+    Credential::new(&parameters.signed_by(&key, &issuer).unwrap(), &key)
+}
+
 #[tokio::test]
 async fn a_client_certificate_of_another_authority_is_rejected() {
     let server = Running::start();
     let stream = server.connect(Some(foreign_certificate()), "http/1.1").await;
     let error = get(stream, "/").await.unwrap_err();
     assert!(error.to_string().contains("UnknownCA"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_certificate_counts_only_with_our_signature_in_its_time_and_for_its_purpose() {
+    const DAY: Duration = Duration::from_hours(24);
+    let server = Running::start();
+    let authority = Authority::restore(server.credential("ca.pem")).unwrap().unwrap();
+    let now = SystemTime::now();
+    let issued = |at: SystemTime| authority.issue_client("admin", "system:masters", at).unwrap();
+    for (credential, alert) in [
+        (issued(now - 731 * DAY), "CertificateExpired"),
+        // Valid from a day before its issue on.
+        (issued(now + 2 * DAY), "CertificateExpired"),
+        (server.credential("serving.pem"), "UnsupportedCertificate"),
+        // The name of the authority, but not its key.
+        (lookalike_certificate(&server.credential("ca.pem")), "DecryptError"),
+    ] {
+        let stream = server.connect(Some(credential), "http/1.1").await;
+        let error = get(stream, "/").await.unwrap_err();
+        assert!(error.to_string().contains(alert), "{error}");
+    }
+    let response = get(server.connect(Some(issued(now)), "http/1.1").await, "/").await.unwrap();
+    assert!(response.ends_with(r#"Some(Peer { name: "admin", groups: ["system:masters"] })"#), "{response}");
 }
 
 #[tokio::test]

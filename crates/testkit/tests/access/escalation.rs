@@ -138,3 +138,54 @@ async fn only_administrators_write_aggregation_rules() {
     create(&env, &bindings, cluster_role_binding("admin", "cluster-admin", user("mona"))).await;
     assert_eq!(call(&env, &mona, "POST", &roles, aggregated("two")).await.code, StatusCode::CREATED);
 }
+
+#[tokio::test]
+async fn a_label_that_aggregates_needs_the_rules_of_its_role() {
+    let env = TestEnv::start().await;
+    env.namespace("shop").await;
+    let roles = format!("{RBAC}/clusterroles");
+    let verbs = ["get", "create", "update", "patch"];
+    let own = cluster_role("writer", json!([rule(&verbs, RBAC_GROUP, &["clusterroles"])]));
+    create(&env, &roles, own).await;
+    create(
+        &env,
+        &format!("{RBAC}/clusterrolebindings"),
+        cluster_role_binding("writer", "writer", user("mona")),
+    )
+    .await;
+    create(
+        &env,
+        &in_namespace("shop", "rolebindings"),
+        role_binding("v", "ClusterRole", "view", user("mona")),
+    )
+    .await;
+    create(&env, &roles, cluster_role("strong", reads("secrets"))).await;
+    let mona = As::User("mona", &[]);
+    let labels = json!({"metadata": {"labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}});
+    let strong = format!("{roles}/strong");
+    assert_eq!(call(&env, &mona, "PATCH", &strong, labels.clone()).await.code, StatusCode::FORBIDDEN);
+    let mut labelled = cluster_role("other", reads("secrets"));
+    labelled["metadata"]["labels"] = labels["metadata"]["labels"].clone();
+    assert_eq!(call(&env, &mona, "POST", &roles, labelled).await.code, StatusCode::FORBIDDEN);
+    let view = json!({"rules": reads("secrets")});
+    assert_eq!(call(&env, &mona, "PATCH", &format!("{roles}/view"), view).await.code, StatusCode::FORBIDDEN);
+    let secret = get(&env, &mona, "/api/v1/namespaces/shop/secrets/s").await;
+    assert_eq!(secret.code, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn the_role_of_a_binding_never_changes() {
+    let env = TestEnv::start().await;
+    let mona = manager(&env, &[]).await;
+    let bindings = in_namespace("shop", "rolebindings");
+    create(&env, &in_namespace("shop", "roles"), role("maps", reads("configmaps"))).await;
+    create(&env, &bindings, role_binding("maps", "Role", "maps", user("mona"))).await;
+    let path = format!("{bindings}/maps");
+    let other = role_binding("maps", "ClusterRole", "cluster-admin", user("mona"));
+    let change = json!({"roleRef": other["roleRef"]});
+    for (who, code) in [(&mona, 403), (&As::Admin, 422)] {
+        assert_eq!(call(&env, who, "PATCH", &path, change.clone()).await.code.as_u16(), code, "{who:?}");
+        assert_eq!(call(&env, who, "PUT", &path, other.clone()).await.code.as_u16(), code, "{who:?}");
+    }
+    assert_eq!(get(&env, &As::Admin, &path).await.body["roleRef"]["name"], "maps");
+}

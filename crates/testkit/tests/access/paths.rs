@@ -103,3 +103,62 @@ async fn a_path_that_does_not_exist_is_denied_before_it_is_not_found() {
     // Discovery is allowed, also of what does not exist.
     assert_eq!(get(&env, &alice, "/apis/nowhere.example.org/v1").await.code, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn rules_about_paths_cover_what_they_spell_and_nothing_else() {
+    let env = TestEnv::start().await;
+    env.namespace("shop").await;
+    let secrets = "/api/v1/namespaces/shop/secrets";
+    create(&env, secrets, json!({"metadata": {"name": "s"}, "stringData": {"k": "treasure"}})).await;
+    let bindings = format!("{RBAC}/clusterrolebindings");
+    for (name, verbs, paths) in [
+        ("scraper", json!(["get"]), json!(["/metrics", "/logs/*", "/api/v1/*"])),
+        ("poster", json!(["post"]), json!(["*"])),
+    ] {
+        let rules = json!([{"verbs": verbs, "nonResourceURLs": paths}]);
+        create(&env, &format!("{RBAC}/clusterroles"), cluster_role(name, rules)).await;
+        create(&env, &bindings, cluster_role_binding(name, name, user(name))).await;
+    }
+    for (path, scraper) in [
+        ("/metrics", true),
+        ("/%6detrics", true),
+        ("/metrics?a=b", true),
+        ("/metrics/", false),
+        ("/metrics/a", false),
+        ("/metricsa", false),
+        ("/Metrics", false),
+        ("//metrics", false),
+        ("/./metrics", false),
+        ("/logs/", true),
+        ("/logs/a", true),
+        ("/logs/a/b", true),
+        ("/logs", false),
+        ("/LOGS/a", false),
+        ("/logsa", false),
+        ("/debug", false),
+        ("/*", false),
+        // A rule about paths is none about objects.
+        ("/api/v1/namespaces/shop/secrets", false),
+        ("/api/v1/namespaces/shop/secrets/s", false),
+        ("/api/v1/secrets", false),
+        // What is allowed by its prefix leads nowhere.
+        ("/logs/../api/v1/namespaces/shop/secrets/s", true),
+        ("/logs/%2e%2e/api/v1/namespaces/shop/secrets/s", true),
+        ("/logs/..%2fapi/v1/namespaces/shop/secrets/s", true),
+    ] {
+        for (name, method, expected) in [
+            ("scraper", "GET", scraper),
+            ("scraper", "POST", false),
+            ("scraper", "DELETE", false),
+            ("poster", "GET", false),
+            ("poster", "POST", !path.starts_with("/api/")),
+            ("eve", "GET", false),
+        ] {
+            let found = call(&env, &As::User(name, &[]), method, path, Value::Null).await;
+            assert_eq!(found.is_allowed(), expected, "{name}: {method} {path}: {found:?}");
+            assert!(!found.code.is_success(), "{name}: {method} {path}: {found:?}");
+        }
+        let anonymous = get(&env, &As::Anonymous, path).await;
+        assert_eq!(anonymous.code, StatusCode::FORBIDDEN, "{path}");
+    }
+}

@@ -107,6 +107,11 @@ async fn a_write_of_the_status_needs_its_own_right() {
             call(&env, &who, "PATCH", &on("/status"), patch.clone()).await.is_allowed(),
         ];
         assert_eq!(found, [spec, status], "{name}");
+        if !status {
+            let stored = get(&env, &As::Admin, &on("")).await.body;
+            assert_eq!(stored["status"], Value::Null, "{name} wrote the status with the object");
+        }
+        call(&env, &As::Admin, "PATCH", &on("/status"), json!({"status": null})).await.created();
     }
 }
 
