@@ -2,7 +2,7 @@
 //!
 //! One axum [`Router`](axum::Router) serves any custom resource definition and a few built-in kinds. Controllers use it
 //! through an ordinary client, as they use a cluster. It is a subset: no pods, no webhooks, no admission policies, no
-//! quota, no scale subresource. It knows none of our own kinds.
+//! quota. It knows none of our own kinds.
 //!
 //! # One PATCH, from the socket to the watchers
 //!

@@ -63,6 +63,7 @@ pub(crate) struct Cause {
     /// Message for people.
     pub message: String,
     /// Machine-readable reason.
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: &'static str,
 }
 

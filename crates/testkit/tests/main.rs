@@ -13,6 +13,7 @@ mod cascade;
 mod default_accounts;
 mod hard_cases;
 mod kube_rs;
+mod scale;
 mod services;
 mod typed_clients;
 mod watch_continuity;

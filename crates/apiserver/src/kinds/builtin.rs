@@ -237,6 +237,7 @@ pub(crate) fn kinds(since: Revision) -> Vec<Kind> {
                 categories: categories(group, plural),
                 namespaced: row.namespaced,
                 status: definition || plural == "namespaces",
+                scale: None,
                 custom: false,
                 checks: Checks::Builtin(row.rules, Arc::new(Checker::new(&schema))),
                 schema: Arc::new(schema),
@@ -281,6 +282,15 @@ pub(crate) static TOKEN_REQUEST: LazyLock<Kind> = LazyLock::new(|| {
     Kind { namespaced: true, ..kind }
 });
 
+/// Subresource of custom kinds with replicas.
+pub(crate) const SCALE_PART: &str = "scale";
+
+/// Kind of the objects of that subresource.
+pub(crate) static SCALE: LazyLock<Kind> = LazyLock::new(|| {
+    let kind = unstored(&mut schemas(), "autoscaling", "Scale", "scales", Revision(0));
+    Kind { namespaced: true, ..kind }
+});
+
 /// Kind whose objects are only sent and answered.
 fn unstored(
     schemas: &mut BTreeMap<String, Schema>,
@@ -301,6 +311,7 @@ fn unstored(
         categories: Vec::new(),
         namespaced: false,
         status: false,
+        scale: None,
         custom: false,
         checks: Checks::Builtin(&NONE, Arc::new(Checker::new(&schema))),
         schema: Arc::new(schema),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     metadata::NameRule,
-    schema::{Checker, Schema},
+    schema::{Checker, ScalePaths, Schema},
     store::Revision,
 };
 
@@ -44,6 +44,8 @@ pub(crate) struct Kind {
     pub namespaced: bool,
     /// True if it has the subresource `/status`.
     pub status: bool,
+    /// Fields of the subresource `/scale`, if it has that.
+    pub scale: Option<ScalePaths>,
     /// True for the kind of a CRD.
     pub custom: bool,
     /// Schema of its objects.
@@ -211,6 +213,11 @@ impl Kind {
         if self.status {
             let verbs = &["get", "patch", "update"];
             subresources.push(Subresource { name: "status", verbs, objects: None });
+        }
+        if self.scale.is_some() {
+            let objects = Some(("autoscaling", "v1", "Scale"));
+            let verbs = &["get", "patch", "update"];
+            subresources.push(Subresource { name: builtin::SCALE_PART, verbs, objects });
         }
         if &*self.resource == builtin::SERVICE_ACCOUNTS {
             let objects = Some(("authentication.k8s.io", "v1", "TokenRequest"));

@@ -175,6 +175,7 @@ fn kinds_of(definition: &Value, since: Revision) -> Vec<Kind> {
             categories: texts(&names["categories"]),
             namespaced: spec["scope"] == "Namespaced",
             status: version["subresources"].get("status").is_some(),
+            scale: scale_paths(version),
             custom: true,
             columns: columns(&version["additionalPrinterColumns"]),
             selectable: version["selectableFields"]
@@ -222,16 +223,21 @@ fn schema_of(version: &Value) -> Schema {
 /// Checker of a schema, with the paths of the scale subresource.
 fn checker(schema: &Schema, version: &Value) -> Checker {
     let checker = Checker::new(schema);
+    match scale_paths(version) {
+        Some(paths) => checker.with_scale(paths),
+        None => checker,
+    }
+}
+
+/// Fields of the scale subresource.
+fn scale_paths(version: &Value) -> Option<ScalePaths> {
     let scale = &version["subresources"]["scale"];
     let path = |name: &str| scale[name].as_str().map(str::to_owned);
-    match (path("specReplicasPath"), path("statusReplicasPath")) {
-        (Some(spec_replicas), Some(status_replicas)) => checker.with_scale(ScalePaths {
-            spec_replicas,
-            status_replicas,
-            label_selector: path("labelSelectorPath"),
-        }),
-        _ => checker,
-    }
+    Some(ScalePaths {
+        spec_replicas: path("specReplicasPath")?,
+        status_replicas: path("statusReplicasPath")?,
+        label_selector: path("labelSelectorPath"),
+    })
 }
 
 /// The best version to use instead of a deprecated one.

@@ -28,14 +28,15 @@ pub(super) fn of_kinds(kinds: &[&Kind]) -> Value {
     let mut schemas = META["schemas"].as_object().cloned().unwrap_or_default();
     for kind in kinds {
         let (name, list) = (name(kind, &kind.kind), name(kind, &kind.list_kind));
+        let parts = kind.subresources();
+        let parts = parts.iter().filter_map(|part| part.objects);
+        let parts = parts.filter_map(|(group, version, kind)| builtin_name(group, version, kind));
         if BUILTIN["schemas"].get(&name).is_some() {
             // Objects that are not stored have no lists.
             let list = Some(list).filter(|_| kind.review.is_none());
-            let parts = kind.subresources();
-            let parts = parts.iter().filter_map(|part| part.objects);
-            let parts = parts.map(|(group, version, kind)| builtin_name(group, version, kind));
-            add_builtin(&mut schemas, [name].into_iter().chain(list).chain(parts.flatten()));
+            add_builtin(&mut schemas, [name].into_iter().chain(list).chain(parts));
         } else {
+            add_builtin(&mut schemas, parts);
             schemas.insert(list, published::list(kind, &name));
             schemas.insert(name, published::object(kind));
         }

@@ -76,6 +76,9 @@ pub(super) fn of_kind(group: &str, version: &str, kind: &Kind, paths: &mut Map<S
     if kind.status {
         paths.insert(format!("{collection}/{{name}}/status"), resource.object("Status"));
     }
+    if kind.scale.is_some() {
+        paths.insert(format!("{collection}/{{name}}/{}", builtin::SCALE_PART), resource.scale());
+    }
     if kind.subresources().iter().any(|part| part.name == builtin::TOKEN) {
         paths.insert(format!("{collection}/{{name}}/{}", builtin::TOKEN), resource.token());
     }
@@ -158,6 +161,14 @@ impl Resource<'_> {
         operations["post"]["x-kubernetes-group-version-kind"] =
             json!({ "group": request.group, "version": request.version, "kind": request.kind });
         operations
+    }
+
+    /// Operations on the scale of an object.
+    fn scale(&self) -> Value {
+        let scale = &*builtin::SCALE;
+        let object = components::name(scale, &scale.kind);
+        let Resource { group, version, kind, .. } = *self;
+        Resource { group, version, kind, object, list: String::new() }.object("Scale")
     }
 
     /// List, create and delete of the collection.

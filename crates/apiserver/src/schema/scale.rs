@@ -1,7 +1,7 @@
-//! Validation of the fields that the scale subresource of a kind reads.
+//! Fields of the scale subresource of a kind: their validation, and access to them.
 
 use orchestra_cel::FieldError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::json::kind_of;
 
@@ -17,6 +17,35 @@ pub(crate) struct ScalePaths {
 }
 
 impl ScalePaths {
+    /// Desired number of replicas, if it is set.
+    pub(crate) fn spec_replicas(&self, object: &Value) -> Option<i64> {
+        at(object, &self.spec_replicas).ok().flatten().and_then(Value::as_i64)
+    }
+
+    /// Actual number of replicas.
+    pub(crate) fn status_replicas(&self, object: &Value) -> i64 {
+        at(object, &self.status_replicas).ok().flatten().and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    /// Label selector of the replicas, if there is one.
+    pub(crate) fn label_selector<'a>(&self, object: &'a Value) -> Option<&'a str> {
+        let path = self.label_selector.as_ref()?;
+        at(object, path).ok().flatten().and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// Sets the desired number of replicas.
+    pub(crate) fn set_spec_replicas(&self, object: &mut Value, replicas: i64) {
+        let path = self.spec_replicas.strip_prefix('.').unwrap_or(&self.spec_replicas);
+        let mut field = object;
+        for name in path.split('.') {
+            if !field.is_object() {
+                *field = json!({});
+            }
+            field = &mut field[name];
+        }
+        *field = json!(replicas);
+    }
+
     pub(super) fn check_spec(&self, object: &Value, errors: &mut Vec<FieldError>) {
         check_count(&self.spec_replicas, object, errors);
     }

@@ -23,6 +23,7 @@ const CELLS: &[(&str, Cells)] = &[
     ("v1/Event", core_event),
     ("events.k8s.io/v1/Event", event),
     ("coordination.k8s.io/v1/Lease", lease),
+    ("autoscaling/v1/Scale", scale),
     ("rbac.authorization.k8s.io/v1/RoleBinding", binding),
     ("rbac.authorization.k8s.io/v1/ClusterRoleBinding", binding),
 ];
@@ -80,6 +81,11 @@ fn name_and_age(object: &Value, now: i64) -> Vec<Value> {
 
 fn lease(object: &Value, now: i64) -> Vec<Value> {
     vec![name(object), json!(text(&object["spec"]["holderIdentity"])), created(object, now)]
+}
+
+fn scale(object: &Value, now: i64) -> Vec<Value> {
+    let (desired, available) = (&object["spec"]["replicas"], &object["status"]["replicas"]);
+    vec![name(object), desired.clone(), available.clone(), created(object, now)]
 }
 
 fn binding(object: &Value, now: i64) -> Vec<Value> {

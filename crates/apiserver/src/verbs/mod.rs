@@ -6,6 +6,7 @@ pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
 mod review;
+mod scale;
 pub(crate) mod selection;
 mod token;
 pub(crate) mod update;
@@ -116,6 +117,16 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
     if part == builtin::TOKEN {
         let answer = token::create(call, &body::read(call.parts, body).await?)?;
         return answer.respond(&builtin::TOKEN_REQUEST, format, call.include()?, call.api.clock().seconds());
+    }
+    if part == builtin::SCALE_PART
+        && let Some(paths) = &kind.scale
+    {
+        let answer = match verb {
+            "get" => scale::read(call, paths).await,
+            "update" => scale::update(call, paths, body::read(call.parts, body).await?).await,
+            _ => scale::patch(call, paths, body::read(call.parts, body).await?).await,
+        }?;
+        return answer.respond(&builtin::SCALE, format, call.include()?, call.api.clock().seconds());
     }
     let answer = match (verb, collection) {
         ("get", true) if call.query.flag("watch") => return watch::watch(call, format).await,

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Retries of a patch after a conflicting write.
-const MAX_ATTEMPTS: usize = 32;
+pub(super) const MAX_ATTEMPTS: usize = 32;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -49,10 +49,24 @@ fn unknown_format(custom: bool) -> Status {
 
 /// Format of a patch that changes an existing object.
 #[derive(Clone, Copy, Debug)]
-enum Format {
+pub(super) enum Format {
+    /// RFC 6902.
     Json,
+    /// RFC 7386.
     Merge,
+    /// Merge patch by the schema.
     Strategic,
+}
+
+impl Format {
+    /// Format of a patch of a scale.
+    pub(super) fn of_scale(media_type: &str) -> Result<Self, Status> {
+        match media_type {
+            JSON => Ok(Self::Json),
+            MERGE => Ok(Self::Merge),
+            _ => Err(unknown_format(true)),
+        }
+    }
 }
 
 async fn modify(call: &Call<'_>, body: &[u8], format: Format) -> Result<Answer, Status> {

@@ -153,7 +153,8 @@ fn check(kind: &Kind, name: &str, before: &Value, new: &Value, part: &str) -> Re
     }
 }
 
-fn same_uid(call: &Call<'_>, before: &Value, new: &Value) -> Result<(), Status> {
+/// Checks the uid of a new object, if it has one.
+pub(super) fn same_uid(call: &Call<'_>, before: &Value, new: &Value) -> Result<(), Status> {
     let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
     let (is, wanted) = (uid(before), uid(new));
     if wanted.is_empty() || wanted == is {
