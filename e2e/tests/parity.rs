@@ -10,7 +10,7 @@ use orchestra_e2e::parity::{
 };
 
 const MOST_ACCEPTED: usize = 15;
-const FEWEST_STEPS: usize = 1100;
+const FEWEST_STEPS: usize = 1400;
 
 #[test]
 fn every_step_of_every_script_is_recorded() {
