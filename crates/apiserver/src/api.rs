@@ -6,12 +6,15 @@ use std::sync::{
 };
 
 use axum::{Extension, Router, http::request::Parts};
-use orchestra_limits::Limits;
+use orchestra_limits::{Connections, Limits};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    access::{self, Access, AccessRequest, Caller, InvalidCredentials, TokenKey, policy::Policy},
+    access::{
+        self, Access, AccessRequest, Caller, InvalidCredentials, TokenKey,
+        policy::Policy,
+    },
     background,
     clock::Clock,
     http::{self, limits::InProcess},
@@ -49,6 +52,8 @@ pub struct Options {
     pub token_key: Option<TokenKey>,
     /// Limits of requests.
     pub limits: Limits,
+    /// Connections of the listener, to close those of a deleted service account.
+    pub connections: Option<Connections>,
 }
 
 impl Default for Options {
@@ -58,6 +63,7 @@ impl Default for Options {
             ledger: ledger::Options::default(),
             token_key: None,
             limits: Limits::default(),
+            connections: None,
         }
     }
 }
@@ -84,6 +90,9 @@ impl Api {
         background::start(&api)
             .await
             .map_err(|status| StoreError { action: "prepare the first objects", cause: status.message })?;
+        if let Some(connections) = options.connections {
+            tokio::spawn(background::connections::close_ended(api.clone(), connections));
+        }
         Ok(api)
     }
 
@@ -98,15 +107,42 @@ impl Api {
         self.router().layer(Extension(caller)).layer(Extension(InProcess))
     }
 
-    /// User of a request, by the credentials that the [`router`](Self::router) accepts; `None` without credentials.
-    pub fn authenticate(&self, parts: &Parts) -> Result<Option<Caller>, InvalidCredentials> {
-        let caller = access::authenticate(self, parts)?.caller;
-        Ok((!caller.is_anonymous()).then(|| (*caller).clone()))
+    /// User of a request, by the credentials that the [`router`](Self::router) accepts, and the end of their validity in seconds
+    /// of Unix time, if they have one; `None` without credentials. Records the user of the connection.
+    pub fn authenticate(&self, parts: &Parts) -> Result<Option<(Caller, Option<i64>)>, InvalidCredentials> {
+        let session = access::authenticate(self, parts)?;
+        Ok((!session.caller.is_anonymous()).then(|| ((*session.caller).clone(), session.expires())))
     }
 
     /// True if a user may do this, by the roles and bindings of the last write.
     pub fn allows(&self, caller: &Caller, request: AccessRequest<'_>) -> bool {
         self.policy().authorize(caller, &request.attributes()).is_allowed()
+    }
+
+    /// Resolves when a user may no longer do this, their service account is deleted, or the server stops.
+    pub fn revoked(
+        &self,
+        caller: &Caller,
+        request: AccessRequest<'_>,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let (api, caller, wanted) = (self.clone(), caller.clone(), request.attributes());
+        async move {
+            let mut checked = None;
+            loop {
+                let revision = api.ledger().revision();
+                let changes = api.access().changes(api.ledger());
+                if checked.replace(changes) != Some(changes)
+                    && !(access::is_account_alive(&api, &caller)
+                        && api.policy().authorize(&caller, &wanted).is_allowed())
+                {
+                    return;
+                }
+                tokio::select! {
+                    more = api.ledger().changed(revision) => if !more { return },
+                    () = api.stopped() => return,
+                }
+            }
+        }
     }
 
     /// Ends all watches and background tasks. Writes are durable already.

@@ -9,6 +9,8 @@
 //! 3. the connection that has been idle for longest, after a minimum time.
 //!
 //! Addresses play no part: many clients share one behind a proxy or NAT.
+//!
+//! The connections of a caller are also closed when its account ends ([`Connections::close`]).
 
 use std::{
     collections::HashMap,
@@ -46,7 +48,7 @@ struct Slot {
     active: usize,
     /// End of the last request, or start of the connection.
     idle_since: Instant,
-    evicted: Arc<Notify>,
+    closed: Arc<Notify>,
 }
 
 impl fmt::Debug for Connections {
@@ -78,6 +80,15 @@ impl Connections {
         self.0.lock().open.len() >= self.0.slots
     }
 
+    /// Closes the connections on which such a caller was authenticated last, in use or not.
+    pub fn close(&self, has_ended: impl Fn(&str) -> bool) {
+        let state = self.0.lock();
+        let ended = state.open.values().filter(|slot| slot.caller.as_deref().is_some_and(&has_ended));
+        for slot in ended {
+            slot.closed.notify_one();
+        }
+    }
+
     /// Slot for a new connection, if necessary of one that is evicted; `None` if all connections are in use.
     pub fn open(&self) -> Option<Connection> {
         let now = Instant::now();
@@ -85,16 +96,16 @@ impl Connections {
         if state.open.len() >= self.0.slots {
             let victim = state.victim(self.0.per_caller, now)?;
             if let Some(slot) = state.open.remove(&victim) {
-                slot.evicted.notify_one();
+                slot.closed.notify_one();
             }
         }
         let id = state.next;
         state.next += 1;
-        let evicted = Arc::new(Notify::new());
+        let closed = Arc::new(Notify::new());
         let slot =
-            Slot { opened: now, caller: None, active: 0, idle_since: now, evicted: Arc::clone(&evicted) };
+            Slot { opened: now, caller: None, active: 0, idle_since: now, closed: Arc::clone(&closed) };
         state.open.insert(id, slot);
-        Some(Connection(Arc::new(Held { id, table: Arc::clone(&self.0), evicted })))
+        Some(Connection(Arc::new(Held { id, table: Arc::clone(&self.0), closed })))
     }
 }
 
@@ -129,7 +140,7 @@ pub struct Connection(Arc<Held>);
 struct Held {
     id: u64,
     table: Arc<Table>,
-    evicted: Arc<Notify>,
+    closed: Arc<Notify>,
 }
 
 impl fmt::Debug for Held {
@@ -150,13 +161,20 @@ impl Connection {
         self.0.id
     }
 
-    /// Records that a request of this user was authenticated.
-    pub fn authenticated(&self, caller: &str) {
-        if let Some(slot) = self.0.table.lock().open.get_mut(&self.0.id)
-            && slot.caller.as_deref() != Some(caller)
-        {
-            slot.caller = Some(caller.into());
+    /// Records that a request of this user was authenticated. True if the last one was of another user, or of none.
+    pub fn authenticated(&self, caller: &str) -> bool {
+        match self.0.table.lock().open.get_mut(&self.0.id) {
+            Some(slot) if slot.caller.as_deref() != Some(caller) => {
+                slot.caller = Some(caller.into());
+                true
+            }
+            _ => false,
         }
+    }
+
+    /// Closes the connection, with all requests in progress.
+    pub fn close(&self) {
+        self.0.closed.notify_one();
     }
 
     /// Records that a request is in progress, until the result is dropped.
@@ -167,9 +185,9 @@ impl Connection {
         ActiveRequest(self.clone())
     }
 
-    /// Resolves when the connection has to make room for another.
-    pub async fn evicted(&self) {
-        self.0.evicted.notified().await;
+    /// Resolves when the connection has to be closed: it makes room for another, or its caller has ended.
+    pub async fn closed(&self) {
+        self.0.closed.notified().await;
     }
 }
 
@@ -213,7 +231,7 @@ mod tests {
     }
 
     fn is_evicted(connection: &Connection) -> bool {
-        connection.evicted().now_or_never().is_some()
+        connection.closed().now_or_never().is_some()
     }
 
     #[tokio::test(start_paused = true)]
@@ -265,5 +283,15 @@ mod tests {
         assert!(connections.open().is_none(), "its request is in progress");
         drop(request);
         assert!(connections.open().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_connections_of_an_ended_caller_are_closed_in_use_or_not() {
+        let connections = Connections::new(9, 9);
+        let [idle, busy, other, unknown] = opened(&connections, ["jane", "jane", "john", ""]).await;
+        let _request = busy.request();
+        connections.close(|caller| caller == "jane");
+        assert!(is_evicted(&idle) && is_evicted(&busy));
+        assert!(!is_evicted(&other) && !is_evicted(&unknown));
     }
 }

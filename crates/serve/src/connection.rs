@@ -83,11 +83,11 @@ impl<C: Clone + Send + Sync + 'static> Protocol<C> {
         Self { tls, http1, http2, app: TowerToHyperService::new(app), identify }
     }
 
-    /// Serves the client until it disconnects, exceeds a limit, makes room for another, or the server has drained its
-    /// requests on shutdown.
+    /// Serves the client until it disconnects, exceeds a limit, makes room for another, its account ends, or the server has
+    /// drained its requests on shutdown.
     pub(crate) async fn serve(&self, stream: TcpStream, slot: Connection, draining: Draining) {
         tokio::select! {
-            () = slot.evicted() => {}
+            () = slot.closed() => {}
             () = self.serve_client(stream, &slot, draining) => {}
         }
     }

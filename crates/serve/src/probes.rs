@@ -66,7 +66,7 @@ impl Probes {
                     let answered = http.serve_connection(TokioIo::new(stream), app.clone());
                     connections.spawn(async move {
                         tokio::select! {
-                            () = slot.evicted() => {}
+                            () = slot.closed() => {}
                             // Errors are caused by the client.
                             _ = timeout(CONNECTION_TIMEOUT, answered) => {}
                         }

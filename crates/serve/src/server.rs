@@ -39,6 +39,7 @@ pub struct Server {
     tls: TlsAcceptor,
     kubeconfig: PathBuf,
     limits: ConnectionLimits,
+    connections: Connections,
 }
 
 impl Server {
@@ -58,7 +59,7 @@ impl Server {
         let (listener, address) = listen(address, limits.socket_buffer)?;
         let identity = Identity::prepare(data_dir, address, SystemTime::now())?;
         let tls = tls::acceptor(&identity)?;
-        Ok(Self { listener, address, tls, kubeconfig: identity.kubeconfig, limits })
+        Ok(Self::new(listener, address, tls, identity.kubeconfig, limits))
     }
 
     /// Listens with a PEM certificate chain and its key, without a data directory. Client certificates are not requested.
@@ -70,7 +71,23 @@ impl Server {
     ) -> Result<Self, ServeError> {
         let tls = tls::plain_acceptor(chain, key)?;
         let (listener, address) = listen(address, limits.socket_buffer)?;
-        Ok(Self { listener, address, tls, kubeconfig: PathBuf::new(), limits })
+        Ok(Self::new(listener, address, tls, PathBuf::new(), limits))
+    }
+
+    fn new(
+        listener: TcpListener,
+        address: SocketAddr,
+        tls: TlsAcceptor,
+        kubeconfig: PathBuf,
+        limits: ConnectionLimits,
+    ) -> Self {
+        let connections = Connections::new(limits.connections, limits.per_caller);
+        Self { listener, address, tls, kubeconfig, limits, connections }
+    }
+
+    /// Connections of the clients, from now on.
+    pub fn connections(&self) -> Connections {
+        self.connections.clone()
     }
 
     /// Address of the listener.
@@ -93,7 +110,7 @@ impl Server {
         identify: fn(Peer) -> C,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let slots = Connections::new(self.limits.connections, self.limits.per_caller);
+        let slots = self.connections;
         let protocol = Arc::new(Protocol::new(self.tls, app, identify, self.limits));
         let (drain, draining) = watch::channel(());
         let mut connections = JoinSet::new();

@@ -23,6 +23,8 @@ pub struct Caller {
     pub uid: Option<String>,
     /// Further attributes of the user.
     pub extra: BTreeMap<String, Vec<String>>,
+    /// End of the validity of their credentials, in seconds of Unix time, if known.
+    pub expires: Option<i64>,
 }
 
 /// Verb on a virtual subresource of a Workload.
@@ -46,6 +48,12 @@ pub trait Access: Send + Sync {
         caller: &'a Caller,
         request: &'a AccessRequest<'a>,
     ) -> BoxFuture<'a, Result<bool, AccessError>>;
+
+    /// Resolves when the caller loses that access, as far as the authorizer notices. Long answers end then.
+    fn revoked(&self, caller: &Caller, request: &AccessRequest<'_>) -> BoxFuture<'static, ()> {
+        let _ = (caller, request);
+        Box::pin(std::future::pending())
+    }
 
     /// True if the caller may read the metrics, which cover all namespaces.
     fn review_metrics<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<bool, AccessError>>;

@@ -53,7 +53,7 @@ pub(crate) async fn events(
 ) -> Response {
     let format = Format::of(&headers);
     let listed = async {
-        let Admitted { namespace, name, permit } =
+        let Admitted { namespace, name, permit, .. } =
             admit(&server, at, &extensions, Kind::Short, "get", "log").await?;
         no_parameters(query.as_deref())?;
         permit.reserve(preview_cost::BASE_BYTES).await?;

@@ -51,13 +51,14 @@ pub(crate) async fn logs(
 ) -> Response {
     let format = Format::of(&headers);
     let opened = async {
-        let Admitted { namespace, name, permit } =
+        let Admitted { namespace, name, permit, revoked } =
             admit(&server, at, &extensions, Kind::Long, "get", "log").await?;
         let Query(parameters) = query.map_err(|_| Error::InvalidQuery {
             query: raw_query.unwrap_or_default(),
             supported: "`container`, `since` (a time such as 2026-01-31T12:00:00Z), `tail` (a number) and `follow` (`true` or `false`) are supported",
         })?;
-        Ok((open(&server, &namespace, &name, parameters).await?, permit))
+        let lines = open(&server, &namespace, &name, parameters).await?;
+        Ok((lines.take_until(revoked).boxed(), permit))
     };
     match opened.await {
         Ok((lines, permit)) => {

@@ -92,7 +92,7 @@ impl Reviews {
         if let Some(cached) = self.permissions.get(&key) {
             return Ok(cached);
         }
-        let Caller { user, groups, uid, extra } = caller.clone();
+        let Caller { user, groups, uid, extra, expires: _ } = caller.clone();
         let spec = SubjectAccessReviewSpec {
             user: Some(user),
             groups: Some(groups),

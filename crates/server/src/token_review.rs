@@ -173,6 +173,7 @@ impl Inner {
             groups: user.groups.unwrap_or_default(),
             uid: user.uid,
             extra: user.extra.unwrap_or_default(),
+            expires: None,
         }))
     }
 }

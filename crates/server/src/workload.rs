@@ -8,6 +8,7 @@ use axum::{
     http::{Extensions, HeaderMap, HeaderName, StatusCode},
     response::{AppendHeaders, IntoResponse, Response},
 };
+use futures_util::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
 use orchestra_api::Workload;
 use orchestra_core::{
@@ -42,7 +43,7 @@ pub(crate) async fn explain(
 ) -> Response {
     let format = Format::of(&headers);
     let explained = async {
-        let Admitted { namespace, name, permit } =
+        let Admitted { namespace, name, permit, .. } =
             admit(&server, at, &extensions, Kind::Short, "get", "plan").await?;
         no_parameters(query.as_deref())?;
         permit.reserve(preview_cost::BASE_BYTES).await?;
@@ -73,7 +74,7 @@ pub(crate) async fn plan(
 ) -> Response {
     let format = Format::of(&headers);
     let previewed = async {
-        let Admitted { namespace, name, permit } =
+        let Admitted { namespace, name, permit, .. } =
             admit(&server, at, &extensions, Kind::Short, "create", "plan").await?;
         let response = if is_deletion(query.as_deref())? {
             permit.reserve(preview_cost::BASE_BYTES).await?;
@@ -149,6 +150,8 @@ pub(crate) struct Admitted {
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) permit: Permit,
+    /// Resolves when the caller loses the access.
+    pub(crate) revoked: BoxFuture<'static, ()>,
 }
 
 /// Authenticates a request, admits it within the limits of its caller, and authorizes it. A caller without permission
@@ -172,7 +175,8 @@ pub(crate) async fn admit(
     let permit = server.limits.admit(&caller.user, kind).await?;
     let request = AccessRequest { verb, namespace: &namespace, name: &name, subresource };
     authorize(server.access.as_ref(), caller, &request).await?;
-    Ok(Admitted { namespace, name, permit })
+    let revoked = server.access.revoked(caller, &request);
+    Ok(Admitted { namespace, name, permit, revoked })
 }
 
 fn is_name(text: &str) -> bool {

@@ -31,7 +31,7 @@ pub(crate) async fn record(
         authenticate(&extensions)?;
         // Roles of a cluster do not grant this access, and its users need to know that origins are not used.
         let origins = server.origins.as_ref().ok_or(Error::NoOrigins)?;
-        let Admitted { namespace, name, permit } =
+        let Admitted { namespace, name, permit, .. } =
             admit(&server, at, &extensions, Kind::Short, "update", "origin").await?;
         let body = body::read(body, &permit).await?;
         let origin: WorkloadOrigin = serde_json::from_slice(&body).map_err(Error::InvalidOrigin)?;

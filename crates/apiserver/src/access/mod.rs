@@ -18,6 +18,7 @@ use std::sync::{
 };
 
 use axum::http::{HeaderMap, header, request::Parts};
+use orchestra_limits::Connection;
 
 use self::{
     attributes::{Attributes, Target},
@@ -152,6 +153,13 @@ fn takes_rights(event: &Event) -> bool {
         || matches!(resource, builtin::SERVICE_ACCOUNTS | builtin::SECRETS) && is_going(event)
 }
 
+/// User name of the service account that an event ends.
+pub(crate) fn ended_account(event: &Event) -> Option<String> {
+    let Key { resource, namespace, name } = &event.key;
+    (&**resource == builtin::SERVICE_ACCOUNTS && is_going(event))
+        .then(|| caller::account_user(namespace, name))
+}
+
 fn is_going(event: &Event) -> bool {
     // A terminating service account is as good as deleted.
     let going = |bytes: &[u8]| bytes.windows(19).any(|window| window == b"\"deletionTimestamp\"");
@@ -212,14 +220,34 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// End of the validity of its token, in seconds of Unix time.
+    pub(crate) fn expires(&self) -> Option<i64> {
+        self.token.as_ref().map(|token| token.exp)
+    }
+
     /// Session of a user whose identity needs no further checks.
     fn of(caller: Caller) -> Self {
         Self { caller: Arc::new(caller), token: None }
     }
 }
 
-/// Sender of a request: the [`Caller`] that the listener added, the service account of a bearer token, or anonymous.
+/// Sender of a request: the [`Caller`] that the listener added, the service account of a bearer token, or anonymous. The
+/// connection is recorded as one of this caller.
 pub(crate) fn authenticate(api: &Api, parts: &Parts) -> Result<Session, InvalidCredentials> {
+    let session = session(api, parts)?;
+    if !session.caller.is_anonymous()
+        && let Some(connection) = parts.extensions.get::<Connection>()
+        && connection.authenticated(&session.caller.name)
+        // An account that was deleted before the connection was recorded: nobody else closes it.
+        && session.token.as_ref().is_some_and(|token| !are_bound_objects_alive(api, token))
+    {
+        connection.close();
+        return Err(InvalidCredentials);
+    }
+    Ok(session)
+}
+
+fn session(api: &Api, parts: &Parts) -> Result<Session, InvalidCredentials> {
     if let Some(caller) = parts.extensions.get::<Caller>() {
         return Ok(Session::of(caller.clone().with_group(caller::AUTHENTICATED)));
     }
@@ -262,6 +290,18 @@ fn are_bound_objects_alive(api: &Api, claims: &Claims) -> bool {
     };
     exists(builtin::SERVICE_ACCOUNTS, &claims.bound.serviceaccount)
         && claims.bound.secret.as_ref().is_none_or(|secret| exists(builtin::SECRETS, secret))
+}
+
+/// False for a service account that was deleted, also if another one has its name.
+pub(crate) fn is_account_alive(api: &Api, caller: &Caller) -> bool {
+    let Some((namespace, name)) = caller::account_of(&caller.name) else { return true };
+    let found = api.ledger().get(&Key::new(builtin::SERVICE_ACCOUNTS, namespace, name));
+    found.is_some_and(|found| {
+        let stored = StoredObject { revision: found.revision, bytes: &found.value }.stored();
+        let metadata = &stored["metadata"];
+        (caller.uid.is_empty() || metadata["uid"] == *caller.uid)
+            && metadata.get("deletionTimestamp").is_none()
+    })
 }
 
 /// Authorised request.

@@ -1,5 +1,6 @@
 //! Background tasks, one for each controller of a cluster that this server replaces.
 
+pub(crate) mod connections;
 mod definitions;
 mod garbage;
 mod namespaces;

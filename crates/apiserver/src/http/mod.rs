@@ -14,8 +14,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use orchestra_limits::Connection;
-
 use crate::{
     access::{self, Session},
     api::Api,
@@ -44,11 +42,6 @@ pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Response
 
 /// Answers an authenticated request once its caller has room for it: limit → authorise → answer.
 async fn answer_within_limits(api: &Api, session: Session, mut parts: Parts, body: Body) -> Response {
-    if !session.caller.is_anonymous()
-        && let Some(connection) = parts.extensions.get::<Connection>()
-    {
-        connection.authenticated(&session.caller.name);
-    }
     let route = route::route(&api.registry(), parts.uri.path());
     let slot = match limits::admit(api, &session.caller, &route, &parts).await {
         Ok(slot) => slot,

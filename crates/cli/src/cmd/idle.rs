@@ -97,7 +97,7 @@ async fn record_request(State(monitor): State<IdleMonitor>, request: Request, ne
 /// Shuts the platform down if it is idle.
 async fn shut_down(State(monitor): State<IdleMonitor>, request: Request) -> StatusCode {
     let (parts, _) = request.into_parts();
-    let Ok(Some(caller)) = monitor.access.authenticate(&parts) else { return StatusCode::UNAUTHORIZED };
+    let Ok(Some((caller, _))) = monitor.access.authenticate(&parts) else { return StatusCode::UNAUTHORIZED };
     if !monitor.access.allows(&caller, AccessRequest::Path { verb: "post", path: SHUTDOWN_PATH }) {
         return StatusCode::FORBIDDEN;
     }

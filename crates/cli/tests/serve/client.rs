@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -48,6 +49,19 @@ impl Client {
         Self { address, config }
     }
 
+    /// Client without a certificate.
+    pub(crate) fn without_certificate(address: SocketAddr, data: &Path) -> Self {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(data.join("pki/ca.pem")).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Self { address, config }
+    }
+
     async fn tls(&self, protocol: &str) -> Result<TokioIo<TlsStream<TcpStream>>, Broken> {
         let mut config = self.config.clone();
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
@@ -62,6 +76,14 @@ impl Client {
         let (sender, connection) = http1::handshake(self.tls("http/1.1").await?).await?;
         tokio::spawn(connection);
         Ok(Connection { sender })
+    }
+
+    /// HTTP/2 connection, and the task that ends with it.
+    pub(crate) async fn connect_monitored(
+        &self,
+    ) -> Result<(http2::SendRequest<Full<Bytes>>, JoinHandle<()>), Broken> {
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), self.tls("h2").await?).await?;
+        Ok((sender, tokio::spawn(async { drop(connection.await) })))
     }
 
     /// HTTP/2 connection.

@@ -5,6 +5,7 @@
 mod bounds;
 mod client;
 mod durability;
+mod ended_users;
 mod server;
 
 use client::CONFIG_MAPS;

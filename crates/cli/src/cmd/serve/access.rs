@@ -1,13 +1,15 @@
 //! Callers of the server on the embedded platform: those of the API, with the roles of the API.
 
+use std::time::Duration;
+
 use axum::{
     extract::{Request, State},
     middleware::Next,
     response::Response,
 };
 use futures_util::future::BoxFuture;
+use k8s_openapi::jiff::Timestamp;
 use orchestra_apiserver as apiserver;
-use orchestra_limits::Connection;
 use orchestra_server::{Access, AccessError, AccessRequest, Caller, METRICS_PATH};
 
 /// Authorizer by the roles and bindings of the embedded API. They are read without a cache, so that a revoked permission
@@ -16,10 +18,21 @@ pub(super) struct EmbeddedAccess(pub(super) apiserver::Api);
 
 impl EmbeddedAccess {
     fn allows(&self, caller: &Caller, request: apiserver::AccessRequest<'_>) -> bool {
-        let Caller { user, groups, uid, extra } = caller.clone();
-        let caller = apiserver::Caller { name: user, groups, uid: uid.unwrap_or_default(), extra };
-        self.0.allows(&caller, request)
+        self.0.allows(&of_api(caller), request)
     }
+}
+
+/// The same caller, for the API.
+fn of_api(caller: &Caller) -> apiserver::Caller {
+    let Caller { user, groups, uid, extra, expires: _ } = caller.clone();
+    apiserver::Caller { name: user, groups, uid: uid.unwrap_or_default(), extra }
+}
+
+/// The same request, for the API.
+fn on_workload<'a>(request: &AccessRequest<'a>) -> apiserver::AccessRequest<'a> {
+    let AccessRequest { verb, namespace, name, subresource } = *request;
+    let (group, resource) = (orchestra_api::GROUP, "workloads");
+    apiserver::AccessRequest::Resource { verb, group, resource, subresource, namespace, name }
 }
 
 impl Access for EmbeddedAccess {
@@ -28,16 +41,20 @@ impl Access for EmbeddedAccess {
         caller: &'a Caller,
         request: &'a AccessRequest<'a>,
     ) -> BoxFuture<'a, Result<bool, AccessError>> {
-        let AccessRequest { verb, namespace, name, subresource } = *request;
-        let request = apiserver::AccessRequest::Resource {
-            verb,
-            group: orchestra_api::GROUP,
-            resource: "workloads",
-            subresource,
-            namespace,
-            name,
-        };
-        Box::pin(std::future::ready(Ok(self.allows(caller, request))))
+        Box::pin(std::future::ready(Ok(self.allows(caller, on_workload(request)))))
+    }
+
+    /// Resolves when the right, the account or the token ends.
+    fn revoked(&self, caller: &Caller, request: &AccessRequest<'_>) -> BoxFuture<'static, ()> {
+        let revoked = self.0.revoked(&of_api(caller), on_workload(request));
+        let Some(expires) = caller.expires else { return Box::pin(revoked) };
+        let left = u64::try_from(expires - Timestamp::now().as_second()).unwrap_or_default();
+        Box::pin(async move {
+            tokio::select! {
+                () = revoked => {}
+                () = tokio::time::sleep(Duration::from_secs(left)) => {}
+            }
+        })
     }
 
     fn review_metrics<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<bool, AccessError>> {
@@ -55,12 +72,9 @@ pub(super) async fn authenticate(
     let (mut parts, body) = request.into_parts();
     match api.authenticate(&parts) {
         Ok(None) => {}
-        Ok(Some(apiserver::Caller { name, groups, uid, extra })) => {
-            if let Some(connection) = parts.extensions.get::<Connection>() {
-                connection.authenticated(&name);
-            }
+        Ok(Some((apiserver::Caller { name, groups, uid, extra }, expires))) => {
             let uid = Some(uid).filter(|uid| !uid.is_empty());
-            parts.extensions.insert(Caller { user: name, groups, uid, extra });
+            parts.extensions.insert(Caller { user: name, groups, uid, extra, expires });
         }
         Err(_) => return orchestra_server::reject_token(&parts.headers),
     }

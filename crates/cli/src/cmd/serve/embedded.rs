@@ -64,7 +64,12 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
     let key = TokenKey::from_pkcs8(&orchestra_serve::token_key(&data)?)?;
     // The API and the server share them.
     let limits = Limits::default();
-    let options = Options { token_key: Some(key), limits: limits.clone(), ..Options::default() };
+    let options = Options {
+        token_key: Some(key),
+        limits: limits.clone(),
+        connections: Some(server.connections()),
+        ..Options::default()
+    };
     let api = Api::open(store, options).await?;
     let mut router = api.router();
     let mut platform = None;
