@@ -14,6 +14,8 @@ pub const KEY: &str = "score.dev/key";
 pub const INSTANCE: &str = "score.dev/instance";
 /// `true` on config maps of the system namespace that contain provisioner files.
 pub const PROVISIONERS: &str = "score.dev/provisioners";
+/// Name of the user of the embedded platform that an object belongs to.
+pub const USER: &str = "score.dev/user";
 /// Name of the Workload, for common tools.
 pub const APP: &str = "app";
 /// Manager of an object.

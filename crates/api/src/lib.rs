@@ -44,3 +44,5 @@ pub const VERSION: &str = "v1b1";
 pub const API_VERSION: &str = "score.dev/v1b1";
 /// Namespace of the orchestrator.
 pub const SYSTEM_NAMESPACE: &str = "score-system";
+/// Namespace of the service accounts of users, on the embedded platform.
+pub const USERS_NAMESPACE: &str = "score-users";

@@ -6,13 +6,14 @@ use std::sync::{
 };
 
 use axum::{Extension, Router, http::request::Parts};
+use futures_util::{Stream, stream};
 use orchestra_limits::{Connections, Limits};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
     access::{
-        self, Access, AccessRequest, Caller, InvalidCredentials, TokenKey,
+        self, Access, AccessRequest, BoundSubject, Caller, InvalidCredentials, ResourceRight, TokenKey,
         policy::Policy,
     },
     background,
@@ -117,6 +118,28 @@ impl Api {
     /// True if a user may do this, by the roles and bindings of the last write.
     pub fn allows(&self, caller: &Caller, request: AccessRequest<'_>) -> bool {
         self.policy().authorize(caller, &request.attributes()).is_allowed()
+    }
+
+    /// Users and groups that are bound to one of these rights in a namespace, except administrators.
+    pub fn subjects_with(&self, namespace: &str, rights: &[ResourceRight<'_>]) -> Vec<BoundSubject> {
+        self.policy().subjects_with(namespace, rights)
+    }
+
+    /// An item now, and after each change of roles and bindings, until the server stops.
+    pub fn rights_changes(&self) -> impl Stream<Item = ()> + Send + use<> {
+        stream::unfold((self.clone(), None), |(api, seen)| async move {
+            loop {
+                let revision = api.ledger().revision();
+                let changes = api.access().changes(api.ledger());
+                if seen != Some(changes) {
+                    return Some(((), (api, Some(changes))));
+                }
+                tokio::select! {
+                    more = api.ledger().changed(revision) => if !more { return None },
+                    () = api.stopped() => return None,
+                }
+            }
+        })
     }
 
     /// Resolves when a user may no longer do this, their service account is deleted, or the server stops.

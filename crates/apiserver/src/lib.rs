@@ -62,5 +62,7 @@ mod stored_object;
 mod table;
 mod verbs;
 
-pub use access::{AccessRequest, Caller, InvalidCredentials, KeyError, TokenKey};
+pub use access::{
+    AccessRequest, BoundSubject, Caller, InvalidCredentials, KeyError, ResourceRight, TokenKey,
+};
 pub use api::{Api, Options};

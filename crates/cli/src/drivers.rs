@@ -9,12 +9,12 @@ use orchestra_core::config::{
     Capabilities,
     builtin::{KUBERNETES, TEMPLATE},
 };
-#[cfg(feature = "embedded")]
-use orchestra_drivers::WorkloadOrigins;
 #[cfg(feature = "kubernetes")]
 use orchestra_drivers::kubernetes::Kubernetes;
 #[cfg(feature = "template")]
 use orchestra_drivers::template::Template;
+#[cfg(feature = "embedded")]
+use orchestra_drivers::{ProgramAccess, WorkloadOrigins};
 use orchestra_drivers::{Provisioner, Runtime, static_engine::Static};
 
 #[cfg(all(feature = "embedded", not(all(feature = "process", target_os = "linux"))))]
@@ -38,13 +38,16 @@ pub(crate) struct Drivers {
 }
 
 impl Drivers {
-    /// Drivers of a platform with a data folder. Those of this machine run programs for every user who can create Workloads,
-    /// and are included only if users are trusted.
+    /// Drivers of a platform with a data folder. Those of this machine are included if it may run programs, for the namespaces in
+    /// which that is allowed.
     #[cfg(feature = "embedded")]
-    pub(crate) async fn open(data: &Path, trusts_users: bool) -> io::Result<Self> {
+    pub(crate) async fn open(data: &Path, access: Option<Arc<dyn ProgramAccess>>) -> io::Result<Self> {
         let (runtimes, provisioners) = (Vec::new(), vec![Arc::new(Static) as Arc<dyn Provisioner>]);
         let drivers = Self { runtimes, provisioners, origins: None, is_busy: Arc::new(|| false) };
-        if trusts_users { drivers.with_machine(data).await } else { Ok(drivers) }
+        match access {
+            Some(access) => drivers.with_machine(data, access).await,
+            None => Ok(drivers),
+        }
     }
 
     /// Drivers of a platform on a cluster.
@@ -60,10 +63,11 @@ impl Drivers {
     }
 
     #[cfg(all(feature = "process", target_os = "linux"))]
-    async fn with_machine(mut self, data: &Path) -> io::Result<Self> {
+    async fn with_machine(mut self, data: &Path, access: Arc<dyn ProgramAccess>) -> io::Result<Self> {
         let program = std::env::current_exe()?;
         let origins = OriginStore::open(data);
-        let process = Arc::new(Process::open(data.to_owned(), program.clone(), origins.clone()).await);
+        let process = Process::open(data.to_owned(), program.clone(), origins.clone(), access).await;
+        let process = Arc::new(process);
         let engine = Engine::open(data.to_owned(), Launcher { program }, origins.clone()).await?;
         self.origins = Some(Arc::new(origins));
         self.runtimes.push(Arc::clone(&process) as Arc<dyn Runtime>);
@@ -73,7 +77,7 @@ impl Drivers {
     }
 
     #[cfg(all(feature = "embedded", not(all(feature = "process", target_os = "linux"))))]
-    fn with_machine(self, _: &Path) -> Ready<io::Result<Self>> {
+    fn with_machine(self, _: &Path, _: Arc<dyn ProgramAccess>) -> Ready<io::Result<Self>> {
         ready(Ok(self))
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! [`mod@plan`] takes these steps, or `teardown` when the Workload is deleted. [`mod@preview`] shows their result.
 //! [`provision`] decides about instances of claims, [`run`] about plans. [`observe`] derives the status of what runs, and
-//! [`denial`] explains denied writes.
+//! [`denial`] explains denied writes. [`program_access`] decides whether programs of a namespace may run on this machine.
 
 pub mod claim_state;
 pub mod claims;
@@ -35,6 +35,7 @@ pub mod place;
 pub mod plan;
 pub mod policy;
 pub mod preview;
+pub mod program_access;
 mod project;
 pub mod provision;
 pub mod range;

@@ -18,6 +18,7 @@ pub mod kubernetes;
 mod notify;
 #[cfg(all(feature = "process", target_os = "linux"))]
 pub mod process;
+pub mod program_access;
 pub mod provision_context;
 pub mod provisioner;
 #[cfg(any(feature = "template", all(feature = "process", target_os = "linux")))]
@@ -34,6 +35,7 @@ pub mod workload_origin;
 pub type NamespacedName = (String, String);
 
 pub use orchestra_core::driver::{DriverError, DriverErrorKind, Observation, Released, Removed, Target};
+pub use program_access::ProgramAccess;
 pub use provision_context::ProvisionContext;
 pub use provisioner::Provisioner;
 pub use runtime::{LogLine, LogQuery, Runtime};

@@ -26,6 +26,13 @@ pub trait Runtime: Send + Sync + 'static {
     /// Fields of a plan that this runtime does not support, each in a sentence; such a plan is refused before anything happens.
     fn lacks(&self, plan: &WorkloadPlanSpec) -> Vec<String>;
 
+    /// Reason why nothing new of a plan may run for lack of a permission, in a sentence; it is refused before anything happens, and
+    /// asked again after [`changes`](Self::changes).
+    fn refusal(&self, plan: &WorkloadPlan) -> Option<String> {
+        let _ = plan;
+        None
+    }
+
     /// Inventory of everything that is created for a plan. A pure function of the plan.
     fn inventory(&self, target: &Target) -> Vec<InventoryItem>;
 
@@ -58,7 +65,11 @@ pub trait Runtime: Send + Sync + 'static {
 
 /// Answer of a runtime about a plan.
 pub fn capabilities(runtime: &dyn Runtime, plan: &WorkloadPlan) -> Capabilities {
-    Capabilities { lacks: runtime.lacks(&plan.spec), inventory: runtime.inventory(&Target::of(plan)) }
+    Capabilities {
+        lacks: runtime.lacks(&plan.spec),
+        refusal: runtime.refusal(plan),
+        inventory: runtime.inventory(&Target::of(plan)),
+    }
 }
 
 /// Log query.

@@ -28,6 +28,7 @@ use self::{
 };
 pub use self::{
     caller::Caller,
+    policy::{BoundSubject, ResourceRight},
     token::{KeyError, TokenKey},
 };
 use crate::{
@@ -281,26 +282,25 @@ pub(crate) fn verify_token(
 /// True if the objects that a token is bound to exist.
 fn are_bound_objects_alive(api: &Api, claims: &Claims) -> bool {
     let exists = |resource: &str, object: &token::ObjectRef| {
-        let found = api.ledger().get(&Key::new(resource, &claims.bound.namespace, &object.name));
-        found.is_some_and(|found| {
-            let stored = StoredObject { revision: found.revision, bytes: &found.value }.stored();
-            let metadata = &stored["metadata"];
-            metadata["uid"] == *object.uid && metadata.get("deletionTimestamp").is_none()
-        })
+        is_alive(api, &Key::new(resource, &claims.bound.namespace, &object.name), &object.uid)
     };
     exists(builtin::SERVICE_ACCOUNTS, &claims.bound.serviceaccount)
         && claims.bound.secret.as_ref().is_none_or(|secret| exists(builtin::SECRETS, secret))
 }
 
-/// False for a service account that was deleted, also if another one has its name.
+/// False for a service account that was deleted, also if another one has its name, unless its unique id is unknown.
 pub(crate) fn is_account_alive(api: &Api, caller: &Caller) -> bool {
     let Some((namespace, name)) = caller::account_of(&caller.name) else { return true };
-    let found = api.ledger().get(&Key::new(builtin::SERVICE_ACCOUNTS, namespace, name));
+    is_alive(api, &Key::new(builtin::SERVICE_ACCOUNTS, namespace, name), &caller.uid)
+}
+
+/// True if an object exists that is not being deleted, and has this unique id, unless that is empty.
+fn is_alive(api: &Api, key: &Key, uid: &str) -> bool {
+    let found = api.ledger().get(key);
     found.is_some_and(|found| {
         let stored = StoredObject { revision: found.revision, bytes: &found.value }.stored();
         let metadata = &stored["metadata"];
-        (caller.uid.is_empty() || metadata["uid"] == *caller.uid)
-            && metadata.get("deletionTimestamp").is_none()
+        (uid.is_empty() || metadata["uid"] == *uid) && metadata.get("deletionTimestamp").is_none()
     })
 }
 

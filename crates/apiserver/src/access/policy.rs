@@ -89,6 +89,28 @@ enum Subject {
     Account { namespace: String, name: String },
 }
 
+/// User or group of bindings.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BoundSubject {
+    /// Name of the user or group.
+    pub name: String,
+    /// True for a group.
+    pub is_group: bool,
+}
+
+/// Right on a resource or subresource, for at least one of the verbs and some names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResourceRight<'a> {
+    /// Verbs.
+    pub verbs: &'a [&'a str],
+    /// Group of the API; empty for the core group.
+    pub group: &'a str,
+    /// Plural of the kind.
+    pub resource: &'a str,
+    /// Subresource; empty for the object itself.
+    pub subresource: &'a str,
+}
+
 /// Answer of the authoriser.
 #[derive(Debug)]
 pub(crate) enum Decision<'a> {
@@ -186,6 +208,38 @@ impl Policy {
         }
         let error = if missing.is_empty() { String::new() } else { not_found(&missing) };
         (rules, error)
+    }
+
+    /// Users and groups that are bound to one of these rights in a namespace. Administrators are left out: members of
+    /// `system:masters`, and those who may do everything everywhere.
+    pub(crate) fn subjects_with(&self, namespace: &str, rights: &[ResourceRight<'_>]) -> Vec<BoundSubject> {
+        let has_right = |binding: &Arc<Binding>| {
+            let rules = self.rules(&binding.role, &binding.namespace).unwrap_or_default();
+            rules.iter().any(|rule| {
+                let allows = |right: &ResourceRight<'_>| {
+                    rule.allows_some(right.verbs, right.group, right.resource, right.subresource)
+                };
+                rights.iter().any(allows)
+            })
+        };
+        let is_admin = |binding: &Arc<Binding>| {
+            let rules = self.rules(&binding.role, &binding.namespace).unwrap_or_default();
+            rules.iter().any(Rule::allows_everything)
+        };
+        let users = self.users.iter().map(|(name, grants)| (name, grants, false));
+        let groups = self.groups.iter().map(|(name, grants)| (name, grants, true));
+        users
+            .chain(groups)
+            .filter(|(name, grants, is_group)| {
+                let masters = *is_group && *name == caller::MASTERS;
+                let mut bindings = grants
+                    .cluster
+                    .values()
+                    .chain(grants.namespaced.get(namespace).into_iter().flat_map(BTreeMap::values));
+                !masters && !grants.cluster.values().any(is_admin) && bindings.any(has_right)
+            })
+            .map(|(name, _, is_group)| BoundSubject { name: name.clone(), is_group })
+            .collect()
     }
 
     /// Rules of a role; `None` if it does not exist.

@@ -40,6 +40,19 @@ impl Rule {
         }
     }
 
+    /// True if the rule allows one of these verbs on a resource or subresource, at least for some names.
+    pub(crate) fn allows_some(&self, verbs: &[&str], group: &str, resource: &str, subresource: &str) -> bool {
+        verbs.iter().any(|verb| has(&self.verbs, verb))
+            && has(&self.api_groups, group)
+            && self.resources.iter().any(|rule| resource_matches(rule, resource, subresource))
+    }
+
+    /// True if the rule allows everything.
+    pub(crate) fn allows_everything(&self) -> bool {
+        let any = |values: &[String]| values.iter().any(|value| value == "*");
+        any(&self.verbs) && any(&self.api_groups) && any(&self.resources) && self.resource_names.is_empty()
+    }
+
     /// The rules with one verb, group, resource, name or path each that together equal this rule.
     fn parts(&self) -> Vec<Self> {
         let one = |text: &String| vec![text.clone()];

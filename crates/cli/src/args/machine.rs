@@ -53,6 +53,10 @@ pub(crate) struct Up {
     /// Open the endpoint in a browser
     #[arg(long)]
     pub(crate) open: bool,
+
+    /// Start the platform with this option of `orchestra serve`: users with the right may run programs, as you
+    #[arg(long)]
+    pub(crate) trust_users: bool,
 }
 
 /// Stop workloads that `orchestra up` runs
@@ -162,9 +166,11 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
     pub(crate) tls_ca: Option<PathBuf>,
 
-    /// Run programs on this machine, as you, for all users who can create workloads, even from other machines
+    /// Run programs on this machine, as you, for users with the right to run programs, even from other machines
     ///
-    /// By default, programs run only if --listen is a loopback address.
+    /// By default, programs run only if --listen is a loopback address, and in namespaces that only administrators can
+    /// change. `orchestra user add --run-programs` gives the right. In a namespace that somebody without it can
+    /// change, nothing runs.
     #[arg(long)]
     pub(crate) trust_users: bool,
 

@@ -27,7 +27,7 @@ async fn down(args: &Down) -> Result<Exit, CliError> {
         return Ok(Exit::Success);
     }
     // Programs outlive the platform, which is started to stop them.
-    let (platform, _) = background::connect_or_start(&data, args.namespace.as_deref()).await?;
+    let (platform, _) = background::connect_or_start(&data, args.namespace.as_deref(), false).await?;
     let names = if args.names.is_empty() { all(&platform).await? } else { args.names.clone() };
     for name in &args.names {
         platform.workload(name).await?;

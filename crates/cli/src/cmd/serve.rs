@@ -5,7 +5,9 @@ mod access;
 #[cfg(feature = "embedded")]
 mod embedded;
 #[cfg(feature = "embedded")]
-mod roles;
+mod program_access;
+#[cfg(feature = "embedded")]
+pub(super) mod roles;
 
 use std::{
     io,

@@ -68,7 +68,7 @@ pub(super) fn next(explained: &Explained, is_suspended: bool) -> String {
         }
         Reason::QuotaExceeded => "Request less, or have the quota raised.".to_owned(),
         Reason::PermissionDenied => {
-            "The workload is valid: the platform needs the permission that the message names.".to_owned()
+            "The workload is valid: do what the message says about the missing permission.".to_owned()
         }
         Reason::NetworkUnavailable => {
             "Wait: it is retried; if that does not help, check the connection to what the message names."

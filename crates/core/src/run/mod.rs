@@ -21,7 +21,7 @@ use orchestra_api::{
     condition::Reason,
     exposure::{Exposure, WorkloadExposureStatus},
     finalizer,
-    plan::{InventoryItem, Phase, WorkloadPlanStatus},
+    plan::{InventoryItem, Phase, WorkloadPlanSpec, WorkloadPlanStatus},
 };
 
 pub use self::{
@@ -57,6 +57,8 @@ pub struct Inputs {
 pub struct Capabilities {
     /// Unsupported parts of the plan, each naming the field.
     pub lacks: Vec<String>,
+    /// Reason why nothing new of the plan's namespace may run, in a sentence.
+    pub refusal: Option<String>,
     /// Everything the runtime makes for the plan.
     pub inventory: Vec<InventoryItem>,
 }
@@ -215,14 +217,11 @@ fn run(inputs: &Inputs, capabilities: &Capabilities) -> Decision {
     let placement = plan.spec.placement();
     let current = record::current_status(plan);
     // A suspended plan only stops, which every runtime can.
-    if !capabilities.lacks.is_empty() && !plan.spec.lifecycle.suspend {
-        let message = format!(
-            "The backend `{}` cannot run this: {}",
-            plan.spec.backend_id,
-            capabilities.lacks.join(" ")
-        );
+    if let Some((reason, message)) =
+        refusal(&plan.spec, capabilities).filter(|_| !plan.spec.lifecycle.suspend)
+    {
         // The last revision that the runtime could run stays.
-        let refused = status(plan, Phase::Failed, Reason::RuntimeSelecting, Some(message), current.inventory);
+        let refused = status(plan, Phase::Failed, reason, Some(message), current.inventory);
         let refused = WorkloadPlanStatus { placement: current.placement, ..refused };
         let report = Report { status: changed(plan, refused), ..Report::default() };
         return Decision {
@@ -245,6 +244,16 @@ fn run(inputs: &Inputs, capabilities: &Capabilities) -> Decision {
     let record = (!is_new && !is_recorded)
         .then(|| status(plan, Phase::Provisioning, Reason::RuntimeProvisioning, None, recorded));
     Decision { add_finalizer, exposure: None, status: record, work: Work::Apply(Target::of(plan)) }
+}
+
+/// Reason why a runtime does not run a plan.
+fn refusal(plan: &WorkloadPlanSpec, capabilities: &Capabilities) -> Option<(Reason, String)> {
+    let Capabilities { lacks, refusal, inventory: _ } = capabilities;
+    if let Some(refusal) = refusal {
+        return Some((Reason::PermissionDenied, refusal.clone()));
+    }
+    let cannot = || format!("The backend `{}` cannot run this: {}", plan.backend_id, lacks.join(" "));
+    (!lacks.is_empty()).then(|| (Reason::RuntimeSelecting, cannot()))
 }
 
 fn remove(inputs: &Inputs, record: Record) -> Decision {

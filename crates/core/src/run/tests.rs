@@ -46,7 +46,7 @@ fn new() -> Inputs {
         plan,
         exposure: Some(WorkloadExposure::new("web", exposure)),
         runtimes: [CLASS.to_owned()].into(),
-        capabilities: Some(Capabilities { lacks: Vec::new(), inventory: vec![item("a")] }),
+        capabilities: Some(Capabilities { inventory: vec![item("a")], ..Capabilities::default() }),
         deferred_for: Duration::ZERO,
     }
 }
@@ -99,7 +99,7 @@ fn a_new_plan_is_recorded_with_its_finalizer_and_applied_without_a_status() {
 #[test]
 fn additions_of_a_later_revision_are_recorded_in_the_status_before_they_are_made() {
     let mut inputs = held(new(), Some(reported(Phase::Ready, "here", &["a"])));
-    inputs.capabilities = Some(Capabilities { lacks: Vec::new(), inventory: vec![item("b")] });
+    inputs.capabilities = Some(Capabilities { inventory: vec![item("b")], ..Capabilities::default() });
     let decision = decide(&inputs);
     assert_eq!(decision.add_finalizer, None);
     assert_eq!(decision.status.unwrap().inventory, [item("a"), item("b")]);
@@ -150,7 +150,8 @@ fn a_job_that_has_succeeded_is_not_applied_again_until_its_revision_changes() {
 #[test]
 fn a_plan_that_needs_what_the_runtime_lacks_fails_and_the_running_revision_stays() {
     let mut inputs = held(new(), Some(reported(Phase::Ready, "here", &["old"])));
-    inputs.capabilities = Some(Capabilities { lacks: vec!["It cannot.".to_owned()], inventory: Vec::new() });
+    inputs.capabilities =
+        Some(Capabilities { lacks: vec!["It cannot.".to_owned()], ..Capabilities::default() });
     let Work::Nothing(report) = decide(&inputs).work else { panic!("work") };
     let status = report.status.unwrap();
     assert_eq!((status.phase, status.reason), (Phase::Failed, Some(Reason::RuntimeSelecting)));
@@ -161,6 +162,22 @@ fn a_plan_that_needs_what_the_runtime_lacks_fails_and_the_running_revision_stays
     assert_eq!(decide(&inputs).add_finalizer, Some(AddFinalizer { record: None }));
     inputs.plan.spec.lifecycle.suspend = true;
     assert!(matches!(decide(&inputs).work, Work::Apply(_)), "it can stop");
+}
+
+#[test]
+fn a_plan_that_may_not_run_fails_for_lack_of_permission_and_the_running_revision_stays() {
+    let mut inputs = held(new(), Some(reported(Phase::Ready, "here", &["old"])));
+    let refusal = Some("Not here.".to_owned());
+    inputs.capabilities = Some(Capabilities { refusal, ..Capabilities::default() });
+    let Work::Nothing(report) = decide(&inputs).work else { panic!("work") };
+    let status = report.status.unwrap();
+    assert_eq!((status.phase, status.reason), (Phase::Failed, Some(Reason::PermissionDenied)));
+    assert_eq!((status.inventory, status.message.as_deref()), (vec![item("old")], Some("Not here.")));
+    inputs.plan.spec.lifecycle.suspend = true;
+    assert!(matches!(decide(&inputs).work, Work::Apply(_)), "it can stop");
+    inputs.plan.metadata.deletion_timestamp =
+        Some(serde_json::from_value(serde_json::json!("2026-01-01T00:00:00Z")).unwrap());
+    assert!(matches!(decide(&inputs).work, Work::Remove(..)), "it can be removed");
 }
 
 #[test]

@@ -46,6 +46,7 @@ mod ports;
 mod prepare;
 mod probe;
 mod program;
+mod program_guard;
 mod reap;
 mod runs;
 mod state;

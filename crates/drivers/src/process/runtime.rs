@@ -1,7 +1,7 @@
 //! The runtime `process`: Workloads as programs of this machine, where there is no container engine.
 //!
-//! Unsupported fields are refused before anything starts. It runs commands for anyone who may create Workloads, so the
-//! binary enables it only where that is the user of the machine.
+//! Unsupported fields are refused before anything starts, and so is everything of a namespace that others can write
+//! (`program_guard`): programs run as the user of the platform.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,6 +17,7 @@ use futures_util::{
     stream::{self, BoxStream, StreamExt as _},
 };
 use orchestra_api::{
+    WorkloadPlan,
     condition::Reason,
     plan::{InventoryItem, Phase, WorkloadPlanSpec},
 };
@@ -30,13 +31,14 @@ use super::{
     output,
     ports::Ports,
     prepare::{Preparation, PreparedPrograms},
+    program_guard::ProgramGuard,
     runs::{self, Runs},
     state,
     supervisor::{Desired, Fallback, Supervisor, Version, WorkloadSite},
 };
 use crate::{
-    DriverError, LogLine, LogQuery, NamespacedName, Observation, Removed, Runtime, Secrets, Target,
-    notify::Notifier,
+    DriverError, LogLine, LogQuery, NamespacedName, Observation, ProgramAccess, Removed, Runtime, Secrets,
+    Target, notify::Notifier,
 };
 
 /// Longest wait for the first status of a Workload: adopted programs are published after two seconds.
@@ -54,11 +56,17 @@ pub struct Process {
     /// True if this machine allows mount namespaces, for files and volumes.
     can_place: bool,
     limits: Limits,
+    guard: ProgramGuard,
 }
 
 impl Process {
     /// The runtime of this machine, with its data in a folder that exists. `program` is the binary with the command of the shim.
-    pub async fn open(data: PathBuf, program: PathBuf, origins: OriginStore) -> Self {
+    pub async fn open(
+        data: PathBuf,
+        program: PathBuf,
+        origins: OriginStore,
+        access: Arc<dyn ProgramAccess>,
+    ) -> Self {
         let ports = Ports::default();
         for (id, folder) in workload_folders(&data) {
             // No two Workloads hold the same port.
@@ -68,6 +76,7 @@ impl Process {
         let can_place = launcher.can_place_files(&data).await;
         Self {
             data,
+            guard: ProgramGuard::new(access, origins.clone()),
             origins,
             launcher,
             ports,
@@ -151,6 +160,10 @@ impl Runtime for Process {
         render::lacks(plan, self.can_place)
     }
 
+    fn refusal(&self, plan: &WorkloadPlan) -> Option<String> {
+        self.guard.refusal_of(plan)
+    }
+
     fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
         render::inventory(&target.namespace, &target.name, &target.plan)
     }
@@ -182,6 +195,10 @@ impl Runtime for Process {
                 Some(good) => prepare_fallback(&preparation, good).await,
                 None => Fallback::None,
             };
+            // Secrets were read meanwhile, perhaps after the access of others began.
+            if let Some(refusal) = self.guard.refusal(&id.0) {
+                return Err(DriverError::refused(Reason::PermissionDenied, refusal));
+            }
             self.set_desired(&id, Some(Desired { version, fallback }));
             Ok(())
         })
@@ -216,6 +233,7 @@ impl Runtime for Process {
             let is_removed = self.supervisors().get(&id).is_some_and(Supervisor::is_removed);
             if is_removed || (!self.folder(&id).exists() && !self.supervisors().contains_key(&id)) {
                 self.supervisors().remove(&id);
+                self.guard.forget(&id);
                 for other in self.ports.release(&id) {
                     self.notifier.notify(&other);
                 }
@@ -232,7 +250,8 @@ impl Runtime for Process {
     }
 
     fn changes(&self) -> BoxStream<'static, NamespacedName> {
-        stream::select(self.notifier.subscribe(), self.origins.changes()).boxed()
+        let changes = [self.notifier.subscribe(), self.origins.changes(), self.guard.changes()];
+        stream::select_all(changes).boxed()
     }
 }
 

@@ -44,6 +44,19 @@ impl OriginStore {
         .map(drop)
     }
 
+    /// Removes the origins of a namespace.
+    pub(super) fn forget_namespace(&self, namespace: &str) -> io::Result<()> {
+        if !self.namespaces()?.contains(namespace) {
+            return Ok(());
+        }
+        self.change(|all| all.retain(|key, _| namespace_of(key) != namespace)).map(drop)
+    }
+
+    /// Namespaces with origins.
+    pub(super) fn namespaces(&self) -> io::Result<BTreeSet<String>> {
+        Ok(self.read()?.keys().map(|key| namespace_of(key).to_owned()).collect())
+    }
+
     /// Removes the origins of all Workloads but these.
     pub fn retain(&self, existing: &BTreeSet<NamespacedName>) -> io::Result<()> {
         let kept: BTreeSet<String> = existing.iter().map(|(namespace, name)| key(namespace, name)).collect();
@@ -100,6 +113,10 @@ impl WorkloadOrigins for OriginStore {
 
 fn key(namespace: &str, name: &str) -> String {
     format!("{namespace}/{name}")
+}
+
+fn namespace_of(key: &str) -> &str {
+    key.split_once('/').map_or(key, |(namespace, _)| namespace)
 }
 
 #[cfg(test)]

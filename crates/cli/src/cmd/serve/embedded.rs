@@ -29,6 +29,7 @@ use orchestra_apiserver::{
     store::{Folder, Redb},
 };
 use orchestra_controllers::{Controllers, metrics::Metrics};
+use orchestra_drivers::ProgramAccess;
 use orchestra_limits::Limits;
 use orchestra_serve::{Peer, Server};
 use orchestra_server::Server as Answers;
@@ -38,6 +39,7 @@ use tokio::sync::watch;
 use super::{
     FIELD_MANAGER, ServeError,
     access::{self, EmbeddedAccess},
+    program_access::EmbeddedProgramAccess,
     roles, shutdown_signal, write_config,
 };
 use crate::{
@@ -77,11 +79,14 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
     if !args.api_only {
         let client = Client::new(api.router_for(orchestrator()), "default");
         prepare(&client, config).await?;
-        let trusts_users = args.trust_users || address.ip().is_loopback();
         let existing = existing(&client).await.map_err(ServeError::api("list workloads"))?;
         drivers::prune_origins(&data, &existing).map_err(ServeError::io("read the origins of workloads"))?;
-        let drivers =
-            Drivers::open(&data, trusts_users).await.map_err(ServeError::io("start the drivers"))?;
+        let runs_programs = args.trust_users || address.ip().is_loopback();
+        let access = runs_programs.then(|| {
+            let access = EmbeddedProgramAccess { api: api.clone(), trusts_users: args.trust_users };
+            Arc::new(access) as Arc<dyn ProgramAccess>
+        });
+        let drivers = Drivers::open(&data, access).await.map_err(ServeError::io("start the drivers"))?;
         let is_busy = Arc::clone(&drivers.is_busy);
         let started = Platform::start(api.clone(), client.clone(), limits, drivers);
         router = started.router(&api);

@@ -1,4 +1,5 @@
-//! Roles of users on the embedded platform, the same as on a cluster. Nobody is bound to them.
+//! Roles of users on the embedded platform, the same as on a cluster, and the right to run programs. Nobody is bound to them,
+//! except to `score-published`.
 
 use kube::{
     Api, Client,
@@ -10,8 +11,15 @@ use super::ServeError;
 use crate::cmd::{ManifestError, install::manifests};
 
 /// Files with roles of users and of external controllers. The controllers in this process need none.
-const FILES: [&str; 4] =
-    ["rbac/user.yaml", "rbac/platform.yaml", "rbac/external-provisioner.yaml", "rbac/external-runtime.yaml"];
+const FILES: [&str; 5] = [
+    "rbac/user.yaml",
+    "rbac/platform.yaml",
+    "rbac/published.yaml",
+    "rbac/external-provisioner.yaml",
+    "rbac/external-runtime.yaml",
+];
+/// Role that only a platform on a machine needs.
+const PROGRAM_RUNNER: &str = include_str!("program-runner.yaml");
 
 /// Roles of the files.
 fn roles() -> Result<Vec<Json>, ManifestError> {
@@ -19,11 +27,12 @@ fn roles() -> Result<Vec<Json>, ManifestError> {
     for (path, text) in manifests::FILES.iter().filter(|(path, _)| FILES.contains(path)) {
         roles.extend(manifests::documents(path, text)?);
     }
+    roles.extend(manifests::documents("program-runner.yaml", PROGRAM_RUNNER)?);
     Ok(roles)
 }
 
 /// Applies the roles.
-pub(super) async fn apply(client: &Client, params: &PatchParams) -> Result<(), ServeError> {
+pub(in crate::cmd) async fn apply(client: &Client, params: &PatchParams) -> Result<(), ServeError> {
     for role in roles()? {
         let kind = role["kind"].as_str().unwrap_or_default();
         let resource = ApiResource {
@@ -49,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_roles_are_applied() {
+    fn roles_are_bound_to_nobody_except_the_one_for_all() {
         let names: Vec<(String, String)> = roles()
             .unwrap()
             .iter()
@@ -62,8 +71,11 @@ mod tests {
             ("ClusterRole", "score-user"),
             ("ClusterRole", "score-platform"),
             ("Role", "score-platform"),
+            ("Role", "score-published"),
+            ("RoleBinding", "score-published"),
             ("ClusterRole", "score-external-provisioner"),
             ("ClusterRole", "score-external-runtime"),
+            ("ClusterRole", "score-program-runner"),
         ];
         assert_eq!(names, expected.map(|(kind, name)| (kind.to_owned(), name.to_owned())));
     }

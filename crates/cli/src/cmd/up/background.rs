@@ -39,11 +39,13 @@ async fn find(data: &Path, namespace: Option<&str>) -> Option<Platform> {
 pub(in crate::cmd) async fn connect_or_start(
     data: &Path,
     namespace: Option<&str>,
+    trust_users: bool,
 ) -> Result<(Platform, bool), CliError> {
     if let Some(platform) = find(data, namespace).await {
         return Ok((platform, false));
     }
-    let start = || start(data).map_err(|source| CliError::DataFolder { path: data.to_owned(), source });
+    let start =
+        || start(data, trust_users).map_err(|source| CliError::DataFolder { path: data.to_owned(), source });
     let log = data.join(LOG_FILE);
     let logged_before = fs::metadata(&log).map_or(0, |log| log.len());
     let mut child = start()?;
@@ -76,7 +78,7 @@ pub(in crate::cmd) async fn connect_or_start(
 }
 
 /// Starts a platform that outlives this process.
-fn start(data: &Path) -> std::io::Result<Child> {
+fn start(data: &Path, trust_users: bool) -> std::io::Result<Child> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
     let log = fs::File::options().create(true).append(true).mode(0o600).open(data.join(LOG_FILE))?;
     if log.metadata()?.len() > MAX_LOG_SIZE {
@@ -85,6 +87,7 @@ fn start(data: &Path) -> std::io::Result<Child> {
     Command::new(std::env::current_exe()?)
         .args(["serve", "--background", "--data-dir"])
         .arg(data)
+        .args(trust_users.then_some("--trust-users"))
         .current_dir("/")
         // One malloc arena for all threads: there is no contention here, and less memory is resident.
         .env("MALLOC_ARENA_MAX", "1")

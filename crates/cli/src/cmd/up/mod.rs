@@ -59,7 +59,13 @@ async fn up(args: &Up) -> Result<Exit, CliError> {
     let documents = expand_folders(&args.documents)?;
     let loaded = load_workloads(&documents)?;
     let data = data_dir(args.data_dir.as_ref())?;
-    let (platform, started) = background::connect_or_start(&data, args.namespace.as_deref()).await?;
+    let connected = background::connect_or_start(&data, args.namespace.as_deref(), args.trust_users).await;
+    let (platform, started) = connected?;
+    if args.trust_users && !started {
+        ui::print_status(
+            "warning: the platform was running already, so that --trust-users has no effect; stop it first",
+        );
+    }
     if started {
         ui::print_status(&format!(
             "Started the platform in the background; its data is in {}.",
@@ -201,7 +207,7 @@ impl Session {
     /// Connects to a platform again, and starts one if necessary.
     async fn reconnect(&mut self) -> Result<(), CliError> {
         let namespace = self.platform.namespace.clone();
-        (self.platform, _) = background::connect_or_start(&self.data, Some(&namespace)).await?;
+        (self.platform, _) = background::connect_or_start(&self.data, Some(&namespace), false).await?;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ fn lacking() -> Fixture {
     let lacks = vec!["`containers.app.image` must be `.`.".to_owned()];
     fixture.context.capabilities = CapabilitiesOf::new(move |plan| {
         (plan.spec.runtime_class == "process")
-            .then(|| Capabilities { lacks: lacks.clone(), inventory: Vec::new() })
+            .then(|| Capabilities { lacks: lacks.clone(), ..Capabilities::default() })
     });
     fixture
 }
@@ -47,4 +47,16 @@ fn a_suspended_plan_needs_nothing_from_its_runtime() {
     let preview =
         lacking().preview_annotated(annotations, json!({"containers": {"app": {"image": "nginx"}}}));
     assert!(!preview.to_string().contains("cannot run this"), "{preview}");
+}
+
+#[test]
+fn a_plan_that_may_not_run_in_its_namespace_is_shown_as_refused() {
+    let mut fixture = Fixture::empty();
+    let refusal = Some("No programs run here.".to_owned());
+    fixture.context.capabilities = CapabilitiesOf::new(move |_| {
+        Some(Capabilities { refusal: refusal.clone(), ..Capabilities::default() })
+    });
+    let preview = fixture.preview(json!({"containers": {"app": {"image": "."}}})).to_string();
+    let expected = "RuntimeReady is False (PermissionDenied): No programs run here.";
+    assert!(preview.contains(expected), "{preview}");
 }

@@ -1,0 +1,183 @@
+//! Right to run programs on this machine, by the roles and bindings of the embedded API.
+
+use futures_util::stream::{BoxStream, StreamExt as _};
+use orchestra_api::GROUP;
+use orchestra_apiserver::{Api, ResourceRight};
+use orchestra_core::program_access::{self, Writer};
+use orchestra_drivers::ProgramAccess;
+
+const WRITE: [&str; 3] = ["create", "update", "patch"];
+
+/// Rights on what programs are made of: their commands, their variables and files, and what they depend on; or to act as somebody
+/// who has those rights.
+const WRITERS: [ResourceRight<'_>; 15] = [
+    write("workloads", ""),
+    write("workloads", "status"),
+    write("workloadplans", ""),
+    write("workloadplans", "status"),
+    write("resourceclaims", ""),
+    write("resourceclaims", "status"),
+    write("workloadexposures", ""),
+    write("workloadexposures", "status"),
+    ResourceRight { verbs: &WRITE, group: "", resource: "secrets", subresource: "" },
+    impersonate("users"),
+    impersonate("groups"),
+    impersonate("serviceaccounts"),
+    grant("roles"),
+    grant("clusterroles"),
+    // A folder is the program.
+    RUN,
+];
+
+/// Right to run programs.
+const RUN: ResourceRight<'_> =
+    ResourceRight { verbs: &["update"], group: GROUP, resource: "workloads", subresource: "origin" };
+
+const fn write(resource: &'static str, subresource: &'static str) -> ResourceRight<'static> {
+    ResourceRight { verbs: &WRITE, group: GROUP, resource, subresource }
+}
+
+const fn impersonate(resource: &'static str) -> ResourceRight<'static> {
+    ResourceRight { verbs: &["impersonate"], group: "", resource, subresource: "" }
+}
+
+/// Roles beyond the own rights.
+const fn grant(resource: &'static str) -> ResourceRight<'static> {
+    let verbs = &["bind", "escalate"];
+    ResourceRight { verbs, group: "rbac.authorization.k8s.io", resource, subresource: "" }
+}
+
+/// Right to run programs on the embedded platform.
+pub(super) struct EmbeddedProgramAccess {
+    pub(super) api: Api,
+    /// True if users with the right may run programs.
+    pub(super) trusts_users: bool,
+}
+
+impl ProgramAccess for EmbeddedProgramAccess {
+    fn refusal(&self, namespace: &str) -> Option<String> {
+        let runners = self.api.subjects_with(namespace, &[RUN]);
+        let writers = self.api.subjects_with(namespace, &WRITERS);
+        let writers: Vec<Writer> = writers
+            .into_iter()
+            .map(|subject| Writer {
+                runs_programs: runners.contains(&subject),
+                name: subject.name,
+                is_group: subject.is_group,
+            })
+            .collect();
+        program_access::refusal(namespace, self.trusts_users, &writers)
+    }
+
+    fn changes(&self) -> BoxStream<'static, ()> {
+        self.api.rights_changes().boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use orchestra_apiserver::{Options, store::Memory};
+    use serde_json::{Value as Json, json};
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+
+    async fn send(api: &Api, method: &str, path: &str, body: &Json) {
+        let request = axum::http::Request::builder().method(method).uri(path);
+        let request = request.body(axum::body::Body::from(body.to_string())).unwrap();
+        let router = api.router_for(orchestra_apiserver::Caller::admin());
+        let response = router.oneshot(request).await.unwrap();
+        assert!(response.status().is_success(), "{method} {path}: {}", response.status());
+    }
+
+    /// Binds a subject to a rule, in the namespace `default` or everywhere if the kind is a cluster role binding.
+    async fn bind(api: &Api, kind: &str, name: &str, subject: &Json, rule: &Json) {
+        let role = json!({"metadata": {"name": name}, "rules": [rule]});
+        send(api, "POST", &format!("{RBAC}/clusterroles"), &role).await;
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [subject],
+        });
+        let path = match kind {
+            "RoleBinding" => format!("{RBAC}/namespaces/default/rolebindings"),
+            _ => format!("{RBAC}/clusterrolebindings"),
+        };
+        send(api, "POST", &path, &binding).await;
+    }
+
+    fn rule(verb: &str, group: &str, resource: &str) -> Json {
+        json!({"verbs": [verb], "apiGroups": [group], "resources": [resource]})
+    }
+
+    fn user(name: &str) -> Json {
+        json!({"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": name})
+    }
+
+    #[tokio::test]
+    async fn any_right_on_what_programs_are_made_of_stops_programs_of_others() {
+        for (verb, group, resource, refused) in [
+            ("create", "score.dev", "workloads", true),
+            ("patch", "*", "*", true),
+            ("update", "score.dev", "workloads/status", true),
+            ("patch", "score.dev", "workloadplans", true),
+            ("update", "score.dev", "resourceclaims/status", true),
+            ("update", "score.dev", "*/status", true),
+            ("update", "", "secrets", true),
+            ("impersonate", "", "serviceaccounts", true),
+            ("escalate", "rbac.authorization.k8s.io", "roles", true),
+            ("update", "score.dev", "workloads/origin", true),
+            ("get", "score.dev", "workloads", false),
+            ("delete", "score.dev", "workloads", false),
+            ("create", "", "configmaps", false),
+            ("create", "apps", "workloads", false),
+        ] {
+            for kind in ["RoleBinding", "ClusterRoleBinding"] {
+                let api = Api::open(Memory, Options::default()).await.unwrap();
+                bind(&api, kind, "bob", &user("bob"), &rule(verb, group, resource)).await;
+                let access = EmbeddedProgramAccess { api, trusts_users: false };
+                let refusal = access.refusal("default");
+                assert_eq!(refusal.is_some(), refused, "{kind} {verb} {group} {resource}");
+                assert!(refusal.is_none_or(|text| text.contains("`bob`")));
+                let elsewhere = refused && kind == "ClusterRoleBinding";
+                assert_eq!(access.refusal("other").is_some(), elsewhere, "{kind} {verb} {group} {resource}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn administrators_and_a_fresh_platform_stop_nothing() {
+        let api = Api::open(Memory, Options::default()).await.unwrap();
+        let access = EmbeddedProgramAccess { api: api.clone(), trusts_users: false };
+        assert_eq!(access.refusal("default"), None);
+        bind(&api, "ClusterRoleBinding", "root", &user("root"), &rule("*", "*", "*")).await;
+        assert_eq!(access.refusal("default"), None);
+        bind(&api, "RoleBinding", "local", &user("local"), &rule("*", "*", "*")).await;
+        let refusal = access.refusal("default").unwrap();
+        assert!(refusal.contains("`local`"), "an administrator of one namespace is a user: {refusal}");
+    }
+
+    #[tokio::test]
+    async fn a_change_of_bindings_is_noticed_and_changes_the_answer_at_once() {
+        let api = Api::open(Memory, Options::default()).await.unwrap();
+        let access = EmbeddedProgramAccess { api: api.clone(), trusts_users: true };
+        let mut changes = access.changes();
+        assert_eq!(changes.next().await, Some(()), "at the start");
+        assert_eq!(changes.next().now_or_never(), None);
+        let developers =
+            json!({"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "developers"});
+        bind(&api, "RoleBinding", "write", &developers, &rule("create", "score.dev", "workloads")).await;
+        assert!(access.refusal("default").unwrap().contains("the group `developers`"));
+        assert_eq!(changes.next().await, Some(()));
+        bind(&api, "RoleBinding", "run", &developers, &rule("update", "score.dev", "workloads/origin")).await;
+        assert_eq!(access.refusal("default"), None, "trusted");
+        let without = EmbeddedProgramAccess { api: api.clone(), trusts_users: false };
+        assert!(without.refusal("default").is_some());
+        send(&api, "DELETE", &format!("{RBAC}/namespaces/default/rolebindings/write"), &json!({})).await;
+        send(&api, "DELETE", &format!("{RBAC}/namespaces/default/rolebindings/run"), &json!({})).await;
+        assert_eq!(without.refusal("default"), None);
+    }
+}
