@@ -12,7 +12,10 @@ use rustls::pki_types::pem;
 
 use crate::{
     args::NoHome,
-    cmd::{AttachError, EnvLineError, IN_CLUSTER_URL, ManifestError, ServeError, ServerError, WaitError},
+    cmd::{
+        AttachError, EnvLineError, IN_CLUSTER_URL, ManifestError, ServeError, ServerError, UserError,
+        WaitError,
+    },
     exit::Exit,
 };
 
@@ -192,6 +195,12 @@ pub(crate) enum CliError {
     OrchestratorDown(String),
     #[error("deletion in progress: {kind} {names}; wait until it is complete, or pass --keep-crds")]
     Finalizers { kind: &'static str, names: String },
+
+    #[error(transparent)]
+    User(#[from] UserError),
+    /// The command of the kubeconfig that provides the credentials has failed.
+    #[error("no credentials: {0}")]
+    Credentials(String),
 
     // Processes of this machine.
     #[error(transparent)]

@@ -4,6 +4,7 @@ mod cluster;
 mod machine;
 #[cfg(feature = "template")]
 mod provisioners;
+mod user;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,6 +15,7 @@ pub(crate) use cluster::{Cluster, Doctor, Install, Uninstall};
 pub(crate) use machine::{Down, LogFormat, LogLevel, NoHome, Serve, Up, data_dir, default_data_dir};
 #[cfg(feature = "template")]
 pub(crate) use provisioners::{Provisioners, Test as TestProvisioners};
+pub(crate) use user::{AddUser, ListUsers, RemoveUser, User, UserToken};
 
 /// Run Score workloads anywhere.
 ///
@@ -47,6 +49,9 @@ pub(crate) enum Command {
     Install(Install),
     Uninstall(Uninstall),
     Doctor(Doctor),
+    /// Add, list and remove users of the platform on this machine
+    #[command(subcommand)]
+    User(User),
     /// Check the orchestrator config
     #[command(subcommand)]
     Config(Config),

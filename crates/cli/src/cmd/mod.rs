@@ -31,6 +31,7 @@ mod show;
 mod summary;
 mod uninstall;
 mod up;
+mod user;
 mod validate;
 mod version;
 mod wait;
@@ -42,6 +43,7 @@ pub(crate) use cluster::IN_CLUSTER_URL;
 pub(crate) use install::manifests::ManifestError;
 pub(crate) use serve::ServeError;
 pub(crate) use server_client::ServerError;
+pub(crate) use user::UserError;
 pub(crate) use wait::WaitError;
 pub(crate) use workload_origin::EnvLineError;
 
@@ -72,6 +74,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, CliError> {
         Command::Install(install) => install::run(&install),
         Command::Uninstall(uninstall) => uninstall::run(&uninstall),
         Command::Doctor(doctor) => doctor::run(&doctor),
+        Command::User(user) => user::run(&user),
         Command::Config(config) => config::run(&config),
         #[cfg(feature = "template")]
         Command::Provisioners(provisioners) => provisioners::run(&provisioners),

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, Config,
     api::{Patch, PatchParams},
+    client::AuthError,
     config::{AuthInfo, KubeConfigOptions, Kubeconfig},
     core::Status,
 };
@@ -20,6 +21,7 @@ use crate::{
     args::{Cluster, Target, default_data_dir},
     error::{CliError, ConnectError},
     exit::Exit,
+    ui,
 };
 
 /// Connection to a platform, with a namespace.
@@ -47,7 +49,8 @@ pub(super) fn block_on(command: impl Future<Output = Result<Exit, CliError>>) ->
 }
 
 impl Platform {
-    async fn connect(target: &Target) -> Result<Self, CliError> {
+    /// Connects to the platform.
+    pub(super) async fn connect(target: &Target) -> Result<Self, CliError> {
         let (file, kubeconfig) = kubeconfig(target).map_err(CliError::NoPlatform)?;
         let config = load(file, kubeconfig, target.context.clone()).await;
         let mut config = config.map_err(CliError::NoPlatform)?;
@@ -55,7 +58,10 @@ impl Platform {
             config.auth_info = AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() };
         }
         let platform = Self::new(config, target.namespace.as_deref(), target.server.clone());
-        platform.map_err(CliError::NoPlatform)
+        platform.map_err(|error| match credentials_error(&error) {
+            Some(output) => CliError::Credentials(output),
+            None => CliError::NoPlatform(error),
+        })
     }
 
     /// A cluster, even if a platform runs on this machine.
@@ -185,6 +191,16 @@ fn is_connection_error(error: &kube::Error) -> bool {
     matches!(error, Service(_) | HyperError(_) | ReadEvents(_) | RustlsTls(_) | Auth(_))
 }
 
+/// Output of a command of a kubeconfig that was to provide credentials, if it has failed.
+fn credentials_error(error: &ConnectError) -> Option<String> {
+    let ConnectError::Client(kube::Error::Auth(AuthError::AuthExecRun { out, .. })) = error else {
+        return None;
+    };
+    let output = String::from_utf8_lossy(&out.stderr);
+    let last = output.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(ui::printable(last.trim_start_matches("error: ")).into_owned())
+}
+
 /// Connection that a kubeconfig describes.
 async fn load(file: String, kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config, ConnectError> {
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
@@ -199,7 +215,7 @@ fn read(path: &Path) -> Result<(String, Kubeconfig), ConnectError> {
 }
 
 /// Kubeconfig and its name, from the first of: `--kubeconfig`, `$KUBECONFIG`, the platform of this machine, `~/.kube/config`.
-fn kubeconfig(target: &Target) -> Result<(String, Kubeconfig), ConnectError> {
+pub(super) fn kubeconfig(target: &Target) -> Result<(String, Kubeconfig), ConnectError> {
     if let Some(path) = &target.kubeconfig {
         return read(path);
     }

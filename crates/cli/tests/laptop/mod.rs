@@ -10,3 +10,4 @@ mod mistakes;
 mod running;
 mod session;
 mod surviving;
+mod users;

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 mod bounds;
-mod client;
+pub(crate) mod client;
 mod durability;
 mod ended_users;
 mod server;

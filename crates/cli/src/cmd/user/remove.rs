@@ -1,0 +1,131 @@
+//! `orchestra user remove`
+
+use k8s_openapi::api::{
+    core::v1::ServiceAccount,
+    rbac::v1::{ClusterRoleBinding, Role, RoleBinding},
+};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, Preconditions},
+};
+use orchestra_api::{USERS_NAMESPACE, Workload};
+use serde::de::DeserializeOwned;
+
+use super::{UserError, api_error, labelled, objects};
+use crate::{
+    args::RemoveUser,
+    cmd::platform::{self, Platform},
+    error::CliError,
+    exit::Exit,
+    ui,
+};
+
+pub(super) fn run(args: &RemoveUser) -> Result<Exit, CliError> {
+    platform::with_platform(&args.administrator.target(), async |platform| remove(args, &platform).await)
+}
+
+/// Removes a user.
+pub(super) async fn remove(args: &RemoveUser, platform: &Platform) -> Result<Exit, CliError> {
+    let (name, client) = (args.name.as_str(), &platform.client);
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), USERS_NAMESPACE);
+    let account = accounts.get_opt(name).await.map_err(|error| api_error(platform, name, error))?;
+    if account.as_ref().is_some_and(|account| objects::user_of(account) != Some(name)) {
+        let name = format!("{USERS_NAMESPACE}/{name}");
+        let (kind, user) = ("service account", args.name.clone());
+        return Err(UserError::Foreign { kind, name, user }.into());
+    }
+    let roles: Vec<Role> = labelled(platform, Api::all(client.clone()), Some(name)).await?;
+    let bindings: Vec<RoleBinding> = labelled(platform, Api::all(client.clone()), Some(name)).await?;
+    if account.is_none() && roles.is_empty() && bindings.is_empty() {
+        return Err(UserError::NotFound(name.to_owned()).into());
+    }
+    // The account comes first: with it, all access ends.
+    if let Some(account) = &account {
+        delete(platform, &accounts, account).await?;
+    }
+    ui::print_status(&format!(
+        "Removed the user {name}: the tokens are invalid, and open watches and connections are closed."
+    ));
+    let mut namespaces = Vec::new();
+    for binding in &bindings {
+        let namespace = binding.namespace().unwrap_or_default();
+        delete(platform, &Api::<RoleBinding>::namespaced(client.clone(), &namespace), binding).await?;
+        if namespace != USERS_NAMESPACE {
+            ui::print_status(&format!(
+                "Removed the role `{}` in the namespace {namespace}.",
+                ui::printable(&binding.role_ref.name)
+            ));
+            namespaces.push(namespace);
+        }
+    }
+    for role in &roles {
+        let namespace = role.namespace().unwrap_or_default();
+        delete(platform, &Api::<Role>::namespaced(client.clone(), &namespace), role).await?;
+    }
+    namespaces.sort();
+    namespaces.dedup();
+    for namespace in &namespaces {
+        report_kept(platform, namespace).await?;
+    }
+    report_dangling(platform, name).await?;
+    Ok(Exit::Success)
+}
+
+/// Deletes an object, unless another one has its name meanwhile.
+async fn delete<K>(platform: &Platform, api: &Api<K>, object: &K) -> Result<(), CliError>
+where
+    K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug,
+{
+    let uid = object.meta().uid.clone();
+    let preconditions = Some(Preconditions { uid, resource_version: None });
+    let name = object.name_any();
+    match api.delete(&name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        deleted => deleted.map(drop).map_err(|error| api_error(platform, &name, error)),
+    }
+}
+
+/// Reports a namespace that stays.
+async fn report_kept(platform: &Platform, namespace: &str) -> Result<(), CliError> {
+    let workloads: Api<Workload> = Api::namespaced(platform.client.clone(), namespace);
+    let count = match workloads.list(&ListParams::default()).await {
+        Ok(listed) => listed.items.len(),
+        // An API without our kinds.
+        Err(kube::Error::Api(status)) if status.code == 404 => 0,
+        Err(error) => return Err(api_error(platform, "workloads", error)),
+    };
+    let content = match count {
+        0 => String::new(),
+        1 => " with its workload".to_owned(),
+        count => format!(" with its {count} workloads"),
+    };
+    ui::print_status(&format!(
+        "Kept the namespace {namespace}{content}; delete it with `kubectl delete namespace {namespace}`."
+    ));
+    Ok(())
+}
+
+/// Warns of bindings that were made by hand: a new user of that name would have their rights.
+async fn report_dangling(platform: &Platform, user: &str) -> Result<(), CliError> {
+    let failed = |error| api_error(platform, "role bindings", error);
+    let bindings: Api<RoleBinding> = Api::all(platform.client.clone());
+    let bindings = bindings.list(&ListParams::default()).await.map_err(failed)?;
+    let cluster_bindings: Api<ClusterRoleBinding> = Api::all(platform.client.clone());
+    let cluster_bindings = cluster_bindings.list(&ListParams::default()).await.map_err(failed)?;
+    let namespaced = bindings.iter().filter_map(|binding| {
+        let namespace = binding.namespace()?;
+        let command = format!("kubectl delete rolebinding {} -n {namespace}", binding.name_any());
+        objects::binds(binding.subjects.as_ref(), &namespace, user).then_some(command)
+    });
+    let cluster =
+        cluster_bindings.iter().filter(|binding| objects::binds(binding.subjects.as_ref(), "", user));
+    let cluster = cluster.map(|binding| format!("kubectl delete clusterrolebinding {}", binding.name_any()));
+    for command in namespaced.chain(cluster) {
+        ui::print_status(&format!(
+            "warning: a binding that `orchestra user` did not make still names {user}, and would give its role to a new user of \
+             that name; delete it with `{}`",
+            ui::printable(&command)
+        ));
+    }
+    Ok(())
+}
