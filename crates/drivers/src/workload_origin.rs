@@ -19,6 +19,10 @@ pub struct WorkloadOrigin {
     /// Variables that the Workload asks for, from the shell or from the file `.env`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
+    /// Generation of the first plan that may run with it; absent for all. The server sets it: what others wrote before does not
+    /// run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_plan: Option<i64>,
 }
 
 impl fmt::Debug for WorkloadOrigin {
@@ -29,6 +33,9 @@ impl fmt::Debug for WorkloadOrigin {
 
 /// Recorder of workload origins.
 pub trait WorkloadOrigins: Send + Sync {
+    /// True if the origin of a Workload is recorded, for all its plans.
+    fn is_recorded(&self, namespace: &str, name: &str) -> io::Result<bool>;
+
     /// Records the origin of a Workload, which need not exist yet.
     fn record(&self, namespace: &str, name: &str, origin: WorkloadOrigin) -> io::Result<()>;
 }

@@ -109,13 +109,20 @@ pub(super) async fn apply_workload(
         return Err(CliError::BeingDeleted(name));
     }
     if let Some(origin) = origin {
-        platform.record_origin(&name, origin).await?;
+        match before {
+            None => platform.record_origin(&name, origin).await?,
+            // It is recorded for the version that is applied, not for an earlier one that others may have written.
+            Some(_) => platform.check_origin(&name, origin).await?,
+        }
     }
     let mut object = json!(workload);
     object["apiVersion"] = json!(orchestra_api::API_VERSION);
     object["kind"] = json!("Workload");
     let after = api.patch(&name, &params, &Patch::Apply(object)).await;
     let mut after = after.map_err(|error| platform.api_error(&name, error))?;
+    if let (Some(origin), Some(_)) = (origin, &before) {
+        platform.record_origin(&name, origin).await?;
+    }
     if preview::resumes(&after) {
         after = platform.suspend(&name, false).await?;
     }

@@ -46,7 +46,7 @@ pub(super) fn of(document: &Workload, score_file: &Path) -> Result<Option<Worklo
         }
     }
     environment.retain(|name, _| names.contains(name));
-    Ok(Some(WorkloadOrigin { folder, path: env::var("PATH").ok(), environment }))
+    Ok(Some(WorkloadOrigin { folder, path: env::var("PATH").ok(), environment, first_plan: None }))
 }
 
 /// Absolute folder of a Score file; the current one for standard input.
@@ -121,8 +121,17 @@ impl Platform {
         workload: &str,
         origin: &WorkloadOrigin,
     ) -> Result<(), CliError> {
+        self.send_origin(workload, "origin", origin).await
+    }
+
+    /// Checks the permission for that.
+    pub(super) async fn check_origin(&self, workload: &str, origin: &WorkloadOrigin) -> Result<(), CliError> {
+        self.send_origin(workload, "origin?dryRun=All", origin).await
+    }
+
+    async fn send_origin(&self, workload: &str, path: &str, origin: &WorkloadOrigin) -> Result<(), CliError> {
         let body = serde_json::to_vec(origin).map_err(|error| CliError::Encode(error.into()))?;
-        match self.send(Method::PUT, workload, "origin", "application/json", body).await {
+        match self.send(Method::PUT, workload, path, "application/json", body).await {
             Ok(_)
             | Err(
                 CliError::NoServer(_)
@@ -181,7 +190,7 @@ mod tests {
             });
             let config = kube::Config::new("https://localhost".parse().unwrap());
             let platform = Platform::with_client(config, kube::Client::new(service, "default"));
-            let origin = WorkloadOrigin { folder: "/".into(), path: None, environment: BTreeMap::new() };
+            let origin = WorkloadOrigin { folder: "/".into(), ..WorkloadOrigin::default() };
             platform.record_origin("web", &origin).await
         }
         assert!(recorded(204, None).await.is_ok());

@@ -97,6 +97,12 @@ fn trusted_users_run_programs_where_everybody_has_the_right() {
     assert_eq!(applied.code, 0, "{applied:?}");
     assert!(get(port).unwrap().contains("hello"));
 
+    let is_recorded = || fs::read_to_string(laptop.data().join("folders.json")).unwrap().contains("bob/web");
+    laptop.must(&["user", "add", "dora", "-n", "bob", "--run-programs"]);
+    laptop.must(&["user", "remove", "dora"]);
+    laptop.must(&["wait", "-n", "bob", "web"]);
+    assert!(is_recorded(), "a user with the right stops nothing");
+
     laptop.must(&["user", "add", "carl", "-n", "bob"]);
     let explained = eventually(|| {
         let explained = run_as(&laptop, "carl", &["explain", "web"]);
@@ -107,6 +113,7 @@ fn trusted_users_run_programs_where_everybody_has_the_right() {
         explained.contains("`carl` can change") && explained.contains("user add carl --run-programs -n bob")
     );
     assert!(get(port).is_some(), "what runs keeps running");
+    assert!(!is_recorded());
     let list = laptop.must(&["user", "list"]).out;
     assert!(list.contains("yes: bob") && list.contains("bob: score-user"), "{list}");
     laptop.must(&["user", "remove", "carl"]);

@@ -39,6 +39,9 @@ pub(super) struct PreparedProgram {
     pub(super) mounts: Vec<Mount>,
 }
 
+/// Message without an origin of the version that is to run.
+pub(super) const UNKNOWN_FOLDER: &str = "The folder of `image: .` is unknown on this machine: apply the file here with `orchestra up` or `orchestra apply`.";
+
 /// Programs of a plan, by container.
 pub(super) type PreparedPrograms = BTreeMap<String, PreparedProgram>;
 
@@ -55,7 +58,7 @@ impl Preparation<'_> {
     pub(super) async fn prepare(&self, plan: &WorkloadPlanSpec) -> Result<PreparedPrograms, DriverError> {
         let Target { namespace, name, .. } = self.target;
         let origin = self.origins.find(namespace, name).map_err(unreadable)?;
-        let origin = origin.ok_or_else(|| DriverError::refused(Reason::SpecInvalid, "The folder of `image: .` is unknown on this machine: apply the file here with `orchestra up` or `orchestra apply`."))?;
+        let origin = origin.ok_or_else(|| DriverError::refused(Reason::SpecInvalid, UNKNOWN_FOLDER))?;
         let mut programs = PreparedPrograms::new();
         for (name, container) in &plan.containers {
             let prepared = self.container(plan, container, &origin).await?;

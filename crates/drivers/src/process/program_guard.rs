@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
+    fmt, io,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -21,7 +21,15 @@ pub(super) struct ProgramGuard {
     access: Arc<dyn ProgramAccess>,
     origins: OriginStore,
     /// Last answer about each plan.
-    answers: Arc<Mutex<BTreeMap<NamespacedName, Option<String>>>>,
+    answers: Arc<Mutex<BTreeMap<NamespacedName, Answer>>>,
+}
+
+/// Answer about a plan.
+#[derive(Debug)]
+struct Answer {
+    refusal: Option<String>,
+    /// Generation of the plan.
+    generation: i64,
 }
 
 impl fmt::Debug for ProgramGuard {
@@ -51,9 +59,18 @@ impl ProgramGuard {
         let namespace = plan.metadata.namespace.clone().unwrap_or_default();
         let refusal = self.refusal(&namespace);
         if let (Some(_), Some(name)) = (&plan.metadata.uid, &plan.metadata.name) {
-            self.answers().insert((namespace, name.clone()), refusal.clone());
+            let generation = plan.metadata.generation.unwrap_or_default();
+            let answer = Answer { refusal: refusal.clone(), generation };
+            self.answers().insert((namespace, name.clone()), answer);
         }
         refusal
+    }
+
+    /// True unless the author applied the recorded origin for a later plan than the one that was asked about.
+    pub(super) fn is_applied(&self, id: &NamespacedName) -> io::Result<bool> {
+        let first = self.origins.find(&id.0, &id.1)?.and_then(|origin| origin.first_plan);
+        let generation = self.answers().get(id).map_or(0, |answer| answer.generation);
+        Ok(first.is_none_or(|first| first <= generation))
     }
 
     /// Forgets a plan.
@@ -75,15 +92,15 @@ impl ProgramGuard {
         let mut changed = Vec::new();
         for (id, answer) in self.answers().iter_mut() {
             let now = self.access.refusal(&id.0);
-            if *answer != now {
-                *answer = now;
+            if answer.refusal != now {
+                answer.refusal = now;
                 changed.push(id.clone());
             }
         }
         changed
     }
 
-    fn answers(&self) -> std::sync::MutexGuard<'_, BTreeMap<NamespacedName, Option<String>>> {
+    fn answers(&self) -> std::sync::MutexGuard<'_, BTreeMap<NamespacedName, Answer>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -143,6 +160,23 @@ mod tests {
         access.0.send_replace(vec!["other"]);
         assert_eq!(changes.next().now_or_never(), None, "the answer about it is the same");
         assert_eq!(origins.find("other", "web").unwrap(), None, "also without a plan");
+    }
+
+    #[test]
+    fn a_plan_that_is_older_than_what_the_author_applied_does_not_run() {
+        let data = tempfile::tempdir().unwrap();
+        let origins = OriginStore::open(data.path());
+        let guard = ProgramGuard::new(Arc::new(Shared(watch::channel(vec![]).0)), origins.clone());
+        let web = ("shop".to_owned(), "web".to_owned());
+        let mut plan = plan(Some("1"));
+        plan.metadata.generation = Some(4);
+        guard.refusal_of(&plan);
+        for (first_plan, is_applied) in [(None, true), (Some(4), true), (Some(5), false)] {
+            let origin = WorkloadOrigin { folder: "/here".into(), first_plan, ..WorkloadOrigin::default() };
+            origins.record("shop", "web", origin).unwrap();
+            assert_eq!(guard.is_applied(&web).unwrap(), is_applied, "{first_plan:?}");
+            assert_eq!(origins.is_recorded("shop", "web").unwrap(), first_plan.is_none());
+        }
     }
 
     #[tokio::test]

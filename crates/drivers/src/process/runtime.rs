@@ -30,7 +30,7 @@ use super::{
     limits::Limits,
     output,
     ports::Ports,
-    prepare::{Preparation, PreparedPrograms},
+    prepare::{Preparation, PreparedPrograms, UNKNOWN_FOLDER},
     program_guard::ProgramGuard,
     runs::{self, Runs},
     state,
@@ -198,6 +198,9 @@ impl Runtime for Process {
             // Secrets were read meanwhile, perhaps after the access of others began.
             if let Some(refusal) = self.guard.refusal(&id.0) {
                 return Err(DriverError::refused(Reason::PermissionDenied, refusal));
+            }
+            if !self.guard.is_applied(&id).map_err(|error| unwritable(&self.data, error))? {
+                return Err(DriverError::refused(Reason::SpecInvalid, UNKNOWN_FOLDER));
             }
             self.set_desired(&id, Some(Desired { version, fallback }));
             Ok(())

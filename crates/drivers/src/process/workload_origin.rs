@@ -100,6 +100,10 @@ impl OriginStore {
 }
 
 impl WorkloadOrigins for OriginStore {
+    fn is_recorded(&self, namespace: &str, name: &str) -> io::Result<bool> {
+        Ok(self.find(namespace, name)?.is_some_and(|origin| origin.first_plan.is_none()))
+    }
+
     fn record(&self, namespace: &str, name: &str, origin: WorkloadOrigin) -> io::Result<()> {
         let is_new = self.change(|all| {
             all.insert(key(namespace, name), origin);

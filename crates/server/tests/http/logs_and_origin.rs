@@ -78,6 +78,10 @@ async fn followed_logs_of_a_workload_without_a_plan_wait_for_it() {
 struct Recorded(Mutex<Vec<(String, String, WorkloadOrigin)>>);
 
 impl WorkloadOrigins for Recorded {
+    fn is_recorded(&self, _: &str, _: &str) -> io::Result<bool> {
+        Ok(false)
+    }
+
     fn record(&self, namespace: &str, name: &str, origin: WorkloadOrigin) -> io::Result<()> {
         self.0.lock().unwrap().push((namespace.to_owned(), name.to_owned(), origin));
         Ok(())
@@ -104,6 +108,6 @@ async fn the_origin_of_a_workload_is_recorded_before_it_exists() {
     assert_eq!(put(&long).await.status, StatusCode::PAYLOAD_TOO_LARGE);
     let recorded = recorded.0.lock().unwrap();
     let environment = [("KEY".to_owned(), "value".to_owned())].into();
-    let origin = WorkloadOrigin { folder: "/here".into(), path: None, environment };
+    let origin = WorkloadOrigin { folder: "/here".into(), path: None, environment, first_plan: None };
     assert_eq!(*recorded, [("default".to_owned(), "web".to_owned(), origin)]);
 }

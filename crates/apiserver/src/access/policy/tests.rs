@@ -242,3 +242,38 @@ fn a_decision_does_not_depend_on_the_number_of_other_bindings() {
     assert_eq!(policy.bindings_of(&caller, "shop").count(), 2, "only those of the user and of their groups");
     assert!(is_allowed(&policy, &caller, &read_maps("shop")));
 }
+
+#[test]
+fn the_subjects_of_a_right_are_users_and_groups_of_the_scope_without_administrators() {
+    let everything = json!({"rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]});
+    let named = json!({"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["m"]}]});
+    let policy = policy(&[
+        (CLUSTER_ROLES, "", "reader", role(&["get"], &["configmaps"])),
+        (CLUSTER_ROLES, "", "lister", role(&["list"], &["configmaps"])),
+        (CLUSTER_ROLES, "", "named", named),
+        (CLUSTER_ROLES, "", "everything", everything),
+        (CLUSTER_ROLE_BINDINGS, "", "all", binding("ClusterRole", "reader", &[group("ops"), user("root")])),
+        (
+            CLUSTER_ROLE_BINDINGS,
+            "",
+            "root",
+            binding("ClusterRole", "everything", &[user("root"), group("system:masters")]),
+        ),
+        (ROLE_BINDINGS, "shop", "a", binding("ClusterRole", "named", &[account("bots", "r"), user("bob")])),
+        (ROLE_BINDINGS, "shop", "b", binding("ClusterRole", "everything", &[user("local")])),
+        (ROLE_BINDINGS, "shop", "c", binding("ClusterRole", "lister", &[user("lister")])),
+        (ROLE_BINDINGS, "shop", "d", binding("ClusterRole", "gone", &[user("nobody")])),
+    ]);
+    let read = ResourceRight { verbs: &["get"], group: "", resource: "configmaps", subresource: "" };
+    let names = |namespace: &str| {
+        let mut found: Vec<String> = policy
+            .subjects_with(namespace, &[read])
+            .into_iter()
+            .map(|subject| format!("{}{}", if subject.is_group { "group " } else { "" }, subject.name))
+            .collect();
+        found.sort();
+        found
+    };
+    assert_eq!(names("shop"), ["bob", "group ops", "local", "system:serviceaccount:bots:r"]);
+    assert_eq!(names("bank"), ["group ops"]);
+}

@@ -45,8 +45,9 @@ pub(super) async fn add(args: &AddUser, target: &Target, platform: &Platform) ->
     let file = output(args)?;
     check_file(&file, name, args.force)?;
     let cluster = cluster(target)?;
-    let mut roles = vec![args.role.as_str()];
-    roles.extend(args.run_programs.then_some(PROGRAM_RUNNER));
+    // The right to run programs comes first: without it, the user would stop those of the namespace for a moment.
+    let mut roles: Vec<&str> = args.run_programs.then_some(PROGRAM_RUNNER).into_iter().collect();
+    roles.push(&args.role);
     for role in &roles {
         check_role(platform, role).await?;
     }

@@ -9,6 +9,7 @@ use kube::{
     api::{DeleteParams, ListParams, Preconditions},
 };
 use orchestra_api::{USERS_NAMESPACE, Workload};
+use orchestra_core::program_access::PROGRAM_RUNNER;
 use serde::de::DeserializeOwned;
 
 use super::{UserError, api_error, labelled, objects};
@@ -35,7 +36,9 @@ pub(super) async fn remove(args: &RemoveUser, platform: &Platform) -> Result<Exi
         return Err(UserError::Foreign { kind, name, user }.into());
     }
     let roles: Vec<Role> = labelled(platform, Api::all(client.clone()), Some(name)).await?;
-    let bindings: Vec<RoleBinding> = labelled(platform, Api::all(client.clone()), Some(name)).await?;
+    let mut bindings: Vec<RoleBinding> = labelled(platform, Api::all(client.clone()), Some(name)).await?;
+    // The right to run programs goes last: without it, the others would stop the programs of the namespace for a moment.
+    bindings.sort_by_key(|binding| binding.role_ref.name == PROGRAM_RUNNER);
     if account.is_none() && roles.is_empty() && bindings.is_empty() {
         return Err(UserError::NotFound(name.to_owned()).into());
     }
