@@ -75,15 +75,17 @@ async fn clients_in_the_process_have_no_limits() {
 
 #[tokio::test]
 async fn a_calculation_keeps_its_slot_when_its_client_leaves() {
-    let limits = Limits::new(Options { wait: Duration::from_millis(1), ..options() });
+    // Of the end of the calculation on its thread; nothing else waits for it.
+    let limits = Limits::new(Options { wait: Duration::from_secs(30), ..options() });
+    let is_taken = || limits.0.work.acquire("a", 1, Duration::ZERO).now_or_never().is_none();
     let permit = limits.admit("a", Kind::Short).await.unwrap();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let mut abandoned = Box::pin(permit.work(move || ended.recv().is_err()));
     assert!((&mut abandoned).now_or_never().is_none());
     drop(abandoned);
-    assert_eq!(permit.work(|| ()).await.unwrap_err(), Refused::Busy);
+    assert!(is_taken());
     let other = limits.admit("b", Kind::Short).await.unwrap();
     assert_eq!(other.work(|| 7).await.unwrap(), 7);
     drop(end);
-    while permit.work(|| ()).await.is_err() {}
+    permit.work(|| ()).await.unwrap();
 }
