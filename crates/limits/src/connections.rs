@@ -4,7 +4,7 @@
 //! nothing. So slots are never refused to newcomers for the sake of such clients: when slots run out, one of these makes
 //! room, the first that exists:
 //!
-//! 1. the oldest connection of a caller that has more than its share;
+//! 1. the oldest connection of a caller that has more than its share, one without a request in progress first;
 //! 2. the oldest connection on which no request was authenticated yet;
 //! 3. the connection that has been idle for longest, after a minimum time.
 //!
@@ -105,7 +105,7 @@ impl Connections {
         let slot =
             Slot { opened: now, caller: None, active: 0, idle_since: now, closed: Arc::clone(&closed) };
         state.open.insert(id, slot);
-        Some(Connection(Arc::new(Held { id, table: Arc::clone(&self.0), closed })))
+        Some(Connection(Arc::new(SlotGuard { id, table: Arc::clone(&self.0), closed })))
     }
 }
 
@@ -119,37 +119,42 @@ impl State {
         for caller in self.open.values().filter_map(|slot| slot.caller.as_deref()) {
             *shares.entry(caller).or_default() += 1;
         }
-        let is_greedy = |slot: &Slot| {
+        let is_surplus = |slot: &Slot| {
             slot.caller
                 .as_deref()
                 .is_some_and(|caller| shares.get(caller).is_some_and(|open| *open > per_caller))
         };
         let is_unknown = |slot: &Slot| slot.caller.is_none();
-        oldest(&is_greedy).or_else(|| oldest(&is_unknown)).or_else(|| {
+        let longest_idle = || {
             let is_idle = |slot: &&Slot| slot.active == 0 && now - slot.idle_since >= MIN_IDLE;
             let idle = self.open.iter().filter(|(_, slot)| is_idle(slot));
             idle.min_by_key(|(id, slot)| (slot.idle_since, **id)).map(|(id, _)| *id)
-        })
+        };
+        oldest(&|slot| slot.active == 0 && is_surplus(slot))
+            .or_else(|| oldest(&is_surplus))
+            .or_else(|| oldest(&is_unknown))
+            .or_else(longest_idle)
     }
 }
 
 /// Slot of a connection, as an extension of its requests. It is free once the last clone is dropped.
 #[derive(Clone, Debug)]
-pub struct Connection(Arc<Held>);
+pub struct Connection(Arc<SlotGuard>);
 
-struct Held {
+/// Frees the slot when it is dropped.
+struct SlotGuard {
     id: u64,
     table: Arc<Table>,
     closed: Arc<Notify>,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for SlotGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("SlotGuard").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-impl Drop for Held {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         self.table.lock().open.remove(&self.id);
     }
@@ -197,8 +202,8 @@ pub struct ActiveRequest(Connection);
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        let held = &self.0.0;
-        if let Some(slot) = held.table.lock().open.get_mut(&held.id) {
+        let guard = &self.0.0;
+        if let Some(slot) = guard.table.lock().open.get_mut(&guard.id) {
             slot.active -= 1;
             slot.idle_since = Instant::now();
         }
@@ -244,12 +249,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_caller_with_more_than_its_share_makes_room_first() {
+    async fn a_caller_with_more_than_its_share_makes_room_first_with_its_oldest_idle_connection() {
         let connections = Connections::new(4, 2);
-        let [unknown, oldest, second, third] = opened(&connections, ["", "greedy", "greedy", "greedy"]).await;
-        let _busy = oldest.request();
+        let [unknown, busy, second, third] = opened(&connections, ["", "greedy", "greedy", "greedy"]).await;
+        let _request = busy.request();
         let _newest = connections.open().unwrap();
-        assert!(is_evicted(&oldest));
+        assert!(is_evicted(&second));
+        assert!(!is_evicted(&unknown) && !is_evicted(&busy) && !is_evicted(&third));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_with_more_than_its_share_makes_room_also_if_all_its_connections_are_in_use() {
+        let connections = Connections::new(4, 2);
+        let [unknown, first, second, third] = opened(&connections, ["", "greedy", "greedy", "greedy"]).await;
+        let _requests = [first.request(), second.request(), third.request()];
+        let _newest = connections.open().unwrap();
+        assert!(is_evicted(&first));
         assert!(!is_evicted(&unknown) && !is_evicted(&second) && !is_evicted(&third));
     }
 

@@ -37,14 +37,14 @@ struct Shared {
 struct State {
     free: usize,
     waiting: usize,
-    keys: HashMap<Arc<str>, Holder>,
+    keys: HashMap<Arc<str>, KeyState>,
     /// Keys with waiting acquisitions, the next turn first.
     turns: VecDeque<Arc<str>>,
 }
 
 #[derive(Default)]
-struct Holder {
-    held: usize,
+struct KeyState {
+    acquired: usize,
     waiting: VecDeque<Waiter>,
 }
 
@@ -103,20 +103,20 @@ impl Shared {
             None => Arc::from(key),
         };
         let (free, waiting, others_wait) = (state.free, state.waiting, !state.turns.is_empty());
-        let holder = state.keys.entry(Arc::clone(&key)).or_default();
-        let fits = holder.held + amount <= capacity.per_key && amount <= free;
+        let key_state = state.keys.entry(Arc::clone(&key)).or_default();
+        let fits = key_state.acquired + amount <= capacity.per_key && amount <= free;
         if fits && !others_wait {
-            holder.held += amount;
+            key_state.acquired += amount;
             state.free -= amount;
             return Ok(Entry::Granted(Grant { shared: Arc::clone(self), key, amount }));
         }
-        if waiting >= capacity.waiting || holder.waiting.len() >= capacity.waiting_per_key {
+        if waiting >= capacity.waiting || key_state.waiting.len() >= capacity.waiting_per_key {
             state.forget_unused(&key);
             return Err(Refused::QueueFull);
         }
         let (sender, granted) = oneshot::channel();
-        holder.waiting.push_back(Waiter { amount, granted: sender });
-        if holder.waiting.len() == 1 {
+        key_state.waiting.push_back(Waiter { amount, granted: sender });
+        if key_state.waiting.len() == 1 {
             state.turns.push_back(Arc::clone(&key));
         }
         state.waiting += 1;
@@ -127,8 +127,8 @@ impl Shared {
     fn release(&self, key: &Arc<str>, amount: usize) {
         let mut state = self.lock();
         state.free += amount;
-        if let Some(holder) = state.keys.get_mut(key) {
-            holder.held -= amount;
+        if let Some(key_state) = state.keys.get_mut(key) {
+            key_state.acquired -= amount;
         }
         state.grant(self.capacity);
         state.forget_unused(key);
@@ -142,11 +142,11 @@ impl State {
         let mut passed_over = 0;
         while passed_over < self.turns.len() {
             let Some(key) = self.turns.pop_front() else { return };
-            let Some(holder) = self.keys.get_mut(&key) else { continue };
-            let Some(waiter) = holder.waiting.front() else { continue };
+            let Some(key_state) = self.keys.get_mut(&key) else { continue };
+            let Some(waiter) = key_state.waiting.front() else { continue };
             let is_gone = waiter.granted.is_closed();
             let amount = waiter.amount;
-            if !is_gone && holder.held + amount > capacity.per_key {
+            if !is_gone && key_state.acquired + amount > capacity.per_key {
                 self.turns.push_back(key);
                 passed_over += 1;
                 continue;
@@ -156,12 +156,12 @@ impl State {
                 return;
             }
             self.waiting -= 1;
-            let sent = holder.waiting.pop_front().is_some_and(|waiter| waiter.granted.send(()).is_ok());
+            let sent = key_state.waiting.pop_front().is_some_and(|waiter| waiter.granted.send(()).is_ok());
             if sent {
-                holder.held += amount;
+                key_state.acquired += amount;
                 self.free -= amount;
             }
-            if !holder.waiting.is_empty() {
+            if !key_state.waiting.is_empty() {
                 self.turns.push_back(key);
             }
             passed_over = 0;
@@ -170,17 +170,18 @@ impl State {
 
     /// Removes waiters of a key that no longer wait.
     fn purge(&mut self, key: &Arc<str>) {
-        let Some(holder) = self.keys.get_mut(key) else { return };
-        let before = holder.waiting.len();
-        holder.waiting.retain(|waiter| !waiter.granted.is_closed());
-        self.waiting -= before - holder.waiting.len();
-        if holder.waiting.is_empty() {
+        let Some(key_state) = self.keys.get_mut(key) else { return };
+        let before = key_state.waiting.len();
+        key_state.waiting.retain(|waiter| !waiter.granted.is_closed());
+        self.waiting -= before - key_state.waiting.len();
+        if key_state.waiting.is_empty() {
             self.turns.retain(|turn| turn != key);
         }
     }
 
     fn forget_unused(&mut self, key: &Arc<str>) {
-        if self.keys.get(key).is_some_and(|holder| holder.held == 0 && holder.waiting.is_empty()) {
+        if self.keys.get(key).is_some_and(|key_state| key_state.acquired == 0 && key_state.waiting.is_empty())
+        {
             self.keys.remove(key);
         }
     }
