@@ -16,90 +16,67 @@ use crate::{access::AccessError, format::Format, token_review::TokenReviewError}
 /// Header of an error response with its [`Code`], also for clients that prefer text.
 pub const ERROR_CODE: &str = "orchestra-error";
 
-/// Machine-readable kind of an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// The request is malformed.
-    BadRequest,
-    /// The caller is not authenticated.
-    Unauthorized,
-    /// The caller lacks a permission.
-    Forbidden,
-    /// The Workload or its namespace does not exist.
-    NotFound,
-    /// The route does not exist.
-    NoSuchPath,
-    /// No runtime of the server uses workload origins.
-    NoOrigins,
-    /// An external runtime has the logs.
-    NoLogs,
-    /// The route does not support the method.
-    MethodNotAllowed,
-    /// The body did not arrive in time.
-    RequestTimeout,
-    /// The body is too long.
-    PayloadTooLarge,
-    /// The caller, or all callers together, have too many requests in progress.
-    TooManyRequests,
-    /// A dependency of the server is unavailable.
-    Unavailable,
-    /// Fault of the server.
-    InternalError,
+/// Defines the codes with their names and statuses, so that none is without a name that clients recognize.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident, $name:literal, $status:ident;)*) => {
+        /// Machine-readable kind of an error.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $($(#[$doc])* $code,)*
+        }
+
+        impl Code {
+            /// Code of this name; `None` for one of a newer server.
+            pub fn of_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$code),)*
+                    _ => None,
+                }
+            }
+
+            /// Name in responses.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$code => $name,)*
+                }
+            }
+
+            fn status(self) -> StatusCode {
+                match self {
+                    $(Self::$code => StatusCode::$status,)*
+                }
+            }
+        }
+    };
 }
 
-impl Code {
-    const ALL: [Self; 11] = [
-        Self::BadRequest,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::NotFound,
-        Self::NoSuchPath,
-        Self::NoOrigins,
-        Self::NoLogs,
-        Self::MethodNotAllowed,
-        Self::PayloadTooLarge,
-        Self::Unavailable,
-        Self::InternalError,
-    ];
-
-    /// Code of this name; `None` for one of a newer server.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|code| code.name() == name)
-    }
-
-    /// Name in responses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BadRequest => "BAD_REQUEST",
-            Self::Unauthorized => "UNAUTHORIZED",
-            Self::Forbidden => "FORBIDDEN",
-            Self::NotFound => "NOT_FOUND",
-            Self::NoSuchPath => "NO_SUCH_PATH",
-            Self::NoOrigins => "NO_ORIGINS",
-            Self::NoLogs => "NO_LOGS",
-            Self::MethodNotAllowed => "METHOD_NOT_ALLOWED",
-            Self::RequestTimeout => "REQUEST_TIMEOUT",
-            Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
-            Self::TooManyRequests => "TOO_MANY_REQUESTS",
-            Self::Unavailable => "UNAVAILABLE",
-            Self::InternalError => "INTERNAL_ERROR",
-        }
-    }
-
-    fn status(self) -> StatusCode {
-        match self {
-            Self::BadRequest => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Forbidden => StatusCode::FORBIDDEN,
-            Self::NotFound | Self::NoSuchPath | Self::NoOrigins | Self::NoLogs => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::InternalError => StatusCode::INTERNAL_SERVER_ERROR,
-        }
-    }
+codes! {
+    /// The request is malformed.
+    BadRequest, "BAD_REQUEST", BAD_REQUEST;
+    /// The caller is not authenticated.
+    Unauthorized, "UNAUTHORIZED", UNAUTHORIZED;
+    /// The caller lacks a permission.
+    Forbidden, "FORBIDDEN", FORBIDDEN;
+    /// The Workload or its namespace does not exist.
+    NotFound, "NOT_FOUND", NOT_FOUND;
+    /// The route does not exist.
+    NoSuchPath, "NO_SUCH_PATH", NOT_FOUND;
+    /// No runtime of the server uses workload origins.
+    NoOrigins, "NO_ORIGINS", NOT_FOUND;
+    /// An external runtime has the logs.
+    NoLogs, "NO_LOGS", NOT_FOUND;
+    /// The route does not support the method.
+    MethodNotAllowed, "METHOD_NOT_ALLOWED", METHOD_NOT_ALLOWED;
+    /// The body did not arrive in time.
+    RequestTimeout, "REQUEST_TIMEOUT", REQUEST_TIMEOUT;
+    /// The body is too long.
+    PayloadTooLarge, "PAYLOAD_TOO_LARGE", PAYLOAD_TOO_LARGE;
+    /// The caller, or all callers together, have too many requests in progress.
+    TooManyRequests, "TOO_MANY_REQUESTS", TOO_MANY_REQUESTS;
+    /// A dependency of the server is unavailable.
+    Unavailable, "UNAVAILABLE", SERVICE_UNAVAILABLE;
+    /// Fault of the server.
+    InternalError, "INTERNAL_ERROR", INTERNAL_SERVER_ERROR;
 }
 
 /// Error of a request.
@@ -377,5 +354,25 @@ fn api_message(error: &kube::Error) -> &'static str {
         (Code::Unavailable, _) => "The API is unavailable; try again later.",
         (_, kube::Error::Api(_)) => "The API rejected a request of the server; its log has the cause.",
         _ => "The API gave an unexpected response; the log of the server has the cause.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_recognize_the_code_of_an_error_by_its_name() {
+        for error in [
+            Error::Unauthenticated,
+            Error::InvalidPath,
+            Error::BodyTooLarge,
+            Error::BodyTimeout,
+            Error::TooManyRequests(Refused::Busy),
+            Error::NotReady(String::new()),
+        ] {
+            assert_eq!(Code::of_name(error.code().name()), Some(error.code()), "{error}");
+        }
+        assert_eq!(Code::of_name("OF_A_NEWER_SERVER"), None);
     }
 }
