@@ -2,24 +2,22 @@
 
 use std::{
     fmt,
-    pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use axum::{body::Body, response::Response};
-use bytes::Bytes;
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::Body as _;
 
-use crate::fair::{Capacity, FairSemaphore, Grant};
+use crate::{
+    answer::{Expiring, Pieces},
+    fair::{Capacity, FairSemaphore, Grant},
+};
 
 /// Unit of the lane of bytes: reservations are rounded up to it.
 const UNIT: usize = 1024;
 /// Answers up to this size are not reserved: the buffers of a connection hold them.
 const SMALL_ANSWER_BYTES: usize = 16 * 1024;
-/// Largest piece of an answer that is handed to a connection: what it holds of an answer is not in the lane of bytes.
-const MAX_PIECE_BYTES: usize = 16 * 1024;
 
 /// Bound of all callers together, and of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,19 +151,27 @@ struct Limited {
     lanes: Arc<Lanes>,
     caller: Box<str>,
     _slot: Grant,
-    reserved: Mutex<Reserved>,
-}
-
-#[derive(Default)]
-struct Reserved {
-    units: usize,
-    grants: Vec<Grant>,
+    reserved: Mutex<Vec<Grant>>,
 }
 
 impl Limited {
     /// Reserved units.
-    fn held(&self) -> usize {
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).units
+    fn units(&self) -> usize {
+        self.reserved().iter().map(Grant::amount).sum()
+    }
+
+    fn reserved(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Releases the units beyond this number.
+    fn shrink(&self, mut units: usize) {
+        let mut reserved = self.reserved();
+        for grant in reserved.iter_mut() {
+            grant.shrink(units);
+            units -= grant.amount();
+        }
+        reserved.retain(|grant| grant.amount() > 0);
     }
 }
 
@@ -186,21 +192,26 @@ impl Permit {
     pub async fn reserve(&self, bytes: usize) -> Result<(), Refused> {
         let Some(limited) = &self.0 else { return Ok(()) };
         let lane = &limited.lanes.bytes;
-        let units = bytes.div_ceil(UNIT).min(lane.per_key().saturating_sub(limited.held()));
+        let units = bytes.div_ceil(UNIT).min(lane.per_key().saturating_sub(limited.units()));
         if units == 0 {
             return Ok(());
         }
         let grant = lane.acquire(&limited.caller, units, limited.lanes.wait).await?;
-        let mut reserved = limited.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        reserved.units += units;
-        reserved.grants.push(grant);
+        limited.reserved().push(grant);
         Ok(())
     }
 
     /// Reserves as many bytes as are missing for this amount in all: what a request needed before its answer is free by then.
     pub async fn reserve_in_all(&self, bytes: usize) -> Result<(), Refused> {
-        let held = self.0.as_ref().map_or(0, |limited| limited.held() * UNIT);
+        let held = self.0.as_ref().map_or(0, |limited| limited.units() * UNIT);
         self.reserve(bytes.saturating_sub(held)).await
+    }
+
+    /// Releases what is reserved beyond this number of bytes.
+    pub fn shrink(&self, bytes: usize) {
+        if let Some(limited) = &self.0 {
+            limited.shrink(bytes.div_ceil(UNIT));
+        }
     }
 
     /// Runs a calculation on a thread for blocking work: one that takes long does not delay other requests, or the
@@ -226,68 +237,19 @@ impl Permit {
         })
     }
 
-    /// Response that holds this permit until it is sent. A large one is reserved first.
+    /// Response that holds this permit until it is sent, and no more bytes than it has. A large one is reserved first, and
+    /// ends if the client does not read it. A stream is as slow as its client.
     pub async fn answer(self, response: Response) -> Result<Response, Refused> {
-        if self.0.is_none() {
+        let Some(size) = response.body().size_hint().exact() else {
+            return Ok(response.map(|body| Body::new(Pieces::new(body, self))));
+        };
+        let bytes = usize::try_from(size).unwrap_or(usize::MAX);
+        if self.0.is_none() || bytes <= SMALL_ANSWER_BYTES {
             return Ok(response);
         }
-        match response.body().size_hint().exact().and_then(|size| usize::try_from(size).ok()) {
-            Some(size) if size <= SMALL_ANSWER_BYTES => return Ok(response),
-            Some(size) => self.reserve_in_all(size).await?,
-            None => {}
-        }
-        Ok(response.map(|body| Body::new(Answer { body, rest: Bytes::new(), _permit: self })))
-    }
-}
-
-/// Body of a response, in pieces, which holds a permit.
-struct Answer {
-    body: Body,
-    /// Rest of a frame.
-    rest: Bytes,
-    _permit: Permit,
-}
-
-impl http_body::Body for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if self.rest.is_empty() {
-            match Pin::new(&mut self.body).poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(data) if data.len() > MAX_PIECE_BYTES => self.rest = data,
-                    Ok(data) => return Poll::Ready(Some(Ok(Frame::data(data)))),
-                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
-                },
-                other => return other,
-            }
-        }
-        let length = self.rest.len().min(MAX_PIECE_BYTES);
-        // A copy: a slice would keep the whole answer alive in the buffers of the connection.
-        let piece = Bytes::copy_from_slice(&self.rest.split_to(length));
-        if self.rest.is_empty() {
-            self.rest = Bytes::new();
-        }
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let rest = self.rest.len() as u64;
-        let hint = self.body.size_hint();
-        let mut whole = SizeHint::new();
-        whole.set_lower(hint.lower() + rest);
-        if let Some(upper) = hint.upper() {
-            whole.set_upper(upper + rest);
-        }
-        whole
+        self.shrink(bytes);
+        self.reserve_in_all(bytes).await?;
+        Ok(response.map(|body| Body::new(Expiring::new(Pieces::new(body, self), size))))
     }
 }
 

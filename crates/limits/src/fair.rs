@@ -228,6 +228,22 @@ pub struct Grant {
     amount: usize,
 }
 
+impl Grant {
+    /// Number of units.
+    pub fn amount(&self) -> usize {
+        self.amount
+    }
+
+    /// Releases the units beyond this number.
+    pub fn shrink(&mut self, amount: usize) {
+        let surplus = self.amount.saturating_sub(amount);
+        if surplus > 0 {
+            self.amount -= surplus;
+            self.shared.release(&self.key, surplus);
+        }
+    }
+}
+
 impl Drop for Grant {
     fn drop(&mut self) {
         self.shared.release(&self.key, self.amount);

@@ -11,11 +11,13 @@
 //! - [`Limits`]: requests, long-running requests and bytes in flight, each with a bound per caller below a bound for all.
 //!   Callers that wait get their turns round robin.
 //! - [`read`]: the body of a request, bounded in size, time and bytes in flight.
+//! - [`Permit::answer`]: the body of a response, which holds its bytes, but not for a client that does not read it.
 //!
 //! `FairSemaphore` is the one mechanism of the last two. A request that does not fit waits shortly, and is then refused with
 //! [`Refused`], which servers answer with 429 and `Retry-After`.
 
 mod admission;
+mod answer;
 mod body;
 mod connections;
 mod fair;

@@ -1,9 +1,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use futures_util::FutureExt as _;
+use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http_body_util::BodyExt as _;
 
 use super::*;
+use crate::answer::MAX_PIECE_BYTES;
 
 const MIB: usize = 1024 * 1024;
 
@@ -88,4 +90,60 @@ async fn a_calculation_keeps_its_slot_when_its_client_leaves() {
     assert_eq!(other.work(|| 7).await.unwrap(), 7);
     drop(end);
     permit.work(|| ()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_holds_no_more_than_its_size() {
+    let limits = limits();
+    let permit = limits.admit("a", Kind::Short).await.unwrap();
+    permit.reserve(2 * MIB).await.unwrap();
+    let size = 64 * 1024;
+    let _unread = permit.answer(Response::new(Body::from(vec![0; size]))).await.unwrap();
+    let second = limits.admit("a", Kind::Short).await.unwrap();
+    second.reserve(2 * MIB - size).now_or_never().expect("the reservation is still held").unwrap();
+    let third = limits.admit("b", Kind::Short).await.unwrap();
+    third.reserve(2 * MIB).now_or_never().expect("the reservation is still held").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_not_read_ends_and_frees_its_bytes() {
+    let limits = limits();
+    let permit = limits.admit("a", Kind::Short).await.unwrap();
+    let mut unread = permit.answer(Response::new(Body::from(vec![0; 2 * MIB]))).await.unwrap();
+    unread.body_mut().frame().await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_mins(2)).await;
+    let second = limits.admit("a", Kind::Short).await.unwrap();
+    second.reserve(2 * MIB).now_or_never().expect("the bytes are still held").unwrap();
+    let error = unread.body_mut().frame().await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "the client did not read the answer in time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_read_slowly_is_sent_and_one_that_is_read_by_the_byte_ends() {
+    for (pause, is_sent) in [(Duration::from_millis(900), true), (Duration::from_secs(50), false)] {
+        let permit = limits().admit("a", Kind::Short).await.unwrap();
+        let answer = permit.answer(Response::new(Body::from(vec![0; MIB]))).await.unwrap();
+        let mut body = answer.into_body();
+        let mut sent = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            sent += frame.into_data().unwrap().len();
+            tokio::time::sleep(pause).await;
+        }
+        assert_eq!(sent == MIB, is_sent, "{pause:?}: {sent} bytes");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_be_silent_and_its_client_may_pause() {
+    let permit = limits().admit("a", Kind::Long).await.unwrap();
+    let lines = futures_util::stream::iter(0..3).then(|_| async {
+        tokio::time::sleep(Duration::from_hours(1)).await;
+        Ok::<_, std::convert::Infallible>(Bytes::from_static(b"line\n"))
+    });
+    let mut answer = permit.answer(Response::new(Body::from_stream(lines))).await.unwrap();
+    for _ in 0..3 {
+        answer.body_mut().frame().await.unwrap().unwrap();
+        tokio::time::sleep(Duration::from_hours(1)).await;
+    }
+    assert!(answer.body_mut().frame().await.is_none());
 }

@@ -121,3 +121,19 @@ async fn queues_are_bounded_for_a_key_and_in_all() {
     drop((held, waiting));
     assert!(is_unused(&semaphore));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_shrinks_makes_room() {
+    let semaphore = semaphore(4, 4);
+    let mut held = now(&semaphore, "a", 4);
+    let mut waiting = Box::pin(semaphore.acquire("a", 3, WAIT));
+    assert!((&mut waiting).now_or_never().is_none());
+    held.shrink(2);
+    assert!((&mut waiting).now_or_never().is_none());
+    held.shrink(1);
+    held.shrink(1);
+    let granted = waiting.await.unwrap();
+    assert_eq!((held.amount(), granted.amount()), (1, 3));
+    drop((held, granted));
+    assert!(is_unused(&semaphore));
+}
