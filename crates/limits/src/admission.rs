@@ -37,7 +37,10 @@ pub struct Options {
     pub long_requests: Bound,
     /// Calculations in progress: parsed bodies, previews.
     pub work: Bound,
-    /// Bytes in flight: bodies, answers, and the memory that a request needs.
+    /// Bytes of bodies that are received, or wait for the bytes that their requests need. Apart from these: requests that
+    /// all hold a body and wait for more would wait for each other.
+    pub bodies: Bound,
+    /// Bytes of requests in progress: the memory that they need, with their bodies, and answers.
     pub bytes: Bound,
     /// Requests that wait for one of these.
     pub waiting: Bound,
@@ -53,7 +56,8 @@ impl Default for Options {
             requests: Bound { total: 512, per_caller: 128 },
             long_requests: Bound { total: 8192, per_caller: 4096 },
             work: Bound { total: 8, per_caller: 4 },
-            bytes: Bound { total: 512 * MIB, per_caller: 256 * MIB },
+            bodies: Bound { total: 128 * MIB, per_caller: 64 * MIB },
+            bytes: Bound { total: 384 * MIB, per_caller: 192 * MIB },
             waiting: Bound { total: 4096, per_caller: 1024 },
             wait: Duration::from_secs(10),
         }
@@ -94,6 +98,7 @@ struct Lanes {
     requests: FairSemaphore,
     long_requests: FairSemaphore,
     work: FairSemaphore,
+    bodies: FairSemaphore,
     bytes: FairSemaphore,
     wait: Duration,
 }
@@ -107,7 +112,7 @@ impl Default for Limits {
 impl Limits {
     /// Limits with nothing in progress.
     pub fn new(options: Options) -> Self {
-        let Options { requests, long_requests, work, bytes, waiting, wait } = options;
+        let Options { requests, long_requests, work, bodies, bytes, waiting, wait } = options;
         let lane = |bound: Bound, unit: usize| {
             FairSemaphore::new(Capacity {
                 total: bound.total / unit,
@@ -120,6 +125,7 @@ impl Limits {
             requests: lane(requests, 1),
             long_requests: lane(long_requests, 1),
             work: lane(work, 1),
+            bodies: lane(bodies, UNIT),
             bytes: lane(bytes, UNIT),
             wait,
         }))
@@ -138,6 +144,7 @@ impl Limits {
             caller: caller.into(),
             _slot: slot,
             reserved: Mutex::default(),
+            body: Mutex::default(),
         };
         Ok(Permit(Some(Arc::new(limited))))
     }
@@ -152,6 +159,8 @@ struct Limited {
     caller: Box<str>,
     _slot: Grant,
     reserved: Mutex<Vec<Grant>>,
+    /// Of the lane of bodies.
+    body: Mutex<Option<Grant>>,
 }
 
 impl Limited {
@@ -162,6 +171,13 @@ impl Limited {
 
     fn reserved(&self) -> MutexGuard<'_, Vec<Grant>> {
         self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces what is held in the lane of bodies.
+    fn set_body(&self, grant: Option<Grant>) {
+        let previous =
+            std::mem::replace(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner), grant);
+        drop(previous);
     }
 
     /// Releases the units beyond this number.
@@ -187,24 +203,28 @@ impl Permit {
         Self(None)
     }
 
-    /// Reserves bytes for this request. One that needs more than a caller may hold reserves that bound: it waits until
-    /// the caller has nothing else in flight.
+    /// Reserves bytes for this request, in all, with its body. One that needs more than a caller may hold reserves that
+    /// bound: it waits until the caller has nothing else in flight.
     pub async fn reserve(&self, bytes: usize) -> Result<(), Refused> {
         let Some(limited) = &self.0 else { return Ok(()) };
         let lane = &limited.lanes.bytes;
-        let units = bytes.div_ceil(UNIT).min(lane.per_key().saturating_sub(limited.units()));
-        if units == 0 {
-            return Ok(());
+        let units = bytes.div_ceil(UNIT).min(lane.per_key()).saturating_sub(limited.units());
+        if units > 0 {
+            let grant = lane.acquire(&limited.caller, units, limited.lanes.wait).await?;
+            limited.reserved().push(grant);
         }
-        let grant = lane.acquire(&limited.caller, units, limited.lanes.wait).await?;
-        limited.reserved().push(grant);
+        limited.set_body(None);
         Ok(())
     }
 
-    /// Reserves as many bytes as are missing for this amount in all: what a request needed before its answer is free by then.
-    pub async fn reserve_in_all(&self, bytes: usize) -> Result<(), Refused> {
-        let held = self.0.as_ref().map_or(0, |limited| limited.units() * UNIT);
-        self.reserve(bytes.saturating_sub(held)).await
+    /// Reserves bytes for the body of this request, until more is reserved for the request.
+    pub(crate) async fn reserve_body(&self, bytes: usize) -> Result<(), Refused> {
+        let Some(limited) = &self.0 else { return Ok(()) };
+        let lane = &limited.lanes.bodies;
+        let units = bytes.div_ceil(UNIT).min(lane.per_key());
+        let grant = lane.acquire(&limited.caller, units, limited.lanes.wait).await?;
+        limited.set_body(Some(grant));
+        Ok(())
     }
 
     /// Releases what is reserved beyond this number of bytes.
@@ -248,7 +268,7 @@ impl Permit {
             return Ok(response);
         }
         self.shrink(bytes);
-        self.reserve_in_all(bytes).await?;
+        self.reserve(bytes).await?;
         Ok(response.map(|body| Body::new(Expiring::new(Pieces::new(body, self), size))))
     }
 }

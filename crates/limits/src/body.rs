@@ -41,7 +41,7 @@ pub enum BodyError {
 /// Part of a body that is too long that is discarded, in multiples of its limit.
 const DISCARD_FACTOR: usize = 4;
 
-/// Reads a body. Its bytes are reserved first, by its declared length, and belong to the permit. One that is too long is
+/// Reads a body. Its bytes are reserved first, by its declared length, in the lane of bodies. One that is too long is
 /// discarded, up to a bound: a client that is still sending reads the answer only if the connection stays open.
 pub async fn read(mut body: Body, limits: BodyLimits, permit: &Permit) -> Result<Bytes, BodyError> {
     let read = read_within(&mut body, limits, permit).await;
@@ -71,7 +71,7 @@ async fn read_within(body: &mut Body, limits: BodyLimits, permit: &Permit) -> Re
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    permit.reserve(hint.upper().map_or(limits.bytes, length).min(limits.bytes)).await?;
+    permit.reserve_body(hint.upper().map_or(limits.bytes, length).min(limits.bytes)).await?;
     let read = collect(body, limits, length(hint.lower()));
     timeout(limits.total, read).await.unwrap_or(Err(BodyError::Timeout))
 }
@@ -114,7 +114,7 @@ mod tests {
         task::{Context, Poll},
     };
 
-    use futures_util::{StreamExt as _, stream};
+    use futures_util::{StreamExt as _, future::join_all, stream};
     use http_body::{Frame, SizeHint};
 
     use super::*;
@@ -190,10 +190,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_without_room_is_not_read() {
         static READS: AtomicUsize = AtomicUsize::new(0);
-        let bytes = Bound { total: 1024, per_caller: 1024 };
-        let limits = Limits::new(Options { bytes, ..Options::default() });
+        let bodies = Bound { total: 1024, per_caller: 1024 };
+        let limits = Limits::new(Options { bodies, ..Options::default() });
         let first = limits.admit("a", Kind::Short).await.unwrap();
-        first.reserve(1).await.unwrap();
+        first.reserve_body(1).await.unwrap();
         let second = limits.admit("a", Kind::Short).await.unwrap();
         let refused = read(Body::new(Declared(50, &READS)), LIMITS, &second).await.unwrap_err();
         assert!(matches!(refused, BodyError::Refused(Refused::Busy)), "{refused}");
@@ -201,5 +201,32 @@ mod tests {
         drop(first);
         read(Body::new(Declared(50, &READS)), LIMITS, &second).await.unwrap();
         assert_eq!(READS.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_of_one_caller_that_need_more_than_their_bodies_wait_for_each_other_and_are_all_served()
+    {
+        const KIB: usize = 1024;
+        let bodies = Bound { total: 12 * KIB, per_caller: 12 * KIB };
+        let bytes = Bound { total: 48 * KIB, per_caller: 24 * KIB };
+        let limits =
+            Limits::new(Options { bodies, bytes, wait: Duration::from_secs(5), ..Options::default() });
+        let body = || {
+            let pieces = stream::iter(0..3).then(|_| async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                Ok::<_, Infallible>(Bytes::from(vec![b' '; KIB]))
+            });
+            Body::from_stream(pieces)
+        };
+        let body_limits = BodyLimits { bytes: 3 * KIB, ..LIMITS };
+        let preview = async || {
+            let permit = limits.admit("a", Kind::Short).await?;
+            let body = read(body(), body_limits, &permit).await?;
+            permit.reserve(body.len() + 14 * KIB).await?;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok::<_, BodyError>(body.len())
+        };
+        let previews = join_all([preview(), preview(), preview(), preview()]).await;
+        assert!(previews.iter().all(|read| matches!(read, Ok(length) if *length == 3 * KIB)), "{previews:?}");
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! - [`Connections`]: slots for connections. When they run out, an unauthenticated or idle connection is evicted, so that
 //!   idle clients cannot lock others out.
-//! - [`Limits`]: requests, long-running requests and bytes in flight, each with a bound per caller below a bound for all.
+//! - [`Limits`]: requests, long-running requests, bodies and bytes in flight, each with a bound per caller below a bound for all.
 //!   Callers that wait get their turns round robin.
 //! - [`read`]: the body of a request, bounded in size, time and bytes in flight.
 //! - [`Permit::answer`]: the body of a response, which holds its bytes, but not for a client that does not read it.
@@ -21,11 +21,13 @@ mod answer;
 mod body;
 mod connections;
 mod fair;
+mod values;
 
 pub use admission::{Bound, Kind, Limits, Options, Permit, Refused};
 pub use body::{BodyError, BodyLimits, read};
 pub use connections::{ActiveRequest, Connection, Connections};
 pub use fair::{Capacity, FairSemaphore, Grant};
+pub use values::Values;
 
 /// Key of all callers without an identity: they share one lane.
 pub const ANONYMOUS: &str = "system:anonymous";

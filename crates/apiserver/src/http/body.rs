@@ -22,7 +22,7 @@ pub(crate) async fn read(parts: &Parts, body: Body) -> Result<Bytes, Status> {
     let permit = parts.extensions.get().cloned().unwrap_or_else(Permit::unlimited);
     let bytes = orchestra_limits::read(body, LIMITS, &permit).await.map_err(refused)?;
     if bytes.len() > LARGE_BODY_BYTES {
-        permit.reserve(bytes.len() * DECODED_FACTOR).await?;
+        permit.reserve(bytes.len() * (1 + DECODED_FACTOR)).await?;
     }
     Ok(bytes)
 }

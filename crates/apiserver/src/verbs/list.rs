@@ -47,7 +47,7 @@ pub(crate) async fn list(call: &Call<'_>, format: Format) -> Result<Response, St
     let page = select(call).await?;
     // Before the answer is encoded: the objects themselves are shared with the ledger.
     if let Some(permit) = call.parts.extensions.get::<Permit>() {
-        permit.reserve_in_all(page.objects.iter().map(|(_, object)| object.value.len()).sum()).await?;
+        permit.reserve(page.objects.iter().map(|(_, object)| object.value.len()).sum()).await?;
     }
     respond(call, format, &page)
 }

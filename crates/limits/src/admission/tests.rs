@@ -18,6 +18,7 @@ fn options() -> Options {
         requests: Bound { total: 3, per_caller: 2 },
         long_requests: Bound { total: 3, per_caller: 2 },
         work: Bound { total: 2, per_caller: 1 },
+        bodies: Bound { total: 4 * MIB, per_caller: 2 * MIB },
         bytes: Bound { total: 4 * MIB, per_caller: 2 * MIB },
         waiting: Bound { total: 8, per_caller: 4 },
         wait: Duration::from_secs(1),

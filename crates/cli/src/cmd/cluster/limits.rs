@@ -3,7 +3,7 @@
 //! | part | bound | MiB |
 //! |---|---|---|
 //! | connections: buffers of TLS, HTTP and the kernel | 256 × 216 KiB | 54 |
-//! | bodies, answers, previews in progress | lane of bytes | 48 |
+//! | bodies; previews in progress, answers | lanes of bodies (9) and of bytes (39) | 48 |
 //! | the process itself, without Workloads | | 40 |
 //! | Workloads: 15 KiB each | 7,000 | 103 |
 //! | the container | [`MEMORY_LIMIT_MIB`] | 256 |
@@ -43,7 +43,9 @@ pub(super) const REQUESTS: Options = Options {
     long_requests: Bound { total: 128, per_caller: 16 },
     // The controllers have a thread of their own beside them.
     work: Bound { total: 2, per_caller: 1 },
-    bytes: Bound { total: 48 * MIB, per_caller: 24 * MIB },
+    // One of the largest size of each of three callers.
+    bodies: Bound { total: 9 * MIB, per_caller: 3 * MIB },
+    bytes: Bound { total: 39 * MIB, per_caller: 19 * MIB },
     waiting: Bound { total: 128, per_caller: 16 },
     wait: Duration::from_secs(5),
 };
@@ -68,7 +70,7 @@ mod tests {
         // A header that is not complete or not decided about, or else a body that is not read.
         let http = usize::from(header_bytes).max(bytes(connection_window));
         let of_connections = connections * (SESSION_BYTES + sockets + http);
-        let of_requests = REQUESTS.bytes.total;
+        let of_requests = REQUESTS.bodies.total + REQUESTS.bytes.total;
         let of_platform = PROCESS_MIB * MIB + WORKLOADS * WORKLOAD_BYTES;
         let all = of_connections + of_requests + of_platform;
         assert!(all <= MEMORY_LIMIT_MIB * MIB, "{} MiB", all / MIB);
