@@ -18,12 +18,12 @@ const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=true";
 /// API with small limits.
 async fn api() -> Api {
     let one = Bound { total: 8, per_caller: 1 };
-    let limits = LimitOptions {
-        requests: one,
-        long_requests: one,
-        wait: Duration::from_millis(1),
-        ..LimitOptions::default()
-    };
+    with_limits(LimitOptions { requests: one, long_requests: one, ..LimitOptions::default() }).await
+}
+
+/// API whose requests wait shortly.
+async fn with_limits(limits: LimitOptions) -> Api {
+    let limits = LimitOptions { wait: Duration::from_millis(1), ..limits };
     Api::open(Memory, Options { limits: Limits::new(limits), ..Options::default() }).await.unwrap()
 }
 
@@ -80,4 +80,37 @@ async fn requests_of_this_process_and_probes_have_no_limits() {
     assert_eq!(send(&router, "jane", "GET", "/readyz", Body::empty()).await.status(), 200);
     assert_eq!(send(&router, "", "GET", "/version", Body::empty()).await.status(), 200);
     busy.abort();
+}
+
+fn config_map(name: &str, length: usize) -> Body {
+    Body::from(json!({"metadata": {"name": name}, "data": {"text": "x".repeat(length)}}).to_string())
+}
+
+#[tokio::test]
+async fn a_write_is_answered_also_while_its_caller_has_no_room_for_answers() {
+    const KIB: usize = 1024;
+    let bytes = Bound { total: 128 * KIB, per_caller: 64 * KIB };
+    let router = with_limits(LimitOptions { bytes, ..LimitOptions::default() }).await.router();
+    let send = async |method: &str, path: &str, body: Body| {
+        let mut request = Request::builder().method(method).uri(path);
+        let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        request = request.header(header::CONTENT_TYPE, kind);
+        let mut request = request.body(body).unwrap();
+        request.extensions_mut().insert(Caller::new("jane", ["system:masters"]));
+        router.clone().oneshot(request).await.unwrap()
+    };
+    drop(send("POST", CONFIG_MAPS, config_map("large", 64 * KIB)).await);
+    let large = format!("{CONFIG_MAPS}/large");
+    let unread = send("GET", &large, Body::empty()).await;
+    assert_eq!(unread.status(), 200);
+    assert_eq!(send("GET", &large, Body::empty()).await.status(), 429, "there is no room");
+    let created = send("POST", CONFIG_MAPS, config_map("small", 20 * KIB)).await;
+    assert_eq!(created.status(), 201);
+    let body = to_bytes(created.into_body(), usize::MAX).await.unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&body).unwrap()["metadata"]["name"], "small");
+    let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+    let patched = send("PATCH", &format!("{CONFIG_MAPS}/small"), Body::from(label)).await;
+    assert_eq!(patched.status(), 200);
+    drop(unread);
+    assert_eq!(send("GET", &large, Body::empty()).await.status(), 200);
 }

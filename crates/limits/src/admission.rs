@@ -260,17 +260,32 @@ impl Permit {
     /// Response that holds this permit until it is sent, and no more bytes than it has. A large one is reserved first, and
     /// ends if the client does not read it. A stream is as slow as its client.
     pub async fn answer(self, response: Response) -> Result<Response, Refused> {
-        let Some(size) = response.body().size_hint().exact() else {
-            return Ok(response.map(|body| Body::new(Pieces::new(body, self))));
-        };
-        let bytes = usize::try_from(size).unwrap_or(usize::MAX);
-        if self.0.is_none() || bytes <= SMALL_ANSWER_BYTES {
-            return Ok(response);
+        if let Some(size) = size_of(&response).filter(|size| *size > SMALL_ANSWER_BYTES) {
+            self.shrink(size);
+            self.reserve(size).await?;
         }
-        self.shrink(bytes);
-        self.reserve(bytes).await?;
-        Ok(response.map(|body| Body::new(Expiring::new(Pieces::new(body, self), size))))
+        Ok(self.answer_unreserved(response))
     }
+
+    /// The same for a response that has to be sent, also if there is no room for it: that of a write.
+    pub fn answer_unreserved(self, response: Response) -> Response {
+        let Some(size) = size_of(&response) else {
+            return response.map(|body| Body::new(Pieces::new(body, self)));
+        };
+        if self.0.is_none() || size <= SMALL_ANSWER_BYTES {
+            return response;
+        }
+        self.shrink(size);
+        if let Some(limited) = &self.0 {
+            limited.set_body(None);
+        }
+        response.map(|body| Body::new(Expiring::new(Pieces::new(body, self), size as u64)))
+    }
+}
+
+/// Size of the body of a response; `None` for a stream.
+fn size_of(response: &Response) -> Option<usize> {
+    response.body().size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub(crate) mod route;
 use axum::{
     body::Body,
     extract::{Request, State},
-    http::{HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 
@@ -49,8 +49,13 @@ async fn answer_within_limits(api: &Api, session: Session, mut parts: Parts, bod
     };
     parts.extensions.insert(slot.clone());
     let response = answer_session(api, session, route, &parts, body).await;
+    let is_write = !matches!(parts.method, Method::GET | Method::HEAD);
     // The rest of the request is not needed for its answer.
     drop(parts);
+    if is_write {
+        // The write is done: a client that is told to retry would write again.
+        return slot.answer_unreserved(response);
+    }
     slot.answer(response).await.unwrap_or_else(|refused| Status::from(refused).into_response())
 }
 
