@@ -28,8 +28,8 @@ async fn with_limits(limits: LimitOptions) -> Api {
 }
 
 async fn send(router: &Router, caller: &str, method: &str, path: &str, body: Body) -> Response<Body> {
-    let request =
-        Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
+    let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, kind);
     let mut request = request.body(body).unwrap();
     if !caller.is_empty() {
         request.extensions_mut().insert(Caller::new(caller, ["system:masters"]));
@@ -91,14 +91,7 @@ async fn a_write_is_answered_also_while_its_caller_has_no_room_for_answers() {
     const KIB: usize = 1024;
     let bytes = Bound { total: 128 * KIB, per_caller: 64 * KIB };
     let router = with_limits(LimitOptions { bytes, ..LimitOptions::default() }).await.router();
-    let send = async |method: &str, path: &str, body: Body| {
-        let mut request = Request::builder().method(method).uri(path);
-        let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-        request = request.header(header::CONTENT_TYPE, kind);
-        let mut request = request.body(body).unwrap();
-        request.extensions_mut().insert(Caller::new("jane", ["system:masters"]));
-        router.clone().oneshot(request).await.unwrap()
-    };
+    let send = async |method: &str, path: &str, body: Body| send(&router, "jane", method, path, body).await;
     drop(send("POST", CONFIG_MAPS, config_map("large", 64 * KIB)).await);
     let large = format!("{CONFIG_MAPS}/large");
     let unread = send("GET", &large, Body::empty()).await;
@@ -113,4 +106,48 @@ async fn a_write_is_answered_also_while_its_caller_has_no_room_for_answers() {
     assert_eq!(patched.status(), 200);
     drop(unread);
     assert_eq!(send("GET", &large, Body::empty()).await.status(), 200);
+}
+
+#[tokio::test]
+async fn memory_of_values_is_reserved_before_they_are_decoded() {
+    const MIB: usize = 1024 * 1024;
+    let bytes = Bound { total: 16 * MIB, per_caller: 8 * MIB };
+    let router = with_limits(LimitOptions { bytes, ..LimitOptions::default() }).await.router();
+    let send = async |method: &str, path: &str, body: Body| send(&router, "jane", method, path, body).await;
+    drop(send("POST", CONFIG_MAPS, config_map("large", MIB)).await);
+    let many_labels: serde_json::Map<_, _> = (0..400).map(|n| (format!("l{n}"), json!(""))).collect();
+    let labelled = json!({"metadata": {"name": "labels", "labels": many_labels}}).to_string();
+    assert_eq!(send("POST", CONFIG_MAPS, Body::from(labelled)).await.status(), 201);
+    let unread = send("GET", &format!("{CONFIG_MAPS}?limit=1"), Body::empty()).await;
+    let mut held = vec![unread];
+    // Until there is no room for another.
+    loop {
+        let next = send("GET", &format!("{CONFIG_MAPS}/large"), Body::empty()).await;
+        if next.status() == 429 {
+            break;
+        }
+        held.push(next);
+    }
+    let maps =
+        format!(r#"{{"metadata": {{"name": "maps"}}, "data": {{"a": [{}0]}}}}"#, "{\"\":0},".repeat(1000));
+    let body = maps.len();
+    assert_eq!(send("POST", CONFIG_MAPS, Body::from(maps)).await.status(), 429, "{body} bytes");
+    let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+    let patched = send("PATCH", &format!("{CONFIG_MAPS}/labels"), Body::from(label.clone())).await;
+    assert_eq!(patched.status(), 429, "the object that is patched is decoded, too");
+    assert_eq!(send("DELETE", CONFIG_MAPS, Body::empty()).await.status(), 429);
+    drop(held);
+    let labels = format!("{CONFIG_MAPS}/labels");
+    assert_eq!(send("GET", &labels, Body::empty()).await.status(), 200, "nothing was deleted");
+    assert_eq!(send("PATCH", &labels, Body::from(label)).await.status(), 200);
+    assert_eq!(send("DELETE", CONFIG_MAPS, Body::empty()).await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_body_with_too_many_maps_is_too_large() {
+    let router = with_limits(LimitOptions::default()).await.router();
+    let maps =
+        format!(r#"{{"metadata": {{"name": "a"}}, "data": {{"a": [{}0]}}}}"#, "{\"\":0},".repeat(70_000));
+    let refused = send(&router, "jane", "POST", CONFIG_MAPS, Body::from(maps)).await;
+    assert_eq!(refused.status(), 413);
 }

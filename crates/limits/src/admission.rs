@@ -203,6 +203,11 @@ impl Permit {
         Self(None)
     }
 
+    /// True if the request has limits, so that its memory has to be estimated.
+    pub fn has_limits(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reserves bytes for this request, in all, with its body. One that needs more than a caller may hold reserves that
     /// bound: it waits until the caller has nothing else in flight.
     pub async fn reserve(&self, bytes: usize) -> Result<(), Refused> {

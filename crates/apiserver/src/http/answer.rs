@@ -113,7 +113,7 @@ pub(crate) fn reshape(
         }
         Shape::Table => {
             let metadata = object["metadata"].clone();
-            table::table(kind, &[object], &metadata, include, true, now)
+            table::table(kind, &object, &metadata, include, now)
         }
     })
 }

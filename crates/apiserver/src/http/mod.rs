@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod body;
 pub(crate) mod limits;
+pub(crate) mod memory;
 pub(crate) mod negotiate;
 pub(crate) mod query;
 pub(crate) mod route;

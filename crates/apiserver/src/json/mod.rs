@@ -8,7 +8,7 @@ use serde_json::Value;
 
 pub(crate) use decode::{DecodeError, Decoded, decode};
 pub(crate) use encode::{encode, encode_into, encode_pretty, text, with_integers};
-pub(crate) use yaml::{decode_yaml, encode_yaml};
+pub(crate) use yaml::{MAX_ALIASED, decode_yaml, encode_yaml};
 
 /// Levels of nesting that a body may have. Everything behind the decoder may recurse over values.
 pub(crate) const MAX_DEPTH: usize = 128;

@@ -12,7 +12,7 @@ use super::{
 /// Levels of nesting in YAML. The decoder of YAML takes more of the stack for each than that of JSON.
 const MAX_YAML_DEPTH: usize = 64;
 /// Values that the aliases of one document may expand to.
-const MAX_ALIASED: usize = 400_000;
+pub(crate) const MAX_ALIASED: usize = 50_000;
 /// Values in one document. The size of the body is bounded too: this bounds the memory that small values take.
 const MAX_NODES: usize = 1_000_000;
 

@@ -36,29 +36,50 @@ fn row(kind: &Kind, object: &Value, now: i64) -> Vec<Value> {
     Printer::of(kind).cells(object, now)
 }
 
-/// A `Table` of these objects. `list_metadata` is the metadata of the list they come from (`resourceVersion`,
-/// `continue`, `remainingItemCount`), or of the object itself, whose `resourceVersion` is shown. Only the
-/// first event of a watch is sent `with_columns`.
-pub(crate) fn table(
-    kind: &Kind,
-    objects: &[Value],
-    list_metadata: &Value,
+/// A `Table` with one object. `metadata` is that of the object, whose `resourceVersion` is shown. Only the first event of a
+/// watch is sent with columns.
+pub(crate) fn table(kind: &Kind, object: &Value, metadata: &Value, include: Include, now: i64) -> Value {
+    let rows = Rows::of(kind, include, now);
+    let mut table = rows.head(metadata);
+    table["rows"] = json!([rows.row(object)]);
+    table
+}
+
+/// Rows of a table.
+pub(crate) struct Rows<'a> {
+    printer: Printer<'a>,
     include: Include,
-    with_columns: bool,
     now: i64,
-) -> Value {
-    let printer = Printer::of(kind);
-    let rows: Vec<Value> = objects
-        .iter()
-        .map(|object| json!({ "cells": printer.cells(object, now), "object": included(object, include) }))
-        .collect();
-    json!({
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": shown_metadata(list_metadata),
-        "columnDefinitions": if with_columns { printer.columns() } else { Value::Null },
-        "rows": if rows.is_empty() { printer.no_rows() } else { Value::Array(rows) },
-    })
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of objects of a kind.
+    pub(crate) fn of(kind: &'a Kind, include: Include, now: i64) -> Self {
+        Self { printer: Printer::of(kind), include, now }
+    }
+
+    /// Table without rows. `metadata` is that of the list (`resourceVersion`, `continue`, `remainingItemCount`).
+    pub(crate) fn head(&self, metadata: &Value) -> Value {
+        json!({
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": shown_metadata(metadata),
+            "columnDefinitions": self.printer.columns(),
+        })
+    }
+
+    /// Row of an object.
+    pub(crate) fn row(&self, object: &Value) -> Value {
+        json!({
+            "cells": self.printer.cells(object, self.now),
+            "object": included(object, self.include),
+        })
+    }
+
+    /// Rows of an empty table.
+    pub(crate) fn none(&self) -> Value {
+        self.printer.no_rows()
+    }
 }
 
 /// Printer of the objects of a kind.

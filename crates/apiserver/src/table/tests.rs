@@ -85,7 +85,7 @@ fn a_row_includes_the_requested_part_of_its_object() {
     {
         let list =
             json!({ "resourceVersion": "7", "continue": "", "remainingItemCount": 2, "selfLink": "x" });
-        let table = table(&kind, std::slice::from_ref(&object), &list, include, true, 0);
+        let table = table(&kind, &object, &list, include, 0);
         assert_eq!(table["rows"], json!([{ "cells": ["a", 2, "<unknown>"], "object": carried }]));
         assert_eq!(table["metadata"], json!({ "resourceVersion": "7", "remainingItemCount": 2 }));
         assert_eq!(names(&table["columnDefinitions"]), ["Name", "Data", "Age"]);
@@ -93,15 +93,10 @@ fn a_row_includes_the_requested_part_of_its_object() {
 }
 
 #[test]
-fn later_events_of_a_watch_have_no_columns() {
-    let table = table(&builtin("", "Secret"), &[], &json!({}), Include::None, false, 0);
-    assert_eq!((&table["columnDefinitions"], &table["rows"]), (&Value::Null, &json!([])));
-}
-
-#[test]
 fn crds_show_their_creation_time_and_empty_rows_are_null() {
     let kind = builtin("apiextensions.k8s.io", "CustomResourceDefinition");
     let crd = json!({ "metadata": { "name": "a.b", "creationTimestamp": "2026-11-16T00:38:46Z" } });
     assert_eq!(row(&kind, &crd, 0), [json!("a.b"), json!("2026-11-16T00:38:46Z")]);
-    assert_eq!(table(&kind, &[], &json!({}), Include::None, true, 0)["rows"], Value::Null);
+    assert_eq!(Rows::of(&kind, Include::None, 0).none(), Value::Null);
+    assert_eq!(Rows::of(&builtin("", "Secret"), Include::None, 0).none(), json!([]));
 }

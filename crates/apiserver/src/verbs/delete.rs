@@ -37,6 +37,8 @@ pub(crate) async fn delete_collection(
 ) -> Result<Response, Status> {
     let options = Options::read(call, &body)?;
     let selected = list::select(call).await?;
+    // Before anything is deleted: the answer has the objects.
+    list::reserve(call, format, &selected).await?;
     let mut deleted = Vec::new();
     for (key, object) in &selected.objects {
         match remove(call, &key.name, &options).await {

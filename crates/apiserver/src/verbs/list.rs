@@ -5,13 +5,13 @@ use std::time::Duration;
 use axum::{http::StatusCode, response::Response};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use orchestra_cel::FieldError;
-use orchestra_limits::Permit;
 use serde_json::{Value, json};
 
-use super::{Call, selection::Selection};
+use super::{Call, list_writer, selection::Selection};
 use crate::{
     http::{
         answer::{self, metadata_only},
+        memory,
         negotiate::{Format, Shape},
         query,
     },
@@ -20,13 +20,22 @@ use crate::{
     status::{Cause, Status},
     store::{Key, Object, Revision},
     stored_object::StoredObject,
-    table,
+    table::Rows,
 };
 
 /// Time that a request waits for a future resource version.
 const FUTURE_VERSION_TIMEOUT: Duration = Duration::from_secs(3);
 /// Objects per read when a selector may drop many of them.
 const CHUNK_OBJECTS: usize = 500;
+
+/// Size of the fields of a list beside its objects; of a table, with its columns.
+const LIST_HEAD_BYTES: usize = 2048;
+/// Size of apiVersion and kind of an item, which are not stored.
+const ITEM_TYPE_BYTES: usize = 64;
+/// Size of the cells of a row.
+const TABLE_ROW_BYTES: usize = 512;
+/// Growth of an indented object.
+const INDENTATION_FACTOR: usize = 3;
 
 /// Objects of a collection.
 #[derive(Debug)]
@@ -45,11 +54,18 @@ pub(crate) struct Page {
 pub(crate) async fn list(call: &Call<'_>, format: Format) -> Result<Response, Status> {
     check(call)?;
     let page = select(call).await?;
-    // Before the answer is encoded: the objects themselves are shared with the ledger.
-    if let Some(permit) = call.parts.extensions.get::<Permit>() {
-        permit.reserve(page.objects.iter().map(|(_, object)| object.value.len()).sum()).await?;
-    }
+    reserve(call, format, &page).await?;
     respond(call, format, &page)
+}
+
+/// Reserves the memory of the answer before it is encoded. The objects themselves are shared with the ledger, and encoded
+/// one at a time.
+pub(crate) async fn reserve(call: &Call<'_>, format: Format, page: &Page) -> Result<(), Status> {
+    let largest = page.objects.iter().map(|(_, object)| object).max_by_key(|object| object.value.len());
+    let largest = largest.map_or(0, |object| {
+        memory::of_answer(StoredObject { revision: object.revision, bytes: &object.value }, format)
+    });
+    memory::reserve(call.parts, page.size(format) + largest).await
 }
 
 fn check(call: &Call<'_>) -> Result<(), Status> {
@@ -255,47 +271,43 @@ impl Token {
 pub(crate) fn respond(call: &Call<'_>, format: Format, page: &Page) -> Result<Response, Status> {
     let kind = call.kind();
     let metadata = page.metadata(kind.custom && format.shape == Shape::Object);
-    let plain = format.shape == Shape::Object && !format.yaml && !format.pretty;
-    let bytes = if plain {
-        page.write(kind, &metadata)
-    } else {
-        let objects = page
-            .objects
-            .iter()
-            .map(|(_, object)| StoredObject { revision: object.revision, bytes: &object.value }.object(kind));
-        let value = match format.shape {
-            Shape::Object => {
-                let items: Vec<Value> = objects.map(|object| as_item(kind, object)).collect();
-                json!({"kind": kind.list_kind, "apiVersion": kind.api_version(), "metadata": metadata, "items": items})
-            }
-            Shape::Table => {
-                let objects: Vec<Value> = objects.collect();
-                let now = call.api.clock().seconds();
-                table::table(kind, &objects, &metadata, call.include()?, true, now)
-            }
-            Shape::Metadata => {
-                let list = if kind.custom {
-                    "unstructured.UnstructuredList".to_owned()
-                } else {
-                    format!("core.{}", kind.list_kind)
-                };
-                return Err(Status::new(
-                    406,
-                    "NotAcceptable",
-                    format!(
-                        "you requested PartialObjectMetadata, but the requested object is a list (*{list})"
-                    ),
-                ));
-            }
-            Shape::MetadataList => {
-                let items: Vec<Value> = objects.map(|object| metadata_only(&object)).collect();
-                json!({
-                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
-                    "metadata": metadata, "items": items,
-                })
-            }
-        };
-        answer::encode(&value, format)
+    let objects = page
+        .objects
+        .iter()
+        .map(|(_, object)| StoredObject { revision: object.revision, bytes: &object.value }.object(kind));
+    let size = page.size(format);
+    let bytes = match format.shape {
+        Shape::Object if format == Format::PLAIN => page.write(kind, &metadata),
+        Shape::Object => {
+            let head =
+                json!({"kind": kind.list_kind, "apiVersion": kind.api_version(), "metadata": metadata});
+            let items = objects.map(|object| as_item(kind, object));
+            list_writer::write(head, ("items", json!([])), items, format, size)
+        }
+        Shape::Table => {
+            let rows = Rows::of(kind, call.include()?, call.api.clock().seconds());
+            let items = objects.map(|object| rows.row(&object));
+            list_writer::write(rows.head(&metadata), ("rows", rows.none()), items, format, size)
+        }
+        Shape::Metadata => {
+            let list = if kind.custom {
+                "unstructured.UnstructuredList".to_owned()
+            } else {
+                format!("core.{}", kind.list_kind)
+            };
+            return Err(Status::new(
+                406,
+                "NotAcceptable",
+                format!("you requested PartialObjectMetadata, but the requested object is a list (*{list})"),
+            ));
+        }
+        Shape::MetadataList => {
+            let head = json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+            });
+            let items = objects.map(|object| metadata_only(&object));
+            list_writer::write(head, ("items", json!([])), items, format, size)
+        }
     };
     Ok(answer::respond(StatusCode::OK, bytes, format, &[]))
 }
@@ -326,10 +338,17 @@ impl Page {
         metadata
     }
 
+    /// Size of the encoded list, at most except for the indentation of deep objects.
+    fn size(&self, format: Format) -> usize {
+        let of_type = if format.shape == Shape::Table { TABLE_ROW_BYTES } else { ITEM_TYPE_BYTES };
+        let size: usize = self.objects.iter().map(|(_, object)| object.value.len() + of_type).sum();
+        let indentation = if format.pretty || format.yaml { INDENTATION_FACTOR } else { 1 };
+        LIST_HEAD_BYTES + size * indentation
+    }
+
     /// Joins stored objects to a list, without parsing them.
     fn write(&self, kind: &Kind, metadata: &Value) -> Vec<u8> {
-        let size: usize = self.objects.iter().map(|(_, object)| object.value.len() + 64).sum();
-        let mut out = Vec::with_capacity(size + 256);
+        let mut out = Vec::with_capacity(self.size(Format::PLAIN));
         out.extend_from_slice(b"{\"kind\":");
         codec::encode_into(&mut out, &json!(kind.list_kind));
         out.extend_from_slice(b",\"apiVersion\":");

@@ -4,6 +4,7 @@ pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod list;
+mod list_writer;
 pub(crate) mod patch;
 mod review;
 mod scale;
@@ -24,7 +25,7 @@ use crate::{
     api::Api,
     http::{
         answer::{Answer, add_warnings},
-        body,
+        body, memory,
         negotiate::{Format, negotiate, negotiate_builtin},
         page_not_found,
         query::Query,
@@ -35,7 +36,7 @@ use crate::{
     managed_fields::Actor,
     status::{Details, Status},
     store::{Key, Revision},
-    stored_object,
+    stored_object::{self, StoredObject},
     table::Include,
 };
 
@@ -111,36 +112,40 @@ async fn dispatch(call: &Call<'_>, body: Body, format: Format) -> Result<Respons
         if verb != "create" {
             return Err(Status::method_not_allowed());
         }
-        let answer = review::create(call, review, &body::read(call.parts, body).await?)?;
+        let answer = review::create(call, review, &body::read(call.parts, body, 0).await?)?;
         return call.respond(answer, format);
     }
     if part == builtin::TOKEN {
-        let answer = token::create(call, &body::read(call.parts, body).await?)?;
+        let answer = token::create(call, &body::read(call.parts, body, 0).await?)?;
         return answer.respond(&builtin::TOKEN_REQUEST, format, call.include()?, call.api.clock().seconds());
     }
+    let object_bytes = call.object_bytes(verb, format);
     if part == builtin::SCALE_PART
         && let Some(paths) = &kind.scale
     {
         let answer = match verb {
             "get" => scale::read(call, paths).await,
-            "update" => scale::update(call, paths, body::read(call.parts, body).await?).await,
-            _ => scale::patch(call, paths, body::read(call.parts, body).await?).await,
+            "update" => scale::update(call, paths, body::read(call.parts, body, object_bytes).await?).await,
+            _ => scale::patch(call, paths, body::read(call.parts, body, object_bytes).await?).await,
         }?;
         return answer.respond(&builtin::SCALE, format, call.include()?, call.api.clock().seconds());
     }
     let answer = match (verb, collection) {
         ("get", true) if call.query.flag("watch") => return watch::watch(call, format).await,
         ("get", true) => return list::list(call, format).await,
-        ("get", false) => get::get(call).await,
+        ("get", false) => {
+            memory::reserve(call.parts, object_bytes).await?;
+            get::get(call).await
+        }
         ("create" | "delete", true) if kind.custom && across => return Ok(page_not_found()),
         ("create", collection) if !across && (collection || kind.custom) => {
-            create::create(call, body::read(call.parts, body).await?).await
+            create::create(call, body::read(call.parts, body, object_bytes).await?).await
         }
-        ("update", false) => update::update(call, body::read(call.parts, body).await?).await,
-        ("patch", false) => patch::patch(call, body::read(call.parts, body).await?).await,
-        ("delete", false) => delete::delete(call, body::read(call.parts, body).await?).await,
+        ("update", false) => update::update(call, body::read(call.parts, body, object_bytes).await?).await,
+        ("patch", false) => patch::patch(call, body::read(call.parts, body, object_bytes).await?).await,
+        ("delete", false) => delete::delete(call, body::read(call.parts, body, object_bytes).await?).await,
         ("delete", true) if kind.delete_collection && !across => {
-            let body = body::read(call.parts, body).await?;
+            let body = body::read(call.parts, body, object_bytes).await?;
             return delete::delete_collection(call, body, format).await;
         }
         ("update" | "patch", true) if kind.custom => {
@@ -269,13 +274,18 @@ impl Call<'_> {
 
     /// The media type of the body, without parameters.
     pub(crate) fn content_type(&self) -> &str {
-        self.parts
-            .headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split(';').next())
-            .map(str::trim)
-            .unwrap_or_default()
+        body::media_type(self.parts)
+    }
+
+    /// Memory of the object that is read or changed.
+    fn object_bytes(&self, verb: &str, format: Format) -> usize {
+        let is_copied = verb == "get" && format == Format::PLAIN;
+        if self.target.name.is_empty() || is_copied || !memory::permit(self.parts).has_limits() {
+            return 0;
+        }
+        let Some(object) = self.api.ledger().get(&self.key()) else { return 0 };
+        let object = StoredObject { revision: object.revision, bytes: &object.value };
+        if verb == "get" { memory::of_answer(object, format) } else { memory::of_change(object) }
     }
 
     /// Writes to the store; a definition also updates the registry.
