@@ -2,7 +2,7 @@
 //!
 //! The reviewed subresources are virtual: the API does not serve them, but roles can name them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use axum::http::Extensions;
 use futures_util::future::BoxFuture;
@@ -25,6 +25,29 @@ pub struct Caller {
     pub extra: BTreeMap<String, Vec<String>>,
     /// End of the validity of their credentials, in seconds of Unix time, if known.
     pub expires: Option<i64>,
+}
+
+/// Check of the credential of a request, for responses that can outlast it. The listener adds it to the extensions of a
+/// request with a token.
+#[derive(Clone)]
+pub struct CredentialCheck(Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>);
+
+impl CredentialCheck {
+    /// Check that returns true until the credential is known to be invalid.
+    pub fn new(check: impl Fn() -> BoxFuture<'static, bool> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    /// True until the credential is known to be invalid.
+    pub async fn is_valid(&self) -> bool {
+        (self.0)().await
+    }
+}
+
+impl fmt::Debug for CredentialCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CredentialCheck")
+    }
 }
 
 /// Verb on a virtual subresource of a Workload.

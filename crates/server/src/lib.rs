@@ -28,6 +28,7 @@ mod error;
 mod events;
 mod format;
 mod health;
+mod log_access;
 mod logs;
 mod preview_cost;
 mod review;
@@ -55,7 +56,7 @@ use orchestra_core::{preview::CapabilitiesOf, provision::Engine};
 use orchestra_drivers::{Runtime, WorkloadOrigins, runtime};
 use orchestra_limits::Limits;
 
-pub use access::{Access, AccessError, AccessRequest, Caller, METRICS_PATH};
+pub use access::{Access, AccessError, AccessRequest, Caller, CredentialCheck, METRICS_PATH};
 pub use config::config_in_force;
 pub use error::{Code, ERROR_CODE, Error, WorkloadError, reject_token};
 pub use review::Reviews;

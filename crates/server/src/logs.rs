@@ -1,4 +1,5 @@
-//! Logs of a Workload, streamed line by line as JSON objects or as text, and followed until the client disconnects.
+//! Logs of a Workload, streamed line by line as JSON objects or as text, and followed until the client disconnects or
+//! loses its access.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -21,6 +22,7 @@ use crate::{
     Server,
     error::Error,
     format::Format,
+    log_access::LogAccess,
     workload::{Admitted, At, admit, answer, no_such_workload},
 };
 
@@ -57,8 +59,9 @@ pub(crate) async fn logs(
             query: raw_query.unwrap_or_default(),
             supported: "`container`, `since` (a time such as 2026-01-31T12:00:00Z), `tail` (a number) and `follow` (`true` or `false`) are supported",
         })?;
-        let lines = open(&server, &namespace, &name, parameters).await?;
-        Ok((lines.take_until(revoked).boxed(), permit))
+        let access = LogAccess::of(&server, &extensions, &namespace, &name)?;
+        let lines = open(&server, &namespace, &name, parameters).await?.take_until(revoked).boxed();
+        Ok((access.limit(lines), permit))
     };
     match opened.await {
         Ok((lines, permit)) => {

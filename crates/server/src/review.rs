@@ -141,6 +141,8 @@ pub(crate) async fn authenticate_token(
             if let Some(connection) = connection {
                 connection.authenticated(&caller.user);
             }
+            let check = reviews.tokens.check(token, &caller.user, &source);
+            request.extensions_mut().insert(check);
             request.extensions_mut().insert(caller);
             next.run(request).await
         }

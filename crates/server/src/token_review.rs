@@ -25,7 +25,10 @@ use orchestra_limits::{Capacity, FairSemaphore, Grant, Refused};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::{access::Caller, review_cache::ReviewCache};
+use crate::{
+    access::{Caller, CredentialCheck},
+    review_cache::ReviewCache,
+};
 
 /// Lifetime of cached answers: a revoked token stops working after that.
 const ANSWER_TTL: Duration = Duration::from_secs(5);
@@ -107,6 +110,20 @@ impl TokenReviews {
             return Ok(None);
         }
         self.review(hash, token, source).await
+    }
+
+    /// Check of a token that was accepted. A failed review says nothing about it.
+    pub(crate) fn check(&self, token: &str, user: &str, source: &str) -> CredentialCheck {
+        let (reviews, user): (_, Arc<str>) = (self.clone(), user.into());
+        let (token, source): (Arc<str>, Arc<str>) = (token.into(), source.into());
+        CredentialCheck::new(move || {
+            let (reviews, user) = (reviews.clone(), Arc::clone(&user));
+            let (token, source) = (Arc::clone(&token), Arc::clone(&source));
+            Box::pin(async move {
+                let answer = reviews.caller(&token, &source).await;
+                answer.map_or(true, |caller| caller.is_some_and(|caller| *caller.user == *user))
+            })
+        })
     }
 
     /// Review of a token, shared by all who ask meanwhile. It ends even if none of them waits for it any more: a review

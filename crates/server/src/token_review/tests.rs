@@ -140,3 +140,14 @@ async fn a_flood_of_unknown_tokens_is_limited_and_delays_neither_known_nor_new_c
     assert!(cluster.count() as u64 <= most, "{} reviews in {:?}", cluster.count(), began.elapsed());
     assert_eq!(cluster.reviews.lock().unwrap()["good-known"], 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_check_of_a_token_fails_once_the_cluster_rejects_it() {
+    let cluster = Arc::<Cluster>::default();
+    let reviews = cluster.reviews();
+    for (token, user, is_valid) in [("good", "good", true), ("good", "other", false), ("bad", "bad", false)] {
+        assert_eq!(reviews.check(token, user, "1").is_valid().await, is_valid, "{token} of {user}");
+    }
+    cluster.is_broken.store(true, Ordering::Relaxed);
+    assert!(reviews.check("good-but-unknown", "any", "1").is_valid().await, "the review failed");
+}

@@ -3,16 +3,21 @@
 use std::{
     collections::BTreeMap,
     io,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::body::Body;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, future::BoxFuture};
 use http::{Request, StatusCode};
 use k8s_openapi::jiff::Timestamp;
 use orchestra_drivers::{LogLine, WorkloadOrigin, WorkloadOrigins};
-use orchestra_server::{Server, router};
+use orchestra_server::{Access, AccessError, AccessRequest, Caller, CredentialCheck, Server, router};
 use serde_json::{Value as Json, json};
+use tokio::time::{Instant, timeout};
 use tower::ServiceExt as _;
 
 use crate::platform::{Platform, administrator, request};
@@ -72,6 +77,72 @@ async fn followed_logs_of_a_workload_without_a_plan_wait_for_it() {
     let mut lines = response.into_body().into_data_stream();
     let first = lines.next().await.unwrap().unwrap();
     assert!(String::from_utf8_lossy(&first).contains("first"), "{first:?}");
+}
+
+/// Authorizer that allows everything until it is closed, and fails while it is broken.
+#[derive(Default)]
+struct Closable {
+    is_closed: AtomicBool,
+    is_broken: AtomicBool,
+}
+
+impl Access for Closable {
+    fn review<'a>(
+        &'a self,
+        caller: &'a Caller,
+        _: &'a AccessRequest<'a>,
+    ) -> BoxFuture<'a, Result<bool, AccessError>> {
+        self.review_metrics(caller)
+    }
+
+    fn review_metrics<'a>(&'a self, _: &'a Caller) -> BoxFuture<'a, Result<bool, AccessError>> {
+        Box::pin(async {
+            if self.is_broken.load(Ordering::Relaxed) {
+                return Err(kube::Error::LinesCodecMaxLineLengthExceeded.into());
+            }
+            Ok(!self.is_closed.load(Ordering::Relaxed))
+        })
+    }
+}
+
+/// End of followed logs after the given change, on a paused clock; `None` if they go on.
+async fn end_of_followed_logs(change: impl FnOnce(&Closable, &AtomicBool)) -> Option<Duration> {
+    let mut platform = Platform::start().await;
+    platform.stop_controllers().await;
+    platform.apply("web", &json!({"containers": {"app": {"image": "nginx"}}})).await;
+    let (access, is_valid) = (Arc::new(Closable::default()), Arc::new(AtomicBool::new(true)));
+    let mut followed = Request::get(format!("{WEB}/logs?follow=true")).body(Body::empty()).unwrap();
+    let credential = Arc::clone(&is_valid);
+    let check = move || Box::pin(std::future::ready(credential.load(Ordering::Relaxed))) as BoxFuture<_>;
+    followed.extensions_mut().insert(CredentialCheck::new(check));
+    followed.extensions_mut().insert(administrator());
+    let server = Server { access: access.clone(), ..platform.server() };
+    let response = router(server).oneshot(followed).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    change(&access, &is_valid);
+    let began = Instant::now();
+    let mut lines = response.into_body().into_data_stream();
+    let ended = timeout(Duration::from_mins(10), lines.next()).await;
+    ended.ok().map(|line| assert!(line.is_none(), "{line:?}")).map(|()| began.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn followed_logs_end_soon_after_the_permission_is_revoked() {
+    let end = end_of_followed_logs(|access, _| access.is_closed.store(true, Ordering::Relaxed)).await;
+    assert!(end.is_some_and(|end| end <= Duration::from_mins(1)), "{end:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn followed_logs_end_soon_after_the_token() {
+    let end = end_of_followed_logs(|_, is_valid| is_valid.store(false, Ordering::Relaxed)).await;
+    assert!(end.is_some_and(|end| end <= Duration::from_mins(1)), "{end:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn followed_logs_go_on_while_the_permission_lasts_or_cannot_be_reviewed() {
+    assert_eq!(end_of_followed_logs(|_, _| ()).await, None);
+    let broken = end_of_followed_logs(|access, _| access.is_broken.store(true, Ordering::Relaxed)).await;
+    assert_eq!(broken, None);
 }
 
 #[derive(Default)]
