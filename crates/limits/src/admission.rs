@@ -274,16 +274,15 @@ impl Permit {
 
     /// The same for a response that has to be sent, also if there is no room for it: that of a write.
     pub fn answer_unreserved(self, response: Response) -> Response {
+        let Some(limited) = &self.0 else { return response };
         let Some(size) = size_of(&response) else {
             return response.map(|body| Body::new(Pieces::new(body, self)));
         };
-        if self.0.is_none() || size <= SMALL_ANSWER_BYTES {
+        if size <= SMALL_ANSWER_BYTES {
             return response;
         }
         self.shrink(size);
-        if let Some(limited) = &self.0 {
-            limited.set_body(None);
-        }
+        limited.set_body(None);
         response.map(|body| Body::new(Expiring::new(Pieces::new(body, self), size as u64)))
     }
 }

@@ -10,10 +10,11 @@
 //!   idle clients cannot lock others out.
 //! - [`Limits`]: requests, long-running requests, bodies and bytes in flight, each with a bound per caller below a bound for all.
 //!   Callers that wait get their turns round robin.
-//! - [`read`]: the body of a request, bounded in size, time and bytes in flight.
+//! - [`read`]: the body of a request, bounded in size, time and the bytes of all bodies.
+//! - [`Values`]: estimate of what a document takes once it is parsed.
 //! - [`Permit::answer`]: the body of a response, which holds its bytes, but not for a client that does not read it.
 //!
-//! `FairSemaphore` is the one mechanism of the last two. A request that does not fit waits shortly, and is then refused with
+//! `FairSemaphore` is the one mechanism of all lanes. A request that does not fit waits shortly, and is then refused with
 //! [`Refused`], which servers answer with 429 and `Retry-After`.
 
 mod admission;
