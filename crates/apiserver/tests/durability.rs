@@ -30,7 +30,9 @@ fn child() {
                 let ledger = ledger.clone();
                 tokio::spawn(async move {
                     for turn in 0.. {
-                        let key = Key::new("things", "", &format!("w{writer}-{}", turn % 5));
+                        // Half of them are encrypted.
+                        let resource = if writer % 2 == 0 { "secrets" } else { "things" };
+                        let key = Key::new(resource, "", &format!("w{writer}-{}", turn % 5));
                         let now =
                             ledger.get(&key).map_or(Expected::Absent, |object| Expected::At(object.revision));
                         let value = (turn % 7 != 3 || now == Expected::Absent)

@@ -9,6 +9,7 @@
 )]
 
 mod durability;
+mod encryption;
 mod failures;
 mod limits;
 mod model;

@@ -38,6 +38,8 @@ pub(crate) const SECRETS: &str = "secrets";
 /// Resource of services. It is always empty: kubectl lists it for `cluster-info`, and for the category `all`, which
 /// without any kind is an error.
 const SERVICES: &str = "services";
+/// Resources that are encrypted at rest, and whose reads the audit log records.
+pub(crate) const CONFIDENTIAL: &[&str] = &[SECRETS];
 /// Subresource of service accounts that issues tokens.
 pub(crate) const TOKEN: &str = "token";
 /// The group of definitions.

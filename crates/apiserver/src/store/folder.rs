@@ -63,6 +63,11 @@ impl Folder {
         Ok(Self { path: path.to_owned(), lock })
     }
 
+    /// Path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)

@@ -4,10 +4,13 @@
 //! conflicts belong to the [ledger](crate::ledger), which holds the live state in memory; so a store stays small.
 
 mod folder;
+mod key_file;
+mod keyring;
 mod memory;
 mod redb;
 
 pub use folder::{Folder, FolderError};
+pub use key_file::KeyFile;
 pub use memory::Memory;
 pub use redb::Redb;
 
