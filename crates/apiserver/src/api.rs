@@ -16,6 +16,7 @@ use crate::{
         self, Access, AccessRequest, BoundSubject, Caller, InvalidCredentials, ResourceRight, TokenKey,
         policy::Policy,
     },
+    audit::{AuditLog, Recording},
     background,
     clock::Clock,
     http::{self, limits::InProcess},
@@ -38,6 +39,7 @@ struct Inner {
     building: Mutex<()>,
     clock: Clock,
     limits: Limits,
+    audit: AuditLog,
     stop: watch::Sender<bool>,
     unfinished: AtomicBool,
 }
@@ -55,6 +57,8 @@ pub struct Options {
     pub limits: Limits,
     /// Connections of the listener, to close those of a deleted service account.
     pub connections: Option<Connections>,
+    /// Audit log; by default none.
+    pub audit: AuditLog,
 }
 
 impl Default for Options {
@@ -65,6 +69,7 @@ impl Default for Options {
             token_key: None,
             limits: Limits::default(),
             connections: None,
+            audit: AuditLog::off(),
         }
     }
 }
@@ -84,6 +89,7 @@ impl Api {
             building: Mutex::new(()),
             clock: options.clock,
             limits: options.limits,
+            audit: options.audit,
             stop: watch::channel(false).0,
             unfinished: AtomicBool::new(false),
         }));
@@ -166,6 +172,12 @@ impl Api {
                 }
             }
         }
+    }
+
+    /// Begins to record a request in the audit log. For servers beside this one; the [`router`](Self::router) records what
+    /// it answers.
+    pub fn record(&self, parts: &Parts) -> Recording {
+        Recording::begin(&self.0.audit, &self.0.clock, parts)
     }
 
     /// Ends all watches and background tasks. Writes are durable already.

@@ -27,6 +27,12 @@ impl Clock {
         i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
     }
 
+    /// Microseconds since 1970.
+    pub fn micros(&self) -> i64 {
+        let since = (self.0)().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    }
+
     /// Current time in the format of objects: `2026-11-16T08:30:00Z`.
     pub fn now(&self) -> String {
         orchestra_cel::time::rfc3339(self.seconds())

@@ -40,6 +40,7 @@
 mod access;
 mod admission;
 pub mod api;
+pub mod audit;
 mod background;
 pub mod clock;
 mod crd;
@@ -66,3 +67,4 @@ pub use access::{
     AccessRequest, BoundSubject, Caller, InvalidCredentials, KeyError, ResourceRight, TokenKey,
 };
 pub use api::{Api, Options};
+pub use audit::AuditLog;

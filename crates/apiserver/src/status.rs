@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    audit::Reason,
     http::{answer, negotiate::Format},
     json,
     kinds::Kind,
@@ -293,6 +294,7 @@ impl Status {
         };
         let code = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = answer::respond(code, bytes, format, &self.warnings);
+        response.extensions_mut().insert(Reason(self.reason));
         if let Some(seconds) = self.details.as_ref().and_then(|details| details.retry_after_seconds) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking and prints its seed"
 )]
 
+mod audit;
 mod durability;
 mod encryption;
 mod failures;

@@ -93,6 +93,7 @@ impl<C: Clone + Send + Sync + 'static> Protocol<C> {
     }
 
     async fn serve_client(&self, stream: TcpStream, slot: &Connection, mut draining: Draining) {
+        let address = stream.peer_addr().ok();
         let handshake = tokio::select! {
             handshake = timeout(HANDSHAKE_TIMEOUT, self.shake_hands(stream)) => handshake,
             _ = draining.changed() => return,
@@ -113,6 +114,9 @@ impl<C: Clone + Send + Sync + 'static> Protocol<C> {
                 request.extensions_mut().insert(caller.clone());
             }
             request.extensions_mut().insert(slot.clone());
+            if let Some(address) = address {
+                request.extensions_mut().insert(address);
+            }
             let active = slot.request();
             let answered = self.app.call(request);
             async move {

@@ -102,7 +102,8 @@ impl Server {
 
     /// Serves until `shutdown` resolves; then waits a few seconds for the requests in flight.
     ///
-    /// Requests of clients with a certificate have the result of `identify` as an extension. The application must end
+    /// Requests have the address of the client as an extension (`SocketAddr`), and those of clients with a certificate the
+    /// result of `identify`. The application must end
     /// unbounded responses, such as watches, itself: after the grace period they are aborted.
     pub async fn run<C: Clone + Send + Sync + 'static>(
         self,

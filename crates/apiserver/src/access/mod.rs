@@ -23,7 +23,7 @@ use orchestra_limits::Connection;
 use self::{
     attributes::{Attributes, Target},
     impersonation::Impersonation,
-    policy::Policy,
+    policy::{Decision, Policy},
     token::{Claims, ISSUER, TokenError, Tokens},
 };
 pub use self::{
@@ -33,7 +33,7 @@ pub use self::{
 };
 use crate::{
     api::Api,
-    http::{query::Query, route::Route},
+    audit::Recording,
     kinds::builtin,
     ledger::{Event, Ledger},
     status::Status,
@@ -309,7 +309,7 @@ fn is_alive(api: &Api, key: &Key, uid: &str) -> bool {
 pub(crate) struct Permit {
     session: Session,
     impersonation: Option<Impersonation>,
-    attributes: Attributes,
+    attributes: Arc<Attributes>,
     /// The user, after impersonation.
     caller: Arc<Caller>,
     /// Changes of rights before this permit was given.
@@ -320,26 +320,31 @@ pub(crate) struct Permit {
 pub(crate) fn authorise(
     api: &Api,
     session: Session,
-    route: &Route,
+    attributes: Arc<Attributes>,
     parts: &Parts,
-    query: &Query,
+    recording: &mut Recording,
 ) -> Result<Permit, Status> {
-    let attributes = Attributes::of(route, &parts.method, parts.uri.path(), query);
     let impersonation = Impersonation::of(&parts.headers)?;
     let changes = api.access().changes(api.ledger());
     let policy = api.policy();
     let caller = match &impersonation {
-        Some(wanted) => Arc::new(wanted.user(&policy, &session.caller, &attributes)?),
+        Some(wanted) => {
+            let user = Arc::new(wanted.user(&policy, &session.caller, &attributes)?);
+            recording.acting(&user);
+            user
+        }
         None => Arc::clone(&session.caller),
     };
-    allow(&policy, &caller, &attributes)?;
+    let decision = policy.authorize(&caller, &attributes);
+    recording.decided(&decision);
+    allow(&decision, &caller, &attributes)?;
+    drop(decision);
     drop(policy);
     Ok(Permit { session, impersonation, attributes, caller, changes })
 }
 
 /// Refuses what a user may not do.
-fn allow(policy: &Policy, caller: &Caller, wanted: &Attributes) -> Result<(), Status> {
-    let decision = policy.authorize(caller, wanted);
+fn allow(decision: &Decision<'_>, caller: &Caller, wanted: &Attributes) -> Result<(), Status> {
     if decision.is_allowed() { Ok(()) } else { Err(wanted.forbidden(&caller.name, &decision.reason())) }
 }
 
@@ -348,6 +353,7 @@ impl Permit {
     pub(crate) fn of_server(attributes: Attributes) -> Self {
         let session = Session::of(Caller::admin());
         let caller = Arc::clone(&session.caller);
+        let attributes = Arc::new(attributes);
         Self { session, impersonation: None, attributes, caller, changes: 0 }
     }
 
@@ -358,7 +364,8 @@ impl Permit {
 
     /// Refuses the request if it needs a further verb on its target, named so, that the user does not have.
     pub(crate) fn also(&self, api: &Api, verb: &'static str) -> Result<(), Status> {
-        allow(&api.policy(), &self.caller, &self.attributes.with_verb(verb))
+        let wanted = self.attributes.with_verb(verb);
+        allow(&api.policy().authorize(&self.caller, &wanted), &self.caller, &wanted)
     }
 
     /// True if the request is still allowed. Costs nothing unless rights have changed.

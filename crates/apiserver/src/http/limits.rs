@@ -18,17 +18,18 @@ pub(crate) async fn admit(
     api: &Api,
     caller: &Caller,
     route: &Route,
+    kind: Kind,
     parts: &Parts,
 ) -> Result<Permit, Status> {
     let is_probe = matches!(route, Route::Other(Other::Health(_) | Other::Ping(_) | Other::Version));
     if is_probe || parts.extensions.get::<InProcess>().is_some() {
         return Ok(Permit::unlimited());
     }
-    Ok(api.limits().admit(&caller.name, kind(route, parts)).await?)
+    Ok(api.limits().admit(&caller.name, kind).await?)
 }
 
 /// Lane of a request: watches are long-running.
-fn kind(route: &Route, parts: &Parts) -> Kind {
+pub(crate) fn kind(route: &Route, parts: &Parts) -> Kind {
     let is_watch = match (route, parts.uri.query()) {
         (Route::Resource(resource), Some(query)) => {
             parts.method == Method::GET && resource.name.is_empty() && Query::parse(query).flag("watch")

@@ -8,6 +8,8 @@ pub(crate) mod negotiate;
 pub(crate) mod query;
 pub(crate) mod route;
 
+use std::sync::Arc;
+
 use axum::{
     body::Body,
     extract::{Request, State},
@@ -15,9 +17,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use orchestra_limits::Kind;
+
 use crate::{
-    access::{self, Session},
+    access::{self, Permit, Session, attributes::Attributes},
     api::Api,
+    audit::Recording,
     discovery,
     status::Status,
     verbs,
@@ -26,30 +31,49 @@ use negotiate::Format;
 use query::Query;
 use route::Route;
 
-/// Answers a request: authenticate → limit → authorise → (decode → admit → store, by the verb). Nothing of the body is read
+/// Answers a request: authenticate → limit → authorise → (decode → admit → store, by the verb) → record. Nothing of the body is read
 /// before the verb.
 pub(crate) async fn handle(State(api): State<Api>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
+    let mut recording = api.record(&parts);
     let mut response = match access::authenticate(&api, &parts) {
-        Ok(session) => answer_within_limits(&api, session, parts, body).await,
+        Ok(session) => answer_within_limits(&api, session, parts, body, &mut recording).await,
         Err(_) => refuse(&Status::unauthorized(), &parts),
     };
     response
         .headers_mut()
         .entry(header::CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-cache, private"));
-    response
+    recording.finish(response).await
 }
 
 /// Answers an authenticated request once its caller has room for it: limit → authorise → answer.
-async fn answer_within_limits(api: &Api, session: Session, mut parts: Parts, body: Body) -> Response {
+async fn answer_within_limits(
+    api: &Api,
+    session: Session,
+    mut parts: Parts,
+    body: Body,
+    recording: &mut Recording,
+) -> Response {
     let route = route::route(&api.registry(), parts.uri.path());
-    let slot = match limits::admit(api, &session.caller, &route, &parts).await {
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let wanted = Arc::new(Attributes::of(&route, &parts.method, parts.uri.path(), &query));
+    let kind = limits::kind(&route, &parts);
+    recording.caller(Arc::clone(&session.caller));
+    recording.target(&wanted, route.kind(), kind == Kind::Long);
+    let slot = match limits::admit(api, &session.caller, &route, kind, &parts).await {
         Ok(slot) => slot,
         Err(status) => return refuse(&status, &parts),
     };
     parts.extensions.insert(slot.clone());
-    let response = answer_session(api, session, route, &parts, body).await;
+    if let Some(created) = recording.created() {
+        parts.extensions.insert(created);
+    }
+    let permit = access::authorise(api, session, wanted, &parts, recording);
+    let response = match permit {
+        Ok(permit) => answer_authorised(api, permit, route, query, &parts, body).await,
+        Err(status) => refuse(&status, &parts),
+    };
     let is_write = !matches!(parts.method, Method::GET | Method::HEAD);
     // The rest of the request is not needed for its answer.
     drop(parts);
@@ -60,13 +84,15 @@ async fn answer_within_limits(api: &Api, session: Session, mut parts: Parts, bod
     slot.answer(response).await.unwrap_or_else(|refused| Status::from(refused).into_response())
 }
 
-/// Answers an admitted request: authorise → answer.
-async fn answer_session(api: &Api, session: Session, route: Route, parts: &Parts, body: Body) -> Response {
-    let query = Query::parse(parts.uri.query().unwrap_or_default());
-    let permit = match access::authorise(api, session, &route, parts, &query) {
-        Ok(permit) => permit,
-        Err(status) => return refuse(&status, parts),
-    };
+/// Answers an authorised request.
+async fn answer_authorised(
+    api: &Api,
+    permit: Permit,
+    route: Route,
+    query: Query,
+    parts: &Parts,
+    body: Body,
+) -> Response {
     match route {
         Route::Resource(resource) => verbs::answer(api, permit, resource, query, parts, body).await,
         Route::Other(other) => discovery::answer(api, &other, parts),

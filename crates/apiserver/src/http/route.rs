@@ -63,6 +63,16 @@ pub(crate) enum Other {
     TokenKeys,
 }
 
+impl Route {
+    /// Kind of the target, if it has one.
+    pub(crate) fn kind(&self) -> Option<&Arc<Kind>> {
+        match self {
+            Self::Resource(Resource { kind, .. }) | Self::NoPart(kind, _) => Some(kind),
+            Self::Other(_) | Self::NoResource | Self::Nothing => None,
+        }
+    }
+}
+
 /// Parses a path.
 pub(crate) fn route(registry: &Registry, path: &str) -> Route {
     let path = path.strip_prefix('/').unwrap_or(path);

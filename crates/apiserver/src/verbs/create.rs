@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Call, failed, update::version_of};
 use crate::{
     admission,
+    audit::Created,
     http::answer::{Answer, Content},
     ledger::{Expected, WriteError},
     managed_fields, metadata,
@@ -42,6 +43,9 @@ pub(crate) async fn store_new(
     let generated = object["metadata"]["name"].as_str().unwrap_or_default().is_empty()
         && object["metadata"]["generateName"].is_string();
     let generates = object["metadata"]["generateName"].as_str().is_some_and(|base| !base.is_empty());
+    if !generated {
+        Created::note(call.parts, object["metadata"]["name"].as_str().unwrap_or_default());
+    }
     let mut attempts_left = if generated { MAX_ATTEMPTS } else { 1 };
     loop {
         let mut object = object.clone();
@@ -66,6 +70,7 @@ pub(crate) async fn store_new(
         attempts_left -= 1;
         match call.write(key, Expected::Absent, Some(&kind.to_stored(object))).await {
             Ok((revision, bytes)) => {
+                Created::note(call.parts, &name);
                 let content = Content::Stored(revision, bytes);
                 return Ok(Answer { code: StatusCode::CREATED, content, warnings });
             }

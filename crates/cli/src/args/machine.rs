@@ -118,6 +118,27 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "config")]
     pub(crate) api_only: bool,
 
+    /// Keys that encrypt Secrets in the data folder, one per line, 32 bytes in base64: the first encrypts, all decrypt
+    /// [default: pki/encryption.key in the data folder, created at the first start]
+    #[arg(long, value_name = "FILE", env = "ORCHESTRA_ENCRYPTION_KEY_FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) encryption_key: Option<PathBuf>,
+
+    /// Audit log: a file, `-` for standard output, or `off` [default: audit/audit.log in the data folder]
+    #[arg(long, value_name = "FILE", env = "ORCHESTRA_AUDIT_LOG", value_hint = ValueHint::FilePath)]
+    pub(crate) audit_log: Option<AuditDestination>,
+
+    /// Requests in the audit log
+    #[arg(long, value_enum, value_name = "REQUESTS", default_value_t)]
+    pub(crate) audit_requests: AuditScope,
+
+    /// Size in MiB after which a new file of the audit log begins
+    #[arg(long, value_name = "MIB", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) audit_log_max_size: u32,
+
+    /// Number of files of the audit log; older ones are deleted
+    #[arg(long, value_name = "FILES", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) audit_log_max_files: u16,
+
     /// Minimum log level (logs go to stderr)
     // The last occurrence wins: the Deployment of a cluster sets both options, and users add their own.
     #[arg(
@@ -143,7 +164,7 @@ pub(crate) struct Serve {
     pub(crate) health_listen: Option<SocketAddr>,
 
     /// Use the API of a cluster instead of the embedded one
-    #[arg(long, conflicts_with_all = ["data_dir", "api_only", "trust_users", "background"])]
+    #[arg(long, conflicts_with_all = ["data_dir", "api_only", "trust_users", "background", "encryption_key", "audit_log", "audit_requests", "audit_log_max_size", "audit_log_max_files"])]
     pub(crate) cluster: bool,
 
     /// Kubeconfig of the cluster [default: $KUBECONFIG, or the service account of the pod]
@@ -190,6 +211,37 @@ impl Serve {
     pub(crate) fn data_dir(&self) -> Result<PathBuf, NoHome> {
         data_dir(self.data_dir.as_ref())
     }
+}
+
+/// Destination of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AuditDestination {
+    /// None
+    Off,
+    /// Standard output
+    Stdout,
+    /// File, with an absolute path
+    File(PathBuf),
+}
+
+impl From<&str> for AuditDestination {
+    fn from(text: &str) -> Self {
+        match text {
+            "off" => Self::Off,
+            "-" => Self::Stdout,
+            path => Self::File(std::path::absolute(path).unwrap_or_else(|_| path.into())),
+        }
+    }
+}
+
+/// Requests in the audit log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditScope {
+    /// Writes, reads of Secrets and logs, and refused requests; none of the platform's own controllers
+    #[default]
+    Changes,
+    /// All requests
+    All,
 }
 
 /// No default data folder.

@@ -11,7 +11,7 @@ use axum::{
     extract::{Request, State},
     http::StatusCode,
     middleware::{Next, from_fn_with_state},
-    response::Response,
+    response::{IntoResponse, Response},
     routing::post,
 };
 use kube::{Api, Client, api::ListParams};
@@ -81,6 +81,15 @@ impl IdleMonitor {
         }
     }
 
+    async fn shut_down_if_idle(&self) -> StatusCode {
+        if self.is_idle().await {
+            self.shutdown.notify.notify_one();
+            StatusCode::ACCEPTED
+        } else {
+            StatusCode::CONFLICT
+        }
+    }
+
     /// True if all Workloads are suspended, none is being deleted, and no program runs.
     async fn is_idle(&self) -> bool {
         let workloads: Api<Workload> = Api::all(self.client.clone());
@@ -95,18 +104,23 @@ async fn record_request(State(monitor): State<IdleMonitor>, request: Request, ne
 }
 
 /// Shuts the platform down if it is idle.
-async fn shut_down(State(monitor): State<IdleMonitor>, request: Request) -> StatusCode {
+async fn shut_down(State(monitor): State<IdleMonitor>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let Ok(Some((caller, _))) = monitor.access.authenticate(&parts) else { return StatusCode::UNAUTHORIZED };
-    if !monitor.access.allows(&caller, AccessRequest::Path { verb: "post", path: SHUTDOWN_PATH }) {
-        return StatusCode::FORBIDDEN;
-    }
-    if monitor.is_idle().await {
-        monitor.shutdown.notify.notify_one();
-        StatusCode::ACCEPTED
-    } else {
-        StatusCode::CONFLICT
-    }
+    let mut recording = monitor.access.record(&parts);
+    let wanted = AccessRequest::Path { verb: "post", path: SHUTDOWN_PATH };
+    recording.wants(wanted, true);
+    let status = match monitor.access.authenticate(&parts) {
+        Ok(Some((caller, _))) => {
+            recording.caller(caller.clone());
+            if monitor.access.allows(&caller, wanted) {
+                monitor.shut_down_if_idle().await
+            } else {
+                StatusCode::FORBIDDEN
+            }
+        }
+        _ => StatusCode::UNAUTHORIZED,
+    };
+    recording.finish(status.into_response()).await
 }
 
 /// Detaches from the terminal, whose signals are for the foreground command.

@@ -3,6 +3,8 @@
 #[cfg(feature = "embedded")]
 mod access;
 #[cfg(feature = "embedded")]
+mod audit;
+#[cfg(feature = "embedded")]
 mod embedded;
 #[cfg(feature = "embedded")]
 mod program_access;
@@ -58,6 +60,9 @@ pub(crate) enum ServeError {
         "the key for tokens is unusable: {0}; remove pki/tokens.pem in the data folder, and the next start makes a new one"
     )]
     TokenKey(#[from] orchestra_apiserver::KeyError),
+    #[cfg(feature = "embedded")]
+    #[error("cannot open the audit log {}: {source}", path.display())]
+    AuditLog { path: PathBuf, source: io::Error },
     #[cfg(feature = "embedded")]
     #[error(transparent)]
     Manifest(#[from] ManifestError),

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use axum::{
     extract::{Request, State},
+    http::{Method, request::Parts},
     middleware::Next,
     response::Response,
 };
 use futures_util::future::BoxFuture;
 use k8s_openapi::jiff::Timestamp;
 use orchestra_apiserver as apiserver;
-use orchestra_server::{Access, AccessError, AccessRequest, Caller, METRICS_PATH};
+use orchestra_server::{Access, AccessError, AccessRequest, Caller, ERROR_CODE, METRICS_PATH};
 
 /// Authorizer by the roles and bindings of the embedded API. They are read without a cache, so that a revoked permission
 /// is gone at once.
@@ -70,15 +71,52 @@ pub(super) async fn authenticate(
     next: Next,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
+    let mut recording = api.record(&parts);
+    if let Some((wanted, is_long)) = wanted(&parts) {
+        recording.wants(wanted, true);
+        if is_long {
+            recording.set_long();
+        }
+    }
     match api.authenticate(&parts) {
         Ok(None) => {}
-        Ok(Some((apiserver::Caller { name, groups, uid, extra }, expires))) => {
+        Ok(Some((caller, expires))) => {
+            recording.caller(caller.clone());
+            let apiserver::Caller { name, groups, uid, extra } = caller;
             let uid = Some(uid).filter(|uid| !uid.is_empty());
             parts.extensions.insert(Caller { user: name, groups, uid, extra, expires });
         }
-        Err(_) => return orchestra_server::reject_token(&parts.headers),
+        Err(_) => return recording.finish(orchestra_server::reject_token(&parts.headers)).await,
     }
-    next.run(Request::from_parts(parts, body)).await
+    let response = next.run(Request::from_parts(parts, body)).await;
+    if let Some(code) = response.headers().get(ERROR_CODE).and_then(|code| code.to_str().ok()) {
+        recording.set_reason(code);
+    }
+    recording.finish(response).await
+}
+
+/// Permission that a request for a Workload needs, for the audit log; and true if the answer is followed. Health and
+/// metrics have none: they are recorded only when refused.
+fn wanted(parts: &Parts) -> Option<(apiserver::AccessRequest<'_>, bool)> {
+    let path: Vec<&str> = parts.uri.path().split('/').collect();
+    let ["", "orchestra", "v1", "namespaces", namespace, "workloads", name, page] = path.as_slice() else {
+        return None;
+    };
+    let subresource = match *page {
+        "explain" | "plan" => "plan",
+        "events" | "logs" => "log",
+        "origin" => "origin",
+        _ => return None,
+    };
+    let verb = match parts.method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        _ => "get",
+    };
+    let is_followed = *page == "logs" && parts.uri.query().is_some_and(|query| query.contains("follow=true"));
+    let (group, resource) = (orchestra_api::GROUP, "workloads");
+    let wanted = apiserver::AccessRequest::Resource { verb, group, resource, subresource, namespace, name };
+    Some((wanted, is_followed))
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ use kube::{
 };
 use orchestra_api::{SYSTEM_NAMESPACE, Workload, crd};
 use orchestra_apiserver::{
-    Api, Caller, Options, TokenKey,
-    store::{Folder, Redb},
+    Api, AuditLog, Caller, Options, TokenKey,
+    store::{Folder, KeyFile, Redb},
 };
 use orchestra_controllers::{Controllers, metrics::Metrics};
 use orchestra_drivers::ProgramAccess;
@@ -39,6 +39,7 @@ use tokio::sync::watch;
 use super::{
     FIELD_MANAGER, ServeError,
     access::{self, EmbeddedAccess},
+    audit,
     program_access::EmbeddedProgramAccess,
     roles, shutdown_signal, write_config,
 };
@@ -56,7 +57,10 @@ const MAX_START_BACKOFF: Duration = Duration::from_secs(30);
 /// Serves until shutdown is requested.
 pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), ServeError> {
     let data = args.data_dir()?;
-    let store = Redb::open(Folder::hold(&data)?)?;
+    let folder = Folder::hold(&data)?;
+    let keys = args.encryption_key.as_ref().map_or_else(|| KeyFile::of_folder(&folder), KeyFile::at);
+    let store = Redb::open_with(folder, &keys)?;
+    let audit = audit::open(args, &data)?;
     let address = args.address();
     let mut bound = Server::bind(address, &data);
     if bound.is_err() && args.background {
@@ -70,6 +74,7 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
         token_key: Some(key),
         limits: limits.clone(),
         connections: Some(server.connections()),
+        audit: audit.clone(),
         ..Options::default()
     };
     let api = Api::open(store, options).await?;
@@ -88,7 +93,7 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
         });
         let drivers = Drivers::open(&data, access).await.map_err(ServeError::io("start the drivers"))?;
         let is_busy = Arc::clone(&drivers.is_busy);
-        let started = Platform::start(api.clone(), client.clone(), limits, drivers);
+        let started = Platform::start(api.clone(), client.clone(), limits, audit.clone(), drivers);
         router = started.router(&api);
         if args.background {
             router = idle.monitor(api.clone(), client, is_busy, router);
@@ -113,6 +118,7 @@ pub(super) async fn serve(args: &Serve, config: Option<String>) -> Result<(), Se
             stopping.stop();
         })
         .await;
+    audit.flush().await;
     if is_idle.load(Ordering::Relaxed) {
         drivers::stop_servers(&data).await.map_err(ServeError::io("stop the database servers"))?;
     }
@@ -168,7 +174,7 @@ struct Platform {
 
 impl Platform {
     /// Starts the controllers in a task of their own, so that the API is served meanwhile.
-    fn start(api: Api, client: Client, limits: Limits, drivers: Drivers) -> Self {
+    fn start(api: Api, client: Client, limits: Limits, audit: AuditLog, drivers: Drivers) -> Self {
         let metrics = Metrics::default();
         let (ready, is_ready) = watch::channel(false);
         let (stop, mut stopped) = watch::channel(false);
@@ -204,7 +210,7 @@ impl Platform {
             client,
             access: Arc::new(EmbeddedAccess(api)),
             limits,
-            metrics: Arc::new(move || metrics.encode()),
+            metrics: Arc::new(move || audit::add_metrics(&metrics.encode(), &audit)),
             awaited: Arc::new(awaited),
             engines: Some(engines),
             runtimes: by_class,
