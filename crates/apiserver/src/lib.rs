@@ -23,8 +23,9 @@
 //!    (`metadata/object_meta.rs`), schema (`schema/validate.rs`), CEL rules (`crates/cel`). A new object is **admitted**
 //!    first: `admission.rs`. A role or binding is checked for rights that its writer does not have: `access/escalation.rs`.
 //! 6. If nothing changed, nothing is written. Otherwise `stored_object.rs` packs the object and the ledger **stores** it:
-//!    its writer (`ledger/writer.rs`) assigns the revision, `store/redb.rs` syncs it in one batch with concurrent writes,
-//!    and only then is it visible and answered (`http/answer.rs`).
+//!    its writer (`ledger/writer.rs`) assigns the revision, `store/redb.rs` syncs it in one batch with concurrent writes
+//!    (Secrets encrypted: `store/keyring.rs`), and only then is it visible, recorded in the audit log (`audit`), and
+//!    answered (`http/answer.rs`).
 //! 7. Every watcher is a cursor in the ledger's order of events. `verbs/watch.rs` wakes up, `verbs/selection.rs` decides
 //!    whether the object starts, continues or stops to match, and one line of JSON is written.
 //! 8. `background/mod.rs` gets the same event: objects without owners are deleted, and owners after their dependents

@@ -22,6 +22,7 @@
 //! A request is authenticated, admitted within the limits of its caller, and authorized before its body is read.
 
 mod access;
+mod access_log;
 mod body;
 mod config;
 mod error;
@@ -57,6 +58,7 @@ use orchestra_drivers::{Runtime, WorkloadOrigins, runtime};
 use orchestra_limits::Limits;
 
 pub use access::{Access, AccessError, AccessRequest, Caller, CredentialCheck, METRICS_PATH};
+pub use access_log::{is_followed, required_access};
 pub use config::config_in_force;
 pub use error::{Code, ERROR_CODE, Error, WorkloadError, reject_token};
 pub use review::Reviews;

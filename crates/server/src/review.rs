@@ -22,6 +22,7 @@ use orchestra_limits::{ANONYMOUS, Connection};
 
 use crate::{
     access::{Access, AccessError, AccessRequest, Caller, METRICS_PATH},
+    access_log,
     error::Error,
     format::Format,
     review_cache::ReviewCache,
@@ -133,7 +134,12 @@ pub(crate) async fn authenticate_token(
     next: Next,
 ) -> Response {
     let format = Format::of(request.headers());
-    let Some(token) = bearer(request.headers()) else { return next.run(request).await };
+    let log = access_log::Access::of(&request);
+    let Some(token) = bearer(request.headers()) else {
+        let response = next.run(request).await;
+        log.log(None, &response);
+        return response;
+    };
     let connection = request.extensions().get::<Connection>().cloned();
     let source = connection.as_ref().map_or_else(|| ANONYMOUS.to_owned(), |it| it.id().to_string());
     match reviews.tokens.caller(token, &source).await {
@@ -143,10 +149,17 @@ pub(crate) async fn authenticate_token(
             }
             let check = reviews.tokens.check(token, &caller.user, &source);
             request.extensions_mut().insert(check);
+            let user = caller.user.clone();
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let response = next.run(request).await;
+            log.log(Some(&user), &response);
+            response
         }
-        Ok(None) => Error::InvalidToken.respond(format),
+        Ok(None) => {
+            let response = Error::InvalidToken.respond(format);
+            log.log(None, &response);
+            response
+        }
         Err(error) => Error::TokenReview(error).respond(format),
     }
 }

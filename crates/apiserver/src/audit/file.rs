@@ -69,9 +69,6 @@ impl RotatedFile {
 
     /// Renames the files, the oldest first; it is replaced by the next one. A crash leaves a gap in the numbers at most.
     fn rotate(&mut self) -> io::Result<()> {
-        if let Some(file) = self.open.take() {
-            file.sync_data()?;
-        }
         let numbered = |number: usize| -> PathBuf {
             if number == 0 {
                 return self.options.path.clone();

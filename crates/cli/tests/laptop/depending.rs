@@ -1,5 +1,6 @@
 //! Dependencies that this machine provides.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use std::fs;
 
 use crate::laptop::session::{Laptop, eventually};
@@ -118,12 +119,13 @@ resources: {key: {type: secret, params: {keys: [token]}}}
     let seen = eventually(|| fs::read_to_string(laptop.path().join("seen")).ok()).unwrap();
     assert_eq!(seen, "600\n1\n");
     let token = laptop.must(&["outputs", "filed", "key", "token"]).out;
+    let encoded = STANDARD.encode(token.trim());
     let found = std::process::Command::new("grep")
-        .args(["-rl", "--exclude=objects.redb", token.trim()])
+        .args(["-rlF", "-e", token.trim(), "-e", &encoded])
         .arg(laptop.data())
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "only the object store has it");
+    assert_eq!(String::from_utf8(found.stdout).unwrap(), "", "the object store is encrypted");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod bounds;
 pub(crate) mod client;
 mod durability;
 mod ended_users;
+mod secrecy;
 mod server;
 
 use client::CONFIG_MAPS;
@@ -99,6 +100,9 @@ fn secret_files_are_readable_only_by_their_owner() {
         ("pki/admin.pem", 0o600),
         ("kubeconfig", 0o600),
         ("objects.redb", 0o600),
+        ("pki/encryption.key", 0o600),
+        ("audit", 0o700),
+        ("audit/audit.log", 0o600),
     ] {
         let mode = mode(&data.join(name));
         assert_eq!(mode, expected, "{name:?} has the mode {mode:o}");

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::{
     extract::{Request, State},
-    http::{Method, request::Parts},
     middleware::Next,
     response::Response,
 };
@@ -29,25 +28,18 @@ fn of_api(caller: &Caller) -> apiserver::Caller {
     apiserver::Caller { name: user, groups, uid: uid.unwrap_or_default(), extra }
 }
 
-/// The same request, for the API.
-fn on_workload<'a>(request: &AccessRequest<'a>) -> apiserver::AccessRequest<'a> {
-    let AccessRequest { verb, namespace, name, subresource } = *request;
-    let (group, resource) = (orchestra_api::GROUP, "workloads");
-    apiserver::AccessRequest::Resource { verb, group, resource, subresource, namespace, name }
-}
-
 impl Access for EmbeddedAccess {
     fn review<'a>(
         &'a self,
         caller: &'a Caller,
         request: &'a AccessRequest<'a>,
     ) -> BoxFuture<'a, Result<bool, AccessError>> {
-        Box::pin(std::future::ready(Ok(self.allows(caller, on_workload(request)))))
+        Box::pin(std::future::ready(Ok(self.allows(caller, of_workload(request)))))
     }
 
     /// Resolves when the right, the account or the token ends.
     fn revoked(&self, caller: &Caller, request: &AccessRequest<'_>) -> BoxFuture<'static, ()> {
-        let revoked = self.0.revoked(&of_api(caller), on_workload(request));
+        let revoked = self.0.revoked(&of_api(caller), of_workload(request));
         let Some(expires) = caller.expires else { return Box::pin(revoked) };
         let left = u64::try_from(expires - Timestamp::now().as_second()).unwrap_or_default();
         Box::pin(async move {
@@ -64,7 +56,15 @@ impl Access for EmbeddedAccess {
     }
 }
 
-/// Middleware that adds the [`Caller`] of a client certificate or bearer token to a request, and rejects invalid tokens.
+/// The same question for the API.
+fn of_workload<'a>(request: &AccessRequest<'a>) -> apiserver::AccessRequest<'a> {
+    let AccessRequest { verb, namespace, name, subresource } = *request;
+    let (group, resource) = (orchestra_api::GROUP, "workloads");
+    apiserver::AccessRequest::Resource { verb, group, resource, subresource, namespace, name }
+}
+
+/// Middleware that adds the [`Caller`] of a client certificate or bearer token to a request, rejects invalid tokens, and
+/// records the request in the audit log.
 pub(super) async fn authenticate(
     State(api): State<apiserver::Api>,
     request: Request,
@@ -72,9 +72,10 @@ pub(super) async fn authenticate(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     let mut recording = api.record(&parts);
-    if let Some((wanted, is_long)) = wanted(&parts) {
-        recording.wants(wanted, true);
-        if is_long {
+    // Health and metrics are recorded only if they are refused.
+    if let Some(wanted) = orchestra_server::required_access(&parts.method, &parts.uri) {
+        recording.wants(of_workload(&wanted), true);
+        if orchestra_server::is_followed(&parts.uri) {
             recording.set_long();
         }
     }
@@ -93,30 +94,6 @@ pub(super) async fn authenticate(
         recording.set_reason(code);
     }
     recording.finish(response).await
-}
-
-/// Permission that a request for a Workload needs, for the audit log; and true if the answer is followed. Health and
-/// metrics have none: they are recorded only when refused.
-fn wanted(parts: &Parts) -> Option<(apiserver::AccessRequest<'_>, bool)> {
-    let path: Vec<&str> = parts.uri.path().split('/').collect();
-    let ["", "orchestra", "v1", "namespaces", namespace, "workloads", name, page] = path.as_slice() else {
-        return None;
-    };
-    let subresource = match *page {
-        "explain" | "plan" => "plan",
-        "events" | "logs" => "log",
-        "origin" => "origin",
-        _ => return None,
-    };
-    let verb = match parts.method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        _ => "get",
-    };
-    let is_followed = *page == "logs" && parts.uri.query().is_some_and(|query| query.contains("follow=true"));
-    let (group, resource) = (orchestra_api::GROUP, "workloads");
-    let wanted = apiserver::AccessRequest::Resource { verb, group, resource, subresource, namespace, name };
-    Some((wanted, is_followed))
 }
 
 #[cfg(test)]
