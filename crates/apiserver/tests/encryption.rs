@@ -106,9 +106,9 @@ async fn no_file_has_the_value_of_a_secret_at_any_time() {
     assert_eq!(files_with(folder.path(), control).len(), 1, "the search finds what is not encrypted");
 
     let created = ledger.write(key("secrets"), Expected::Absent, Some(canary(1))).await.unwrap();
-    assert_eq!(files_with(folder.path(), CANARY), [PathBuf::new(); 0], "after a create");
+    assert_eq!(files_with(folder.path(), CANARY), Vec::<PathBuf>::new(), "after a create");
     ledger.write(key("secrets"), Expected::At(created), Some(canary(2))).await.unwrap();
-    assert_eq!(files_with(folder.path(), CANARY), [PathBuf::new(); 0], "after an update");
+    assert_eq!(files_with(folder.path(), CANARY), Vec::<PathBuf>::new(), "after an update");
     drop(ledger);
     let ledger = loop {
         // The writer thread of the old ledger unlocks the folder when it ends.
@@ -119,9 +119,9 @@ async fn no_file_has_the_value_of_a_secret_at_any_time() {
     };
     let object = ledger.get(&key("secrets")).unwrap();
     assert_eq!(object.value, canary(2));
-    assert_eq!(files_with(folder.path(), CANARY), [PathBuf::new(); 0], "after a restart");
+    assert_eq!(files_with(folder.path(), CANARY), Vec::<PathBuf>::new(), "after a restart");
     ledger.write(key("secrets"), Expected::At(object.revision), None).await.unwrap();
-    assert_eq!(files_with(folder.path(), CANARY), [PathBuf::new(); 0], "after a deletion");
+    assert_eq!(files_with(folder.path(), CANARY), Vec::<PathBuf>::new(), "after a deletion");
 }
 
 /// Makes the store of a program without encryption; one of its secrets was deleted and is in a free page.
@@ -187,8 +187,8 @@ fn a_new_first_key_encrypts_everything_again_and_the_old_one_can_go() {
     assert_eq!(objects(&open(folder.path()).unwrap()), before);
     let id: Vec<u8> =
         (0..8).map(|at| u8::from_str_radix(&old_name[2 * at..2 * at + 2], 16).unwrap()).collect();
-    assert_eq!(files_with(folder.path(), &id), [PathBuf::new(); 0], "no page has a record of the old key");
-    assert_eq!(files_with(folder.path(), CANARY), [PathBuf::new(); 0]);
+    assert_eq!(files_with(folder.path(), &id), Vec::<PathBuf>::new(), "no page has a record of the old key");
+    assert_eq!(files_with(folder.path(), CANARY), Vec::<PathBuf>::new());
 
     fs::write(key_path(folder.path()), &new).unwrap();
     assert_eq!(objects(&open(folder.path()).unwrap()), before);
@@ -223,15 +223,18 @@ fn a_truncated_key_is_refused() {
     assert_refused(folder.path(), &["has no key"]);
 }
 
+/// Table of encrypted objects.
+type Sealed<'a> = redb::Table<'a, &'static [u8], &'static [u8]>;
+
 /// Changes the entries of encrypted objects outside the platform.
-fn tamper(folder: &Path, change: impl Fn(&mut redb::Table<'_, &[u8], &[u8]>)) {
+fn tamper(folder: &Path, change: impl Fn(&mut Sealed<'_>)) {
     let database = Database::create(folder.join("objects.redb")).unwrap();
     let write = database.begin_write().unwrap();
     change(&mut write.open_table(SEALED).unwrap());
     write.commit().unwrap();
 }
 
-fn get(table: &redb::Table<'_, &[u8], &[u8]>, name: &[u8]) -> Vec<u8> {
+fn get(table: &Sealed<'_>, name: &[u8]) -> Vec<u8> {
     table.get(name).unwrap().unwrap().value().to_vec()
 }
 
@@ -239,7 +242,7 @@ fn get(table: &redb::Table<'_, &[u8], &[u8]>, name: &[u8]) -> Vec<u8> {
 fn changed_and_swapped_records_are_refused_by_their_name() {
     const FIRST: &[u8] = b"secrets\0shop\0s1";
     const SECOND: &[u8] = b"secrets\0shop\0s2";
-    let changes: [&dyn Fn(&mut redb::Table<'_, &[u8], &[u8]>); 4] = [
+    let changes: [&dyn Fn(&mut Sealed<'_>); 4] = [
         &|table| {
             let mut record = get(table, FIRST);
             *record.last_mut().unwrap() ^= 1;
@@ -341,7 +344,7 @@ fn a_rotation_can_be_killed_at_any_moment() {
     }
     let store = open(folder.path()).unwrap();
     assert!(objects(&store) == before, "a secret was lost");
-    assert_eq!(files_with(folder.path(), CANARY), [PathBuf::new(); 0]);
+    assert_eq!(files_with(folder.path(), CANARY), Vec::<PathBuf>::new());
     drop(store);
     fs::write(key_path(folder.path()), &key_lines(folder.path())[0]).unwrap();
     assert!(objects(&open(folder.path()).unwrap()) == before, "only the last key is needed");

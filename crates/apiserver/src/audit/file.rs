@@ -195,5 +195,5 @@ fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     true
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

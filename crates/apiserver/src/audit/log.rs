@@ -215,7 +215,7 @@ impl<S: Sink> Writer<S> {
     }
 
     fn write(&mut self, lines: &[u8]) {
-        let count = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let count = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').skip(1).count() as u64;
         let all = count(lines);
         let written = match self.sink.write(lines) {
             Ok(()) => {
@@ -256,7 +256,8 @@ mod tests {
     struct Disk {
         room: Arc<Mutex<usize>>,
         lines: Arc<Mutex<Vec<u8>>>,
-        hangs: Arc<Mutex<()>>,
+        /// It hangs until the other half is dropped.
+        gate: Arc<Mutex<Option<std::sync::mpsc::Receiver<()>>>>,
     }
 
     impl Disk {
@@ -271,7 +272,9 @@ mod tests {
 
     impl Sink for Disk {
         fn write(&mut self, lines: &[u8]) -> Result<(), (usize, io::Error)> {
-            let _free = self.hangs.lock().unwrap();
+            if let Some(gate) = self.gate.lock().unwrap().take() {
+                let _ = gate.recv();
+            }
             let mut room = self.room.lock().unwrap();
             let bytes = lines.len().min(*room);
             *room -= bytes;
@@ -305,7 +308,8 @@ mod tests {
     async fn a_destination_that_hangs_delays_one_request_and_loses_the_others() {
         let disk = Disk::with_room(usize::MAX);
         let log = AuditLog::to(disk.clone(), Scope::Changes).unwrap();
-        let hanging = disk.hangs.lock().unwrap();
+        let (hanging, gate) = std::sync::mpsc::channel();
+        *disk.gate.lock().unwrap() = Some(gate);
         // The queue, and what the writer has taken from it.
         let mut sent = 0_u64;
         while log.counts().lost == 0 {

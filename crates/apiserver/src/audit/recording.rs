@@ -55,6 +55,7 @@ pub(crate) struct Reason(pub(crate) &'static str);
 pub struct Recording(Option<Box<Recorded>>);
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one request")]
 struct Recorded {
     log: AuditLog,
     scope: Scope,

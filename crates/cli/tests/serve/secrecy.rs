@@ -78,16 +78,16 @@ async fn no_file_of_the_data_folder_has_the_value_of_a_secret() {
     let one = format!("{SECRETS}/one");
     call(&mut connection, Method::POST, SECRETS, secret("one")).await;
     call(&mut connection, Method::POST, SECRETS, secret("two")).await;
-    assert_eq!(files_with_canary(folder.path()), [PathBuf::new(); 0], "after a create");
+    assert_eq!(files_with_canary(folder.path()), Vec::<PathBuf>::new(), "after a create");
     let changed = secret("one").replace(CANARY, &format!("{CANARY}-2"));
     call(&mut connection, Method::PUT, &one, changed).await;
     call(&mut connection, Method::DELETE, &format!("{SECRETS}/two"), String::new()).await;
-    assert_eq!(files_with_canary(folder.path()), [PathBuf::new(); 0], "after an update and a deletion");
+    assert_eq!(files_with_canary(folder.path()), Vec::<PathBuf>::new(), "after an update and a deletion");
     server.kill();
     let server = Server::start(folder.path());
     assert_eq!(value(&server, "one").await, format!("{CANARY}-2"));
     server.terminate();
-    assert_eq!(files_with_canary(folder.path()), [PathBuf::new(); 0], "after a kill and a restart");
+    assert_eq!(files_with_canary(folder.path()), Vec::<PathBuf>::new(), "after a kill and a restart");
 }
 
 /// Commands of the documentation for a rotation: before and after the restart.
@@ -123,7 +123,7 @@ async fn the_documented_rotation_replaces_the_key() {
     let server = Server::start(folder.path());
     assert_eq!(value(&server, "one").await, CANARY);
     server.terminate();
-    assert_eq!(files_with_canary(folder.path()), [PathBuf::new(); 0]);
+    assert_eq!(files_with_canary(folder.path()), Vec::<PathBuf>::new());
 
     // The old key alone is refused, and everything stays as it is.
     fs::write(&key, &old).unwrap();
