@@ -206,6 +206,33 @@ fn a_lost_key_file_is_not_replaced_while_it_is_needed() {
 }
 
 #[test]
+fn a_refused_start_after_a_crash_changes_nothing_either() {
+    let crashed = tempfile::tempdir().unwrap();
+    {
+        let folder = folder(0);
+        let mut store = open(folder.path()).unwrap();
+        store.commit(&[secret(1)]).unwrap();
+        fs::create_dir(crashed.path().join("pki")).unwrap();
+        // A copy of a file in use is as a crash leaves it.
+        for name in ["objects.redb", "pki/encryption.key"] {
+            fs::copy(folder.path().join(name), crashed.path().join(name)).unwrap();
+        }
+    }
+    // Makes the file of the lock.
+    drop(Folder::hold(crashed.path()).unwrap());
+    let path = crashed.path().join("objects.redb");
+    let is_repaired = || redb::ReadOnlyDatabase::open(&path).is_ok();
+    assert!(!is_repaired());
+    let key = fs::read_to_string(key_path(crashed.path())).unwrap();
+    fs::remove_file(key_path(crashed.path())).unwrap();
+    assert_refused(crashed.path(), &["is missing"]);
+    assert!(!is_repaired());
+    fs::write(key_path(crashed.path()), key).unwrap();
+    add_key(crashed.path());
+    assert_eq!(objects(&open(crashed.path()).unwrap()), [("s1".to_owned(), canary(1))]);
+}
+
+#[test]
 fn a_key_file_without_a_use_can_be_lost() {
     let folder = folder(0);
     fs::remove_file(key_path(folder.path())).unwrap();

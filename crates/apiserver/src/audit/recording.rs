@@ -160,7 +160,10 @@ impl Recording {
 
     /// Decision of the authoriser.
     pub(crate) fn decided(&mut self, decision: &Decision<'_>) {
-        if let Some(recorded) = &mut self.0 {
+        // Most reads are allowed and not recorded: their reason is not needed.
+        if let Some(recorded) = &mut self.0
+            && (!decision.is_allowed() || recorded.is_covered())
+        {
             recorded.decision = Some((decision.is_allowed(), decision.reason()));
         }
     }

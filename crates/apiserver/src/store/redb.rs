@@ -1,5 +1,7 @@
 //! Durable store: one redb file in the data folder. Objects of confidential resources are encrypted in it.
 
+#[cfg(unix)]
+mod overlay;
 mod rewrite;
 
 use ::redb::{Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
@@ -89,7 +91,7 @@ impl Redb {
             Found::default()
         } else {
             private(&path).map_err(|error| failed(error.to_string()))?;
-            Found::peek(&path, open).map_err(damaged)?.map_err(failed)?
+            Found::read(&*open_unchanged(&path).map_err(damaged)?).map_err(failed)?
         };
         let keys = match key_file.read(&folder)? {
             Some(keys) => keys,
@@ -233,15 +235,6 @@ fn private(_: &Path) -> std::io::Result<()> {
 }
 
 impl Found {
-    /// Reads a file without changing it, unless it was not closed, as after a crash: opening it for writing repairs it.
-    fn peek(path: &Path, open: Opener) -> Result<Result<Self, String>, DatabaseError> {
-        match ReadOnlyDatabase::open(path) {
-            Ok(database) => Ok(Self::read(&database)),
-            Err(DatabaseError::RepairAborted) => Ok(Self::read(&open(path)?)),
-            Err(error) => Err(error),
-        }
-    }
-
     /// True if everything is encrypted with the first key.
     fn is_current(&self, keys: &Keyring) -> bool {
         self.has_encryption() && self.keys.iter().all(|id| keys.is_current(*id))
@@ -253,7 +246,7 @@ impl Found {
     }
 
     /// Reads the format, and which keys are needed; refuses a newer format.
-    fn read(database: &impl ReadableDatabase) -> Result<Self, String> {
+    fn read(database: &dyn ReadableDatabase) -> Result<Self, String> {
         let found = Self::of(database).map_err(|error| error.to_string())?;
         match found.format {
             Some(format) if format > Redb::FORMAT => Err(format!(
@@ -264,7 +257,7 @@ impl Found {
         }
     }
 
-    fn of(database: &impl ReadableDatabase) -> Result<Self, ::redb::Error> {
+    fn of(database: &dyn ReadableDatabase) -> Result<Self, ::redb::Error> {
         let read = database.begin_read()?;
         let format = match read.open_table(FACTS) {
             Ok(facts) => facts.get(FORMAT)?.map(|format| format.value()),
@@ -287,6 +280,22 @@ impl Found {
         let known: BTreeSet<KeyId> = keys.ids().collect();
         let absent: BTreeSet<KeyId> = self.keys.difference(&known).copied().collect();
         if absent.is_empty() { Ok(()) } else { Err(missing(key_file, &absent, Some(keys))) }
+    }
+}
+
+/// Opens a file to read it. It is not changed, also if it was not closed, as after a crash.
+fn open_unchanged(path: &Path) -> Result<Box<dyn ReadableDatabase>, DatabaseError> {
+    match ReadOnlyDatabase::open(path) {
+        Ok(database) => Ok(Box::new(database)),
+        #[cfg(unix)]
+        Err(DatabaseError::RepairAborted) => {
+            let unchanged = overlay::Overlay::open(path)?;
+            Ok(Box::new(Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(unchanged)?))
+        }
+        // Opening it for writing repairs it.
+        #[cfg(not(unix))]
+        Err(DatabaseError::RepairAborted) => Ok(Box::new(Database::open(path)?)),
+        Err(error) => Err(error),
     }
 }
 

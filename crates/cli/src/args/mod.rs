@@ -12,9 +12,9 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use cluster::{Cluster, Doctor, Install, Uninstall};
-pub(crate) use machine::{
-    AuditDestination, AuditScope, Down, LogFormat, LogLevel, NoHome, Serve, Up, data_dir, default_data_dir,
-};
+#[cfg(feature = "embedded")]
+pub(crate) use machine::{AuditDestination, AuditScope};
+pub(crate) use machine::{Down, LogFormat, LogLevel, NoHome, Serve, Up, data_dir, default_data_dir};
 #[cfg(feature = "template")]
 pub(crate) use provisioners::{Provisioners, Test as TestProvisioners};
 pub(crate) use user::{AddUser, ListUsers, RemoveUser, User, UserToken};

@@ -6,11 +6,11 @@
 
 use std::{fs, io, ops::Bound, path::Path};
 
-use redb::{Database, Durability, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase};
 
 use super::{
     FACTS, FORMAT, Found, OBJECTS, REVISION, Redb, SEALED, corrupted, decode, decode_key, draft_of,
-    is_confidential, not_encrypted, private, sealed_entry,
+    is_confidential, not_encrypted, open_unchanged, private, sealed_entry,
 };
 use crate::store::{Revision, keyring::Keyring};
 
@@ -25,7 +25,7 @@ type Batch = Vec<(Vec<u8>, Vec<u8>, bool)>;
 pub(super) fn rewrite(path: &Path, found: &Found, keys: &Keyring) -> Result<(), redb::Error> {
     let draft = draft_of(path);
     private(&draft)?;
-    let copied = copy(&ReadOnlyDatabase::open(path)?, &draft, found, keys);
+    let copied = copy(&*open_unchanged(path)?, &draft, found, keys);
     if copied.is_err() {
         // Without space on the disk, the draft would take the rest of it.
         let _ = fs::remove_file(&draft);
@@ -59,7 +59,7 @@ pub(super) fn empty(path: &Path, revision: Revision) -> Result<Database, redb::E
     Ok(database)
 }
 
-fn copy(from: &ReadOnlyDatabase, draft: &Path, found: &Found, keys: &Keyring) -> Result<(), redb::Error> {
+fn copy(from: &dyn ReadableDatabase, draft: &Path, found: &Found, keys: &Keyring) -> Result<(), redb::Error> {
     let read = from.begin_read()?;
     let revision = read.open_table(FACTS)?.get(REVISION)?.map_or(0, |revision| revision.value());
     let to = empty(draft, Revision(revision))?;

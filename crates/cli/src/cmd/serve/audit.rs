@@ -2,9 +2,9 @@
 
 use std::{
     fmt::Write,
-    fs::DirBuilder,
+    fs::{self, DirBuilder, Permissions},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -31,6 +31,7 @@ pub(super) fn open(args: &Serve, data: &Path) -> Result<AuditLog, ServeError> {
                 .recursive(true)
                 .mode(0o700)
                 .create(&folder)
+                .and_then(|()| fs::set_permissions(&folder, Permissions::from_mode(0o700)))
                 .map_err(|source| failed(folder.clone(), source))?;
             folder.join("audit.log")
         }
