@@ -32,6 +32,8 @@ use crate::clock::Clock;
 const QUEUE: usize = 4096;
 /// Bytes that are written at a time, unless a single line is longer.
 const BATCH_BYTES: usize = 256 * 1024;
+/// Time that a line waits for others: a write, and waking up the thread, would cost more than making the line.
+const BATCH_DELAY: Duration = Duration::from_millis(2);
 /// Time that a request waits for room in the queue.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time that a shutdown waits for the queue.
@@ -177,6 +179,9 @@ struct Writer<S> {
 impl<S: Sink> Writer<S> {
     fn run(mut self, mut messages: Receiver<Message>) {
         while let Some(first) = messages.blocking_recv() {
+            if matches!(first, Message::Line(_)) {
+                thread::sleep(BATCH_DELAY);
+            }
             let (mut batch, mut flushed) = (Vec::new(), Vec::new());
             let mut next = Some(first);
             while let Some(message) = next {
