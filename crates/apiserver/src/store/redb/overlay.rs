@@ -4,7 +4,7 @@
 //! known that this program may open it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     fs::File,
     io,
     os::unix::fs::FileExt,
@@ -107,12 +107,11 @@ impl StorageBackend for Overlay {
         let mut state = self.state();
         for (number, within, range) in pieces(offset, data.len()) {
             let size = range.len();
-            if !state.blocks.contains_key(&number) {
-                state.blocks.insert(number, self.block(number)?);
-            }
-            if let Some(block) = state.blocks.get_mut(&number) {
-                block[within..within + size].copy_from_slice(&data[range]);
-            }
+            let block = match state.blocks.entry(number) {
+                Entry::Occupied(block) => block.into_mut(),
+                Entry::Vacant(empty) => empty.insert(self.block(number)?),
+            };
+            block[within..within + size].copy_from_slice(&data[range]);
         }
         state.len = state.len.max(offset + data.len() as u64);
         Ok(())
