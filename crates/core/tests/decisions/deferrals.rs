@@ -61,7 +61,7 @@ fn the_first_status_is_deferred_for_longer_while_many_workloads_wait() {
         (BUSY_BACKLOG - 1, Duration::ZERO, Requeue::After(FIRST_STATUS_DEBOUNCE)),
         (BUSY_BACKLOG - 1, second, Requeue::OnChange),
         (BUSY_BACKLOG, Duration::ZERO, Requeue::After(BUSY_FIRST_STATUS_DEBOUNCE)),
-        (BUSY_BACKLOG, second, Requeue::After(BUSY_FIRST_STATUS_DEBOUNCE - second)),
+        (BUSY_BACKLOG, second, Requeue::After(BUSY_FIRST_STATUS_DEBOUNCE.saturating_sub(second))),
         (BUSY_BACKLOG, BUSY_FIRST_STATUS_DEBOUNCE, Requeue::OnChange),
     ] {
         assert_eq!(requeue(backlog, deferred_for), expected, "{backlog} wait, after {deferred_for:?}");
