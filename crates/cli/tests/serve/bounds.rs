@@ -46,7 +46,9 @@ async fn deep_json_is_refused_and_the_server_keeps_running() {
                 let mut request = request(Method::POST, CONFIG_MAPS, body.clone());
                 request.headers_mut().insert("content-type", kind.parse().unwrap());
                 let (status, answer) = connection.call_with(request).await.unwrap();
-                assert_eq!((status, &answer["kind"]), (400, &"Status".into()), "{kind} {answer}");
+                // Half a million maps are too many, whatever their depth.
+                let expected = if body.matches('{').count() > 65_536 { 413 } else { 400 };
+                assert_eq!((status, &answer["kind"]), (expected, &"Status".into()), "{kind} {answer}");
             }
             for kind in [
                 "application/json-patch+json",
