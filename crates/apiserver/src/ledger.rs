@@ -1,6 +1,6 @@
 //! Total order of all changes.
 //!
-//! The [writer](writer) assigns each change its revision, commits a batch of them to the [store](crate::store) with a single
+//! The writer (`ledger/writer.rs`) assigns each change its revision, commits a batch of them to the [store](crate::store) with a single
 //! sync, makes them visible, and only then answers the callers:
 //!
 //! ```text

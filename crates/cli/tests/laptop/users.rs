@@ -83,6 +83,29 @@ async fn what_runs_stays_and_nothing_that_another_user_wrote_runs_even_after_the
 }
 
 #[test]
+fn what_runs_stays_reachable_after_a_restart_of_the_platform() {
+    let laptop = Laptop::new();
+    let (port, target) = (free_port(), free_port());
+    let forwarded = format!("{{port: {port}, targetPort: {target}}}");
+    laptop.file("score.yaml", &score(target, "one").replace(&format!("{{port: {target}}}"), &forwarded));
+    laptop.must(&["up", "--detach"]);
+    laptop.must(&["user", "add", "bob", "-n", "default"]);
+    laptop.until("web", "PermissionDenied");
+    laptop.kill_platform();
+    laptop.file("none/none.score.yaml", &score(free_port(), "own").replace("name: web", "name: own"));
+    laptop.must(&["up", "--detach", "none", "-n", "own"]);
+    let page = eventually(|| get(port).filter(|page| page.contains("one")));
+    page.expect("the port of the workload is forwarded again");
+    laptop.must(&["user", "remove", "bob"]);
+    laptop.until("web", "apply the file here");
+    let explained = laptop.must(&["explain", "web"]).out;
+    assert!(explained.contains("do what the message says"), "{explained}");
+    laptop.must(&["apply", "--wait"]);
+    assert!(get(port).unwrap().contains("one"), "now of its supervisor");
+    laptop.must(&["delete", "own", "-n", "own"]);
+}
+
+#[test]
 fn trusted_users_run_programs_where_everybody_has_the_right() {
     let laptop = Laptop::new();
     let port = free_port();

@@ -67,9 +67,7 @@ pub(super) fn next(explained: &Explained, is_suspended: bool) -> String {
             "Look at its logs, correct the workload and apply it again.".to_owned()
         }
         Reason::QuotaExceeded => "Request less, or have the quota raised.".to_owned(),
-        Reason::PermissionDenied => {
-            "The workload is valid: do what the message says about the missing permission.".to_owned()
-        }
+        Reason::PermissionDenied => "The workload is valid: do what the message says.".to_owned(),
         Reason::NetworkUnavailable => {
             "Wait: it is retried; if that does not help, check the connection to what the message names."
                 .to_owned()

@@ -36,6 +36,7 @@ pub mod shim;
 
 mod forward;
 mod identity;
+mod kept_forwards;
 mod limits;
 mod local_bindings;
 mod lock;

@@ -58,7 +58,7 @@ impl Preparation<'_> {
     pub(super) async fn prepare(&self, plan: &WorkloadPlanSpec) -> Result<PreparedPrograms, DriverError> {
         let Target { namespace, name, .. } = self.target;
         let origin = self.origins.find(namespace, name).map_err(unreadable)?;
-        let origin = origin.ok_or_else(|| DriverError::refused(Reason::SpecInvalid, UNKNOWN_FOLDER))?;
+        let origin = origin.ok_or_else(|| DriverError::refused(Reason::PermissionDenied, UNKNOWN_FOLDER))?;
         let mut programs = PreparedPrograms::new();
         for (name, container) in &plan.containers {
             let prepared = self.container(plan, container, &origin).await?;

@@ -27,6 +27,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Launcher, OriginStore,
+    kept_forwards::KeptForwards,
     limits::Limits,
     output,
     ports::Ports,
@@ -57,6 +58,7 @@ pub struct Process {
     can_place: bool,
     limits: Limits,
     guard: ProgramGuard,
+    kept_forwards: KeptForwards,
 }
 
 impl Process {
@@ -84,6 +86,7 @@ impl Process {
             notifier: Notifier::default(),
             can_place,
             limits: Limits::find(),
+            kept_forwards: KeptForwards::default(),
         }
     }
 
@@ -161,7 +164,13 @@ impl Runtime for Process {
     }
 
     fn refusal(&self, plan: &WorkloadPlan) -> Option<String> {
-        self.guard.refusal_of(plan)
+        let refusal = self.guard.refusal_of(plan)?;
+        let id = (plan.metadata.namespace.clone()?, plan.metadata.name.clone()?);
+        if !self.supervisors().contains_key(&id) {
+            let folder = self.folder(&id);
+            self.kept_forwards.keep(id, folder, plan.spec.workload_ref.uid.clone());
+        }
+        Some(refusal)
     }
 
     fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
@@ -182,6 +191,7 @@ impl Runtime for Process {
                     self.take_ports(&id, plan, None)?;
                 }
                 let version = Arc::new(Version { plan: plan.clone(), programs: PreparedPrograms::new() });
+                self.kept_forwards.close(&id).await;
                 self.set_desired(&id, Some(Desired { version, fallback: Fallback::None }));
                 return Ok(());
             }
@@ -200,8 +210,9 @@ impl Runtime for Process {
                 return Err(DriverError::refused(Reason::PermissionDenied, refusal));
             }
             if !self.guard.is_applied(&id).map_err(|error| unwritable(&self.data, error))? {
-                return Err(DriverError::refused(Reason::SpecInvalid, UNKNOWN_FOLDER));
+                return Err(DriverError::refused(Reason::PermissionDenied, UNKNOWN_FOLDER));
             }
+            self.kept_forwards.close(&id).await;
             self.set_desired(&id, Some(Desired { version, fallback }));
             Ok(())
         })
@@ -243,6 +254,7 @@ impl Runtime for Process {
                 self.origins.forget(&id.0, &id.1).map_err(|error| unwritable(&self.data, error))?;
                 return Ok(Removed::Gone);
             }
+            self.kept_forwards.close(&id).await;
             self.set_desired(&id, None);
             Ok(Removed::Stopping("Stopping its programs.".to_owned()))
         })
