@@ -18,7 +18,9 @@ const RULES: &[(&str, &str)] = &[
     (r"/tmp/(LIVE|MERGED)-\d+", "/tmp/$1-<random>"),
     (r"kubectl-edit-\d+", "kubectl-edit-<random>"),
     (r"(?m)^([EWI])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (\w+\.go):\d+\]", "$1 $2]"),
-    (r"(?m)(^|[ (])(\d+d)?(\d+h)?(\d+m)?\d+[smhd]( {2,}| ago|\)|$)", "$1<age>$5"),
+    (r"(?m)^[0-9ydhms]+ \(x(\d+) over [0-9ydhms]+\) +", "<age> (x$1 over <age>)  "),
+    (r"(?m)^LAST SEEN {4,}TYPE", "LAST SEEN  TYPE"),
+    (r"(?m)(^|[ (])(\d+y)?(\d+d)?(\d+h)?(\d+m)?\d+[smhdy]( {2,}| ago|\)|$)", "$1<age>$6"),
     (r"<age> {2,}", "<age>  "),
 ];
 
@@ -65,6 +67,10 @@ creationTimestamp: "2026-01-02T03:04:05Z"
     fn ages_do_not_shift_the_columns_after_them() {
         assert_eq!(normalised("earl   5s    1"), normalised("earl   12s   1"));
         assert_eq!(normalised("earl   1m2s"), "earl   <age>");
+        assert_eq!(normalised("earl   6y324d"), "earl   <age>");
+        let events = |age| normalised(&format!("{age} (x3 over {age})   Warning   Tested"));
+        assert_eq!(events("6y324d"), "<age> (x3 over <age>)  Warning   Tested");
+        assert_eq!(events("6y324d"), events("7y"));
     }
 
     #[test]
