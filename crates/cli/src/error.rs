@@ -201,6 +201,10 @@ pub(crate) enum CliError {
     /// The command of the kubeconfig that provides the credentials has failed.
     #[error("no credentials: {0}")]
     Credentials(String),
+    #[error(
+        "cannot run {command:?}, named in {file} under `exec.command`: {source}; install that program, or correct its path in the file"
+    )]
+    NoCredentialPlugin { file: String, command: String, source: io::Error },
 
     // Processes of this machine.
     #[error(transparent)]

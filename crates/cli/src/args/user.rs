@@ -129,9 +129,13 @@ pub(crate) struct RemoveUser {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct UserToken {
-    /// Kubeconfig of `orchestra user add`
+    /// Name of the user, if the kubeconfig has several
+    #[arg(value_name = "NAME", value_parser = user_name)]
+    pub(crate) name: Option<String>,
+
+    /// Kubeconfig of `orchestra user add` [default: the one that the calling client was given, $KUBECONFIG, or ~/.kube/config]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) kubeconfig: PathBuf,
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 /// Parses the name of a user, which also names a namespace and a file.

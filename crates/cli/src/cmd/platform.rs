@@ -16,7 +16,7 @@ use kube::{
 use orchestra_api::Workload;
 use orchestra_core::denial::{Denial, NotFound};
 
-use super::{connect, server_client::ServerClient};
+use super::{connect, server_client::ServerClient, user::kubeconfig as user_kubeconfig};
 use crate::{
     args::{Cluster, Target, default_data_dir},
     error::{CliError, ConnectError},
@@ -51,16 +51,23 @@ pub(super) fn block_on(command: impl Future<Output = Result<Exit, CliError>>) ->
 impl Platform {
     /// Connects to the platform.
     pub(super) async fn connect(target: &Target) -> Result<Self, CliError> {
-        let (file, kubeconfig) = kubeconfig(target).map_err(CliError::NoPlatform)?;
-        let config = load(file, kubeconfig, target.context.clone()).await;
+        let (file, mut kubeconfig) = kubeconfig(target).map_err(CliError::NoPlatform)?;
+        user_kubeconfig::use_this_program(&mut kubeconfig, target.kubeconfig.as_deref());
+        let command = command_of(&kubeconfig, target.context.as_deref());
+        let config = load(file.clone(), kubeconfig, target.context.clone()).await;
         let mut config = config.map_err(CliError::NoPlatform)?;
         if let Some(token) = &target.token {
             config.auth_info = AuthInfo { token: Some(token.clone().into()), ..AuthInfo::default() };
         }
         let platform = Self::new(config, target.namespace.as_deref(), target.server.clone());
-        platform.map_err(|error| match credentials_error(&error) {
-            Some(output) => CliError::Credentials(output),
-            None => CliError::NoPlatform(error),
+        platform.map_err(|error| match error {
+            ConnectError::Client(kube::Error::Auth(AuthError::AuthExecStart(source))) => {
+                CliError::NoCredentialPlugin { file, command, source }
+            }
+            error => match credentials_error(&error) {
+                Some(output) => CliError::Credentials(output),
+                None => CliError::NoPlatform(error),
+            },
         })
     }
 
@@ -199,6 +206,17 @@ fn credentials_error(error: &ConnectError) -> Option<String> {
     let output = String::from_utf8_lossy(&out.stderr);
     let last = output.lines().rev().find(|line| !line.trim().is_empty())?;
     Some(ui::printable(last.trim_start_matches("error: ")).into_owned())
+}
+
+/// Command of a kubeconfig that provides the credentials, for messages.
+fn command_of(kubeconfig: &Kubeconfig, context: Option<&str>) -> String {
+    let context = context.or(kubeconfig.current_context.as_deref());
+    let context = kubeconfig.contexts.iter().find(|named| Some(named.name.as_str()) == context);
+    let user = context.and_then(|named| named.context.as_ref()?.user.as_deref());
+    let info = kubeconfig.auth_infos.iter().find(|named| Some(named.name.as_str()) == user);
+    let exec = info.and_then(|named| named.auth_info.as_ref()?.exec.as_ref());
+    let command = exec.and_then(|exec| exec.command.as_deref()).unwrap_or_default();
+    ui::printable(command).into_owned()
 }
 
 /// Connection that a kubeconfig describes.

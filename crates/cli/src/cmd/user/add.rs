@@ -73,15 +73,8 @@ pub(super) async fn add(args: &AddUser, target: &Target, platform: &Platform) ->
     let seconds = i64::try_from(args.duration.as_secs()).unwrap_or(i64::MAX);
     let token = request_token(&accounts, name, seconds).await;
     let token = token.map_err(|error| api_error(platform, name, error))?;
-    let program = std::env::current_exe().map_err(UserError::NoProgram)?;
-    let content = UserKubeconfig {
-        name,
-        cluster,
-        namespace: &namespace,
-        token: &token,
-        program: &program,
-        file: &file,
-    };
+    let program = kubeconfig::program().map_err(UserError::NoProgram)?;
+    let content = UserKubeconfig { name, cluster, namespace: &namespace, token: &token, program: &program };
     let text = orchestra_score::yaml::to_yaml(&content.content());
     let text = text.map_err(|error| CliError::Encode(error.into()))?;
     kubeconfig::write(&file, &text).map_err(|source| CliError::Write { file: shown(&file), source })?;

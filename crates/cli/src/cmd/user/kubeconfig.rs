@@ -7,11 +7,11 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use kube::config::Kubeconfig;
+use kube::config::{ExecConfig, Kubeconfig};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -30,10 +30,94 @@ pub(super) struct UserKubeconfig<'a> {
     pub(super) cluster: Json,
     pub(super) namespace: &'a str,
     pub(super) token: &'a str,
-    /// This program.
+    /// This program, by its name if it is on the PATH.
     pub(super) program: &'a Path,
-    /// The file itself.
-    pub(super) file: &'a Path,
+}
+
+/// Arguments of the credential plugin, before the name of the user.
+const PLUGIN: [&str; 2] = ["user", "token"];
+
+/// Remedy if the credential plugin is not on a machine.
+fn install_hint(user: &str) -> String {
+    format!(
+        "Install `orchestra` on the PATH of this machine, or use `kubectl --user={}` until the token expires.",
+        token_entry(user)
+    )
+}
+
+/// User of an entry that runs the credential plugin.
+pub(in crate::cmd) fn plugin_user(exec: &ExecConfig) -> Option<&str> {
+    match exec.args.as_deref()? {
+        [first, second, user] if [first, second] == PLUGIN => Some(user),
+        _ => None,
+    }
+}
+
+/// Lets this program be the credential plugin of its own entries, for the kubeconfig that it was called with: so it needs to be
+/// found neither on the PATH nor where the administrator has it.
+pub(in crate::cmd) fn use_this_program(kubeconfig: &mut Kubeconfig, file: Option<&Path>) {
+    let Some(program) = std::env::current_exe().ok().and_then(|path| path.to_str().map(ToOwned::to_owned))
+    else {
+        return;
+    };
+    let infos = kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut());
+    for exec in infos.filter_map(|info| info.exec.as_mut()) {
+        if plugin_user(exec).is_none() {
+            continue;
+        }
+        exec.command = Some(program.clone());
+        if let (Some(args), Some(file)) = (&mut exec.args, file.and_then(Path::to_str)) {
+            args.push(format!("--kubeconfig={file}"));
+        }
+    }
+}
+
+/// Command that runs this program on other machines, too: its name, if that is what the PATH has.
+pub(super) fn program() -> io::Result<PathBuf> {
+    let current = std::env::current_exe()?;
+    let typed = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    Ok(command_for(&current, &typed, &folders))
+}
+
+fn command_for(current: &Path, typed: &Path, folders: &[PathBuf]) -> PathBuf {
+    let is_this = |path: &Path| fs::canonicalize(path).is_ok_and(|path| path == current);
+    let name = typed.file_name().unwrap_or(typed.as_os_str());
+    let on_path = folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    if on_path.is_some_and(|path| is_this(&path)) {
+        return name.into();
+    }
+    match std::path::absolute(typed) {
+        Ok(typed) if is_this(&typed) => typed,
+        _ => current.to_owned(),
+    }
+}
+
+/// Files in which the credential plugin looks for the token of its user, in that order. Clients do not pass the name of the file:
+/// it is that of their flag, one of `$KUBECONFIG`, or the default.
+pub(super) fn candidates() -> Vec<PathBuf> {
+    let parent = std::os::unix::process::parent_id();
+    // Only Linux has it.
+    let command_line = fs::read(format!("/proc/{parent}/cmdline")).unwrap_or_default();
+    let from_flag = kubeconfig_flag(&command_line);
+    let variable = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let listed = std::env::split_paths(&variable).filter(|path| !path.as_os_str().is_empty());
+    let default = std::env::var_os("HOME").map(|home| Path::new(&home).join(".kube/config"));
+    from_flag.into_iter().chain(listed).chain(default).collect()
+}
+
+/// Value of `--kubeconfig` in the command line of a client.
+fn kubeconfig_flag(command_line: &[u8]) -> Option<PathBuf> {
+    let mut args = command_line.split(|byte| *byte == 0).map(|arg| String::from_utf8_lossy(arg).into_owned());
+    while let Some(arg) = args.next() {
+        match arg.strip_prefix("--kubeconfig") {
+            Some("") => return args.next().map(PathBuf::from),
+            Some(value) => return value.strip_prefix('=').map(PathBuf::from),
+            None => {}
+        }
+    }
+    None
 }
 
 /// Name of the user entry with the token.
@@ -44,13 +128,13 @@ fn token_entry(name: &str) -> String {
 impl UserKubeconfig<'_> {
     /// Content of the file.
     pub(super) fn content(&self) -> Json {
-        let Self { name, cluster, namespace, token, program, file } = self;
+        let Self { name, cluster, namespace, token, program } = self;
         let exec = json!({
             "apiVersion": "client.authentication.k8s.io/v1",
             "command": program,
-            "args": ["user", "token", "--kubeconfig", file],
+            "args": [PLUGIN[0], PLUGIN[1], name],
             "interactiveMode": "Never",
-            "installHint": format!("Without `orchestra` on this machine, use `kubectl --user={name}-token` until the token expires."),
+            "installHint": install_hint(name),
         });
         let context = format!("{name}@{CLUSTER}");
         json!({
@@ -110,6 +194,11 @@ impl TokenClaims {
 
 /// User and token of a kubeconfig that `orchestra user add` wrote.
 pub(super) fn own_token(kubeconfig: &Kubeconfig) -> Option<(String, String)> {
+    own_tokens(kubeconfig).into_iter().next()
+}
+
+/// Users and tokens of a kubeconfig, which may be one of several platforms.
+pub(super) fn own_tokens(kubeconfig: &Kubeconfig) -> Vec<(String, String)> {
     use kube::config::NamedAuthInfo;
     let entry = |entry: &NamedAuthInfo| {
         let name = entry.name.strip_suffix("-token")?;
@@ -117,7 +206,7 @@ pub(super) fn own_token(kubeconfig: &Kubeconfig) -> Option<(String, String)> {
         let token = auth["token"].as_str()?.to_owned();
         (TokenClaims::of(&token)?.sub == account_user(name)).then(|| (name.to_owned(), token))
     };
-    kubeconfig.auth_infos.iter().find_map(entry)
+    kubeconfig.auth_infos.iter().filter_map(entry).collect()
 }
 
 /// Replaces a file, readable by its owner alone: after a crash it has either the old or the new content. Several processes may
@@ -185,12 +274,49 @@ mod tests {
             cluster: json!({"server": "https://127.0.0.1:7443"}),
             namespace: "shop",
             token: &token,
-            program: Path::new("/usr/bin/orchestra"),
-            file: Path::new("/home/jane/jane.kubeconfig"),
+            program: Path::new("orchestra"),
         };
-        let read: Kubeconfig = serde_json::from_value(content.content()).unwrap();
+        let mut read: Kubeconfig = serde_json::from_value(content.content()).unwrap();
         assert_eq!(own_token(&read), Some(("jane".to_owned(), token)));
         assert_eq!(read.contexts[0].context.as_ref().unwrap().namespace.as_deref(), Some("shop"));
+        use_this_program(&mut read, Some(Path::new("/home/jane/config")));
+        let exec = read.auth_infos[0].auth_info.as_ref().unwrap().exec.as_ref().unwrap();
+        let current = std::env::current_exe().unwrap();
+        assert_eq!(exec.command.as_deref(), current.to_str());
+        let args = exec.args.as_deref().unwrap();
+        assert_eq!(args, ["user", "token", "jane", "--kubeconfig=/home/jane/config"]);
+    }
+
+    #[test]
+    fn a_program_on_the_path_is_named_and_a_link_is_not_resolved() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let (bin, other) = (root.join("bin"), root.join("other"));
+        let (current, link) = (root.join("orchestra-1.0"), bin.join("orchestra"));
+        fs::create_dir(&bin).unwrap();
+        fs::create_dir(&other).unwrap();
+        fs::write(&current, "").unwrap();
+        fs::write(other.join("orchestra"), "").unwrap();
+        std::os::unix::fs::symlink(&current, &link).unwrap();
+        let paths = [bin, other.clone()];
+        assert_eq!(command_for(&current, Path::new("orchestra"), &paths), Path::new("orchestra"));
+        assert_eq!(command_for(&current, &link, &paths), Path::new("orchestra"));
+        assert_eq!(command_for(&current, &link, &[]), link);
+        assert_eq!(command_for(&current, &link, &[other]), link, "the PATH has another program");
+        assert_eq!(command_for(&current, Path::new("orchestra"), &[]), current);
+    }
+
+    #[test]
+    fn the_flag_of_a_client_names_the_file() {
+        for (line, expected) in [
+            ("kubectl\0get\0--kubeconfig\0a b\0", Some("a b")),
+            ("kubectl\0--kubeconfig=x/y\0get\0", Some("x/y")),
+            ("kubectl\0get\0", None),
+            ("kubectl\0--kubeconfigs=x\0", None),
+            ("", None),
+        ] {
+            assert_eq!(kubeconfig_flag(line.as_bytes()).as_deref(), expected.map(Path::new), "{line:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `orchestra user`: users of the embedded platform, as service accounts of the namespace `score-users`.
 
 mod add;
-mod kubeconfig;
+pub(super) mod kubeconfig;
 mod list;
 mod objects;
 mod remove;
@@ -42,6 +42,10 @@ pub(crate) enum UserError {
     NoCluster,
     #[error("cannot find the path of this program: {0}")]
     NoProgram(#[source] std::io::Error),
+    #[error(
+        "no kubeconfig with the token of {user} found in: {files}; set $KUBECONFIG to the file of {user}, or use `kubectl --user={user}-token` until the token expires"
+    )]
+    NoFile { user: String, files: String },
     #[error("{0} is no kubeconfig of `orchestra user add`")]
     NotOurs(String),
     #[error(

@@ -134,7 +134,8 @@ fn read(file: &Path) -> Kubeconfig {
 }
 
 async fn client(kubeconfig: &Kubeconfig, user: &str) -> Client {
-    let options = KubeConfigOptions { user: Some(format!("{user}-token")), ..KubeConfigOptions::default() };
+    let context = Some(format!("{user}@orchestra"));
+    let options = KubeConfigOptions { context, user: Some(format!("{user}-token")), cluster: None };
     let config = Config::from_custom_kubeconfig(kubeconfig.clone(), &options).await.unwrap();
     connect::client(config).unwrap()
 }
@@ -192,7 +193,8 @@ async fn a_removed_user_loses_everything_at_once_and_a_new_one_of_that_name_gets
     assert!(namespaces.get("shop").await.is_ok(), "it is kept");
     let error = machine.remove("jane").await.unwrap_err().to_string();
     assert!(error.contains("orchestra user list"), "{error}");
-    let expired = credential(&machine.kubeconfig("jane"), Timestamp::now().as_second() + 4 * HOUR).await;
+    let expired =
+        credential(&machine.kubeconfig("jane"), None, Timestamp::now().as_second() + 4 * HOUR).await;
     let error = expired.unwrap_err().to_string();
     assert!(error.contains("was removed") && error.contains("orchestra user add jane"), "{error}");
 
@@ -225,22 +227,42 @@ async fn a_user_renews_the_own_token_in_the_file_and_the_rest_of_it_stays() {
         fs::read_to_string(&file).unwrap().replace("namespace: jane", "namespace: edited") + "# a comment\n";
     fs::write(&file, &text).unwrap();
     let now = Timestamp::now().as_second();
-    let first = credential(&file, now).await.unwrap();
+    let first = credential(&file, None, now).await.unwrap();
     assert!(first.until > now && first.until <= now + 3 * HOUR, "clients ask again long before its end");
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 
-    let renewed = credential(&file, now + 4 * HOUR).await.unwrap();
+    let renewed = credential(&file, None, now + 4 * HOUR).await.unwrap();
     assert_ne!(renewed.token, first.token);
     assert_eq!(fs::read_to_string(&file).unwrap(), text.replace(&first.token, &renewed.token));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(whoami(&machine.client_of("jane").await).await.is_ok());
 
-    let error = credential(&file, now + 73 * HOUR).await.unwrap_err().to_string();
+    let error = credential(&file, None, now + 73 * HOUR).await.unwrap_err().to_string();
     assert!(error.contains("expired") && error.contains("orchestra user add jane"), "{error}");
     machine.api.stop();
     fs::write(machine.file("other"), "{}").unwrap();
-    let error = credential(&machine.file("other"), now).await.unwrap_err().to_string();
+    let error = credential(&machine.file("other"), None, now).await.unwrap_err().to_string();
     assert!(error.contains("is no kubeconfig of `orchestra user add`"), "{error}");
+}
+
+#[tokio::test]
+async fn the_token_of_each_user_in_a_merged_file_is_renewed_on_its_own_platform() {
+    let machine = Machine::start().await;
+    machine.add("jane", &[]).await.unwrap();
+    machine.add("bob", &[]).await.unwrap();
+    let merged = read(&machine.kubeconfig("jane")).merge(read(&machine.kubeconfig("bob"))).unwrap();
+    let merged = Kubeconfig { current_context: Some("elsewhere".to_owned()), ..merged };
+    let file = machine.file("config");
+    fs::write(&file, orchestra_score::yaml::to_yaml(&serde_json::to_value(&merged).unwrap()).unwrap())
+        .unwrap();
+    let now = Timestamp::now().as_second();
+    for user in ["jane", "bob"] {
+        let first = credential(&file, Some(user), now).await.unwrap();
+        let renewed = credential(&file, Some(user), now + 4 * HOUR).await.unwrap();
+        assert_ne!(renewed.token, first.token);
+        let name = format!("system:serviceaccount:score-users:{user}");
+        assert_eq!(whoami(&client(&read(&file), user).await).await.unwrap(), name);
+    }
 }
 
 #[tokio::test]

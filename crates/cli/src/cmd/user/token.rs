@@ -1,11 +1,14 @@
 //! `orchestra user token`: the credential plugin of the kubeconfig of a user.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use k8s_openapi::{api::core::v1::ServiceAccount, jiff::Timestamp};
 use kube::{
     Api, Config,
-    config::{KubeConfigOptions, Kubeconfig},
+    config::{KubeConfigOptions, Kubeconfig, NamedContext},
 };
 use orchestra_api::USERS_NAMESPACE;
 use serde_json::{Value as Json, json};
@@ -13,7 +16,7 @@ use serde_json::{Value as Json, json};
 use super::{
     UserError,
     add::{at, request_token},
-    kubeconfig::{self, Renewal, TokenClaims, own_token},
+    kubeconfig::{self, Renewal, TokenClaims, own_tokens},
 };
 use crate::{
     args::UserToken,
@@ -28,9 +31,33 @@ const RETRY_SECONDS: i64 = 120;
 
 pub(super) fn run(args: &UserToken) -> Result<Exit, CliError> {
     block_on(async {
-        let credential = credential(&args.kubeconfig, Timestamp::now().as_second()).await?;
+        let now = Timestamp::now().as_second();
+        let credential = match &args.kubeconfig {
+            Some(file) => credential(file, args.name.as_deref(), now).await?,
+            None => credential(&find(args.name.as_deref())?, args.name.as_deref(), now).await?,
+        };
         print(&format!("{}\n", credential.to_json()))
     })
+}
+
+/// Kubeconfig of the client that runs this command.
+fn find(user: Option<&str>) -> Result<PathBuf, CliError> {
+    let files = kubeconfig::candidates();
+    let found = files.iter().find(|file| {
+        let read = fs::read_to_string(file).ok().and_then(|text| Kubeconfig::from_yaml(&text).ok());
+        read.is_some_and(|read| token_of(&read, user).is_some())
+    });
+    let shown = || {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        ui::printable(&names.join(", ")).into_owned()
+    };
+    let user = || user.unwrap_or("USER").to_owned();
+    found.cloned().ok_or_else(|| UserError::NoFile { user: user(), files: shown() }.into())
+}
+
+/// User and token of a kubeconfig; of a certain user if it has several.
+fn token_of(kubeconfig: &Kubeconfig, user: Option<&str>) -> Option<(String, String)> {
+    own_tokens(kubeconfig).into_iter().find(|(name, _)| user.is_none_or(|user| user == name))
 }
 
 /// Token that clients use until a time, in seconds of Unix time, and then ask again.
@@ -53,13 +80,13 @@ impl Credential {
 }
 
 /// Credential of a kubeconfig, renewed if it is time.
-pub(super) async fn credential(file: &Path, now: i64) -> Result<Credential, CliError> {
-    let text = std::fs::read_to_string(file);
+pub(super) async fn credential(file: &Path, user: Option<&str>, now: i64) -> Result<Credential, CliError> {
+    let text = fs::read_to_string(file);
     let text = text.map_err(|source| CliError::Read { path: file.to_owned(), source })?;
     let name = ui::printable(&file.display().to_string()).into_owned();
     let not_ours = || UserError::NotOurs(name.clone());
     let read = Kubeconfig::from_yaml(&text).map_err(|_| not_ours())?;
-    let (user, token) = own_token(&read).ok_or_else(not_ours)?;
+    let (user, token) = token_of(&read, user).ok_or_else(not_ours)?;
     let claims = TokenClaims::of(&token).ok_or_else(not_ours)?;
     match claims.renewal(now) {
         Renewal::Expired => Err(UserError::Expired { user, expired: at(claims.exp) }.into()),
@@ -95,7 +122,12 @@ enum NotRenewed {
 /// Requests a new token, with the old one.
 async fn renew(kubeconfig: Kubeconfig, user: &str, seconds: i64) -> Result<String, NotRenewed> {
     let failed = |error: &(dyn std::error::Error + 'static)| NotRenewed::Failed(root_cause(error));
-    let options = KubeConfigOptions { user: Some(format!("{user}-token")), ..KubeConfigOptions::default() };
+    // The file may have contexts of other platforms, too.
+    let is_own = |context: &&NamedContext| {
+        context.context.as_ref().is_some_and(|context| context.user.as_deref() == Some(user))
+    };
+    let context = kubeconfig.contexts.iter().find(is_own).map(|context| context.name.clone());
+    let options = KubeConfigOptions { context, user: Some(format!("{user}-token")), cluster: None };
     let config =
         Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| failed(&error))?;
     let client = connect::client(config).map_err(|error| failed(&ConnectError::Client(error)))?;
