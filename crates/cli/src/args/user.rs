@@ -17,6 +17,7 @@ const MAX_NAME_LENGTH: usize = 63;
 pub(crate) enum User {
     Add(AddUser),
     List(ListUsers),
+    #[command(visible_aliases = ["rm", "delete"])]
     Remove(RemoveUser),
     Token(UserToken),
 }
@@ -44,12 +45,12 @@ impl Administrator {
 /// Add a user, or give one access to another namespace
 ///
 /// Writes a kubeconfig for the user, readable only by you, with a token that the user's
-/// commands renew while it is valid. Run it again to give an existing user more access, or a
-/// new token. What exists stays.
+/// commands renew while it is valid. Without further options, an existing user gets a new token,
+/// and nothing else; with them, more access. What exists stays.
 ///
 ///   orchestra user add jane                        in the namespace jane
 ///   orchestra user add jane -n shop                in the namespace shop
-///   orchestra user add jane --role view -n shop    with another cluster role
+///   orchestra user add jane --role score-viewer -n shop    only reads there
 ///   orchestra user add jane --run-programs         may run programs on this machine, as you
 ///
 /// Nothing runs in a namespace that others can change, unless the platform was started with
@@ -58,26 +59,26 @@ impl Administrator {
 #[command(verbatim_doc_comment)]
 pub(crate) struct AddUser {
     /// Name of the user
-    #[arg(value_name = "NAME", value_parser = user_name)]
+    #[arg(value_name = "NAME", value_parser = new_user_name)]
     pub(crate) name: String,
 
-    /// Namespace that the user works in, created if it does not exist [default: the name of the user]
+    /// Namespace that the user works in, created if it does not exist [default: that of the user, or a new one with the user's name]
     #[arg(short, long, value_name = "NAME", value_parser = namespace)]
     pub(crate) namespace: Option<String>,
 
-    /// Cluster role of the user in the namespace
-    #[arg(long, value_name = "ROLE", default_value = "score-user")]
-    pub(crate) role: String,
+    /// Cluster role of the user in the namespace [default: that of the user, or score-user]
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) role: Option<String>,
 
     /// Give the right to run programs on this machine, as the user of the platform
     #[arg(long)]
     pub(crate) run_programs: bool,
 
-    /// Validity of the token, from 10m to 8760h; each renewal starts it again
-    #[arg(long, value_name = "TIME", default_value = "72h", value_parser = token_duration)]
-    pub(crate) duration: Duration,
+    /// Validity of the token, from 10m to 8760h; each renewal starts it again [default: the earlier one, or 72h]
+    #[arg(long, value_name = "TIME", value_parser = token_duration)]
+    pub(crate) duration: Option<Duration>,
 
-    /// Kubeconfig to write [default: NAME.kubeconfig]
+    /// Kubeconfig to write; `-` for standard output [default: NAME.kubeconfig]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
@@ -107,15 +108,26 @@ pub(crate) struct ListUsers {
 /// Remove a user: all access ends at once
 ///
 /// The tokens of the user become invalid, and open watches and connections are closed.
-/// Namespaces are kept with their workloads.
+/// Namespaces are kept with their workloads. With a namespace, only the roles of the user in it
+/// are taken back.
 ///
 ///   orchestra user remove jane
+///   orchestra user remove jane -n shop                  keeps the user
+///   orchestra user remove jane -n shop --role score-program-runner
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RemoveUser {
     /// Name of the user
     #[arg(value_name = "NAME", value_parser = user_name)]
     pub(crate) name: String,
+
+    /// Take back the roles in this namespace only
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
+
+    /// Take back this role only
+    #[arg(long, value_name = "ROLE", requires = "namespace")]
+    pub(crate) role: Option<String>,
 
     #[command(flatten)]
     pub(crate) administrator: Administrator,
@@ -141,6 +153,11 @@ pub(crate) struct UserToken {
 /// Parses the name of a user, which also names a namespace and a file.
 fn user_name(text: &str) -> Result<String, String> {
     label(text)
+}
+
+/// Parses the name of a new user, for whom a namespace of that name may be created.
+fn new_user_name(text: &str) -> Result<String, String> {
+    namespace(text).map_err(|error| error.replace("this namespace", "a namespace of this name"))
 }
 
 /// Parses the name of a namespace for users. Those of the platform are not for users: who can write there can do everything.
@@ -217,7 +234,7 @@ mod tests {
     #[test]
     fn namespaces_of_the_platform_are_not_for_users() {
         for bad in ["score-system", "score-users", "kube-system", "kube-x"] {
-            assert!(namespace(bad).is_err(), "{bad:?}");
+            assert!(namespace(bad).is_err() && new_user_name(bad).is_err(), "{bad:?}");
         }
         assert!(namespace("default").is_ok() && namespace("shop").is_ok());
     }

@@ -1,6 +1,6 @@
 //! `orchestra user add`
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use k8s_openapi::{
@@ -14,7 +14,6 @@ use k8s_openapi::{
 use kube::{
     Api, Resource, ResourceExt,
     api::{ListParams, Patch, PatchParams, PostParams},
-    config::Kubeconfig,
 };
 use orchestra_api::USERS_NAMESPACE;
 use orchestra_core::program_access::PROGRAM_RUNNER;
@@ -25,6 +24,8 @@ use super::{
     FIELD_MANAGER, UserError, api_error,
     kubeconfig::{self, TokenClaims, UserKubeconfig},
     objects::{self, Written},
+    output::Output,
+    rights,
 };
 use crate::{
     args::{AddUser, Target},
@@ -39,63 +40,155 @@ pub(super) fn run(args: &AddUser) -> Result<Exit, CliError> {
     platform::with_platform(&target, async |platform| add(args, &target, &platform).await)
 }
 
+/// Role of a user who is given none.
+const DEFAULT_ROLE: &str = "score-user";
+/// Validity of a token if none is given.
+const DEFAULT_SECONDS: i64 = 72 * 3600;
+
+/// Namespace and roles that a user is given.
+#[derive(Debug, PartialEq, Eq)]
+struct Grant<'a> {
+    namespace: String,
+    /// The right to run programs comes first: without it, the user would stop those of the namespace for a moment.
+    roles: Vec<&'a str>,
+}
+
+/// Namespace and roles of a call, beside those that the user has already; `None` for a new token alone.
+fn grant<'a>(args: &'a AddUser, existing: &[Held]) -> Result<Option<Grant<'a>>, UserError> {
+    let namespaces: BTreeSet<&str> = existing.iter().map(|held| held.namespace.as_str()).collect();
+    let is_asked = args.namespace.is_some() || args.role.is_some() || args.run_programs;
+    if !namespaces.is_empty() && !is_asked {
+        return Ok(None);
+    }
+    let name = args.name.as_str();
+    let namespace = match (&args.namespace, namespaces.first()) {
+        (Some(namespace), _) => namespace.as_str(),
+        (None, Some(only)) if namespaces.len() == 1 => only,
+        (None, Some(_)) if !namespaces.contains(name) => {
+            let known: Vec<&str> = namespaces.into_iter().collect();
+            return Err(UserError::SeveralNamespaces { user: name.to_owned(), known: known.join(", ") });
+        }
+        (None, _) => name,
+    };
+    let has_role = existing.iter().any(|held| held.namespace == namespace && held.role != PROGRAM_RUNNER);
+    let default = (!has_role).then_some(DEFAULT_ROLE);
+    let program_runner = args.run_programs.then_some(PROGRAM_RUNNER);
+    let roles = program_runner.into_iter().chain(args.role.as_deref().or(default)).collect();
+    Ok(Some(Grant { namespace: namespace.to_owned(), roles }))
+}
+
+/// Role of a user in a namespace.
+#[derive(Debug)]
+struct Held {
+    namespace: String,
+    role: String,
+}
+
+/// Roles of a user in namespaces.
+async fn held(platform: &Platform, user: &str) -> Result<Vec<Held>, CliError> {
+    let bindings: Api<RoleBinding> = Api::all(platform.client.clone());
+    let bindings = bindings.list(&ListParams::default()).await;
+    let bindings = bindings.map_err(|error| api_error(platform, "role bindings", error))?;
+    let held = bindings.into_iter().filter_map(|binding| {
+        let namespace = binding.namespace().filter(|namespace| namespace != USERS_NAMESPACE)?;
+        let binds = objects::binds(binding.subjects.as_ref(), &namespace, user);
+        binds.then(|| Held { namespace, role: binding.role_ref.name.clone() })
+    });
+    Ok(held.collect())
+}
+
 /// Adds a user.
 pub(super) async fn add(args: &AddUser, target: &Target, platform: &Platform) -> Result<Exit, CliError> {
     let name = args.name.as_str();
-    let file = output(args)?;
-    check_file(&file, name, args.force)?;
+    let output = Output::of(args)?;
+    output.check(name, args.force)?;
     let cluster = cluster(target)?;
-    // The right to run programs comes first: without it, the user would stop those of the namespace for a moment.
-    let mut roles: Vec<&str> = args.run_programs.then_some(PROGRAM_RUNNER).into_iter().collect();
-    roles.push(&args.role);
-    for role in &roles {
-        check_role(platform, role).await?;
+    let accounts: Api<ServiceAccount> = Api::namespaced(platform.client.clone(), USERS_NAMESPACE);
+    let account = accounts.get_opt(name).await.map_err(|error| api_error(platform, name, error))?;
+    let existing = match &account {
+        Some(account) if objects::user_of(account) != Some(name) => {
+            let (kind, shown) = ("service account", format!("{USERS_NAMESPACE}/{name}"));
+            return Err(UserError::Foreign { kind, name: shown, user: name.to_owned() }.into());
+        }
+        Some(_) => held(platform, name).await?,
+        None => Vec::new(),
+    };
+    let given_seconds = args.duration.map(|duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX));
+    let earlier_seconds = account.as_ref().and_then(objects::token_seconds);
+    let seconds = given_seconds.or(earlier_seconds).unwrap_or(DEFAULT_SECONDS);
+    let grant = grant(args, &existing)?;
+    if let Some(Grant { namespace, roles }) = &grant {
+        for role in roles {
+            check_role(platform, role).await?;
+        }
+        let is_own = existing.iter().any(|held| held.namespace == *namespace);
+        ensure_namespace(platform, name, namespace, is_own || args.namespace.is_some()).await?;
     }
-    let namespace = ensure_namespace(args, platform).await?;
 
     let users = objects::namespace(USERS_NAMESPACE, None);
     ensure_exists::<Namespace>(platform, USERS_NAMESPACE, users).await?;
-    let accounts: Api<ServiceAccount> = Api::namespaced(platform.client.clone(), USERS_NAMESPACE);
-    let is_new = apply(platform, &accounts, name, name, objects::account(name)).await?;
+    let is_new = apply(platform, &accounts, name, name, objects::account(name, seconds)).await?;
     let renewals: Api<Role> = Api::namespaced(platform.client.clone(), USERS_NAMESPACE);
     apply(platform, &renewals, name, &objects::renewal_name(name), objects::renewal_role(name)).await?;
     let own: Api<RoleBinding> = Api::namespaced(platform.client.clone(), USERS_NAMESPACE);
     apply(platform, &own, name, &objects::renewal_name(name), objects::renewal_binding(name)).await?;
-    let bindings: Api<RoleBinding> = Api::namespaced(platform.client.clone(), &namespace);
     let mut given = Vec::new();
-    for role in &roles {
-        let binding = objects::access_binding(name, &namespace, role);
-        if apply(platform, &bindings, name, &objects::access_name(name, role), binding).await? {
-            given.push(format!("`{role}`"));
+    if let Some(Grant { namespace, roles }) = &grant {
+        let bindings: Api<RoleBinding> = Api::namespaced(platform.client.clone(), namespace);
+        for role in roles {
+            let binding = objects::access_binding(name, namespace, role);
+            if apply(platform, &bindings, name, &objects::access_name(name, role), binding).await? {
+                given.push(*role);
+            }
         }
     }
 
-    let seconds = i64::try_from(args.duration.as_secs()).unwrap_or(i64::MAX);
     let token = request_token(&accounts, name, seconds).await;
     let token = token.map_err(|error| api_error(platform, name, error))?;
     let program = kubeconfig::program().map_err(UserError::NoProgram)?;
-    let content = UserKubeconfig { name, cluster, namespace: &namespace, token: &token, program: &program };
+    let in_file = output.namespace(name);
+    let namespace = match (&in_file, &grant) {
+        (Some(namespace), _) => namespace.as_str(),
+        (None, Some(grant)) => &grant.namespace,
+        (None, None) => existing
+            .iter()
+            .map(|held| held.namespace.as_str())
+            .find(|namespace| *namespace == name)
+            .or_else(|| existing.first().map(|held| held.namespace.as_str()))
+            .unwrap_or(name),
+    };
+    let content = UserKubeconfig { name, cluster, namespace, token: &token, program: &program };
     let text = orchestra_score::yaml::to_yaml(&content.content());
-    let text = text.map_err(|error| CliError::Encode(error.into()))?;
-    kubeconfig::write(&file, &text).map_err(|source| CliError::Write { file: shown(&file), source })?;
+    output.write(&text.map_err(|error| CliError::Encode(error.into()))?)?;
 
-    ui::print_status(&match (is_new, given.is_empty()) {
-        (true, _) => format!(
-            "Added the user {name}, with the role {} in the namespace {namespace}.",
-            given.join(" and ")
-        ),
-        (false, false) => {
-            format!("Gave {name} the role {} in the namespace {namespace}.", given.join(" and "))
-        }
-        (false, true) => format!("{name} has that access already; only the token is new."),
-    });
+    report(name, grant.as_ref(), is_new, &given, namespace);
     let expires = TokenClaims::of(&token).map(|claims| at(claims.exp)).unwrap_or_default();
-    ui::print_status(&format!(
-        "Wrote {}: whoever has the file is {name}. The token is valid until {expires}, and renewed on use.",
-        shown(&file)
-    ));
-    ui::print_status(&format!("\n    export KUBECONFIG={}\n    orchestra get", shown(&file)));
+    output.report(name, &expires);
+    if let Some(Grant { namespace, .. }) = grant.as_ref().filter(|_| !given.is_empty()) {
+        for warning in rights::warnings(platform, name, namespace, &given).await? {
+            ui::print_status(&warning);
+        }
+    }
     Ok(Exit::Success)
+}
+
+/// Reports what a user was given. Commands use the default namespace.
+fn report(name: &str, grant: Option<&Grant<'_>>, is_new: bool, given: &[&str], default: &str) {
+    let Some(Grant { namespace, roles }) = grant.filter(|_| is_new || !given.is_empty()) else {
+        ui::print_status(&format!("{name} has that access already; only the token is new."));
+        return;
+    };
+    let roles = rights::shown_roles(if is_new { roles } else { given });
+    ui::print_status(&if is_new {
+        format!("Added the user {name}, with {roles} in the namespace {namespace}.")
+    } else {
+        format!("Gave {name} {roles} in the namespace {namespace}.")
+    });
+    if default != namespace {
+        ui::print_status(&format!(
+            "The default namespace of the file stays {default}: {name} passes `-n {namespace}` for the other."
+        ));
+    }
 }
 
 /// Time in messages.
@@ -103,28 +196,6 @@ pub(super) fn at(seconds: i64) -> String {
     Timestamp::from_second(seconds)
         .map(|time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %Z").to_string())
         .unwrap_or_default()
-}
-
-fn shown(file: &Path) -> String {
-    ui::printable(&file.display().to_string()).into_owned()
-}
-
-/// Absolute path of the kubeconfig to write.
-fn output(args: &AddUser) -> Result<PathBuf, CliError> {
-    let file = args.output.clone().unwrap_or_else(|| format!("{}.kubeconfig", args.name).into());
-    std::path::absolute(&file).map_err(|source| CliError::Write { file: shown(&file), source })
-}
-
-/// Refuses to overwrite a file that is not a kubeconfig of the user.
-fn check_file(file: &Path, user: &str, force: bool) -> Result<(), CliError> {
-    if force || file.symlink_metadata().is_err() {
-        return Ok(());
-    }
-    let own = Kubeconfig::read_from(file).ok().and_then(|found| kubeconfig::own_token(&found));
-    match own {
-        Some((owner, _)) if owner == user => Ok(()),
-        _ => Err(CliError::FileExists(shown(file))),
-    }
 }
 
 /// Connection of the administrator's kubeconfig, with the certificate in it.
@@ -157,23 +228,26 @@ async fn check_role(platform: &Platform, role: &str) -> Result<(), CliError> {
     Err(UserError::NoRole { role: role.to_owned(), known: known.join(", ") }.into())
 }
 
-/// Creates the namespace of the user if it does not exist. An existing one has to be named: others may work there.
-async fn ensure_namespace(args: &AddUser, platform: &Platform) -> Result<String, CliError> {
+/// Creates the namespace of a user if it does not exist. An existing one has to be named: others may work there, or an earlier
+/// user of that name has left something behind.
+async fn ensure_namespace(
+    platform: &Platform,
+    user: &str,
+    name: &str,
+    may_exist: bool,
+) -> Result<(), CliError> {
     let namespaces: Api<Namespace> = Api::all(platform.client.clone());
-    let user = args.name.as_str();
-    let name = args.namespace.as_deref().unwrap_or(user).to_owned();
-    let found = namespaces.get_opt(&name).await.map_err(|error| api_error(platform, &name, error))?;
-    let is_named = args.namespace.is_some();
+    let found = namespaces.get_opt(name).await.map_err(|error| api_error(platform, name, error))?;
     match found {
-        Some(found) if !is_named && objects::user_of(&found) != Some(user) => {
-            Err(UserError::NamespaceExists { namespace: name, user: user.to_owned() }.into())
+        Some(_) if may_exist => Ok(()),
+        Some(_) => {
+            Err(UserError::NamespaceExists { namespace: name.to_owned(), user: user.to_owned() }.into())
         }
-        Some(_) => Ok(name),
         None => {
-            let object = objects::namespace(&name, (!is_named).then_some(user));
-            ensure_exists::<Namespace>(platform, &name, object).await?;
+            let object = objects::namespace(name, (name == user).then_some(user));
+            ensure_exists::<Namespace>(platform, name, object).await?;
             ui::print_status(&format!("Created the namespace {name}."));
-            Ok(name)
+            Ok(())
         }
     }
 }

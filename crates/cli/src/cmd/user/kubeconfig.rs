@@ -4,7 +4,7 @@
 //! expires. The rest of the file stays as it is, such as a namespace that `kubectl config` has set.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
@@ -209,12 +209,28 @@ pub(super) fn own_tokens(kubeconfig: &Kubeconfig) -> Vec<(String, String)> {
     kubeconfig.auth_infos.iter().filter_map(entry).collect()
 }
 
+/// File that replaces another one.
+fn draft_of(file: &Path) -> PathBuf {
+    file.with_added_extension(format!("{}.new", std::process::id()))
+}
+
+fn create_draft(draft: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft)
+}
+
+/// Checks that a file can be replaced.
+pub(super) fn check_writable(file: &Path) -> io::Result<()> {
+    let draft = draft_of(file);
+    create_draft(&draft)?;
+    fs::remove_file(&draft)
+}
+
 /// Replaces a file, readable by its owner alone: after a crash it has either the old or the new content. Several processes may
 /// do that at once.
 pub(super) fn write(file: &Path, content: &str) -> io::Result<()> {
-    let draft = file.with_added_extension(format!("{}.new", std::process::id()));
+    let draft = draft_of(file);
     let write = || {
-        let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        let mut out = create_draft(&draft)?;
         out.write_all(content.as_bytes())?;
         out.sync_all()?;
         fs::rename(&draft, file)

@@ -3,19 +3,15 @@
 use std::fmt::Write as _;
 
 use k8s_openapi::api::{
-    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     core::v1::ServiceAccount,
     rbac::v1::{ClusterRoleBinding, RoleBinding},
 };
-use kube::{
-    Api, ResourceExt,
-    api::{ListParams, PostParams},
-};
-use orchestra_api::{GROUP, USERS_NAMESPACE};
+use kube::{Api, ResourceExt, api::ListParams};
+use orchestra_api::USERS_NAMESPACE;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{account_user, api_error, labelled, objects};
+use super::{api_error, labelled, objects, rights::is_allowed};
 use crate::{
     args::{Format, ListUsers},
     cmd::{
@@ -70,7 +66,7 @@ async fn list(args: &ListUsers, platform: &Platform) -> Result<Exit, CliError> {
         let mut namespaces: Vec<&str> = access.iter().filter_map(|one| one.namespace.as_deref()).collect();
         namespaces.dedup();
         for namespace in namespaces {
-            if may_run_programs(platform, &name, namespace).await? {
+            if is_allowed(platform, &name, namespace, ("update", "workloads", "origin")).await? {
                 runs_programs.push(namespace.to_owned());
             }
         }
@@ -100,34 +96,6 @@ fn access(user: &str, bindings: &[RoleBinding], cluster_bindings: &[ClusterRoleB
         cluster_bindings.iter().filter(|binding| objects::binds(binding.subjects.as_ref(), "", user));
     let cluster = cluster.map(|binding| Access { namespace: None, role: binding.role_ref.name.clone() });
     namespaced.chain(cluster).collect()
-}
-
-async fn may_run_programs(platform: &Platform, user: &str, namespace: &str) -> Result<bool, CliError> {
-    let text = |value: &str| Some(value.to_owned());
-    let attributes = ResourceAttributes {
-        group: text(GROUP),
-        resource: text("workloads"),
-        subresource: text("origin"),
-        verb: text("update"),
-        namespace: text(namespace),
-        ..ResourceAttributes::default()
-    };
-    let groups = [
-        "system:serviceaccounts",
-        &format!("system:serviceaccounts:{USERS_NAMESPACE}"),
-        "system:authenticated",
-    ];
-    let spec = SubjectAccessReviewSpec {
-        user: Some(account_user(user)),
-        groups: Some(groups.map(ToOwned::to_owned).into()),
-        resource_attributes: Some(attributes),
-        ..SubjectAccessReviewSpec::default()
-    };
-    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
-    let reviews: Api<SubjectAccessReview> = Api::all(platform.client.clone());
-    let review = reviews.create(&PostParams::default(), &review).await;
-    let review = review.map_err(|error| api_error(platform, user, error))?;
-    Ok(review.status.is_some_and(|status| status.allowed))
 }
 
 fn table(users: &[UserRow]) -> String {

@@ -4,7 +4,9 @@ mod add;
 pub(super) mod kubeconfig;
 mod list;
 mod objects;
+mod output;
 mod remove;
+mod rights;
 #[cfg(all(test, feature = "embedded"))]
 mod tests;
 mod token;
@@ -25,13 +27,23 @@ pub(crate) enum UserError {
     #[error("cluster role {role:?} not found; choose one of {known} with --role")]
     NoRole { role: String, known: String },
     #[error(
-        "namespace {namespace:?} exists already; pass `-n {namespace}` to give {user} access to it, or choose another with -n"
+        "namespace {namespace:?} exists already, with what others or an earlier user of that name have left in it; pass `-n {namespace}` to give {user} access to it, or choose another with -n"
     )]
     NamespaceExists { namespace: String, user: String },
     #[error(
         "the {kind} {name} exists already and does not belong to the user {user}; choose another name, or delete it with kubectl"
     )]
     Foreign { kind: &'static str, name: String, user: String },
+    #[error("{user} has access to the namespaces {known}; choose one with -n")]
+    SeveralNamespaces { user: String, known: String },
+    #[error(
+        "cannot write {file}: the folder {folder} does not exist; create it, or pass another file with --output"
+    )]
+    NoFolder { file: String, folder: String },
+    #[error(
+        "{user} has no such role in the namespace {namespace} by `orchestra user add`; list the roles with `orchestra user list`"
+    )]
+    NoGrant { user: String, namespace: String },
     #[error("user {0:?} not found; list the users with `orchestra user list`")]
     NotFound(String),
     #[error(

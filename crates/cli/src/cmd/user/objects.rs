@@ -13,12 +13,22 @@ use super::account_user;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
+/// Annotation of a service account: validity of its tokens.
+const TOKEN_SECONDS: &str = "score.dev/token-seconds";
+
 /// Service account of a user.
-pub(super) fn account(user: &str) -> Json {
-    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(user, USERS_NAMESPACE, user)})
+pub(super) fn account(user: &str, token_seconds: i64) -> Json {
+    let mut metadata = metadata(user, USERS_NAMESPACE, user);
+    metadata["annotations"] = json!({TOKEN_SECONDS: token_seconds.to_string()});
+    json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
 }
 
-/// Namespace; with the label if it is that of a user alone.
+/// Validity of the tokens of a user.
+pub(super) fn token_seconds(account: &ServiceAccount) -> Option<i64> {
+    account.metadata.annotations.as_ref()?.get(TOKEN_SECONDS)?.parse().ok()
+}
+
+/// Namespace; with the label if it was created for a user alone.
 pub(super) fn namespace(name: &str, user: Option<&str>) -> Json {
     let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     if let Some(user) = user {

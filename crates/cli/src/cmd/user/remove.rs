@@ -1,18 +1,18 @@
 //! `orchestra user remove`
 
 use k8s_openapi::api::{
-    core::v1::ServiceAccount,
+    core::v1::{Namespace, ServiceAccount},
     rbac::v1::{ClusterRoleBinding, Role, RoleBinding},
 };
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, ListParams, Preconditions},
 };
-use orchestra_api::{USERS_NAMESPACE, Workload};
+use orchestra_api::USERS_NAMESPACE;
 use orchestra_core::program_access::PROGRAM_RUNNER;
 use serde::de::DeserializeOwned;
 
-use super::{UserError, api_error, labelled, objects};
+use super::{UserError, api_error, labelled, objects, rights};
 use crate::{
     args::RemoveUser,
     cmd::platform::{self, Platform},
@@ -39,6 +39,9 @@ pub(super) async fn remove(args: &RemoveUser, platform: &Platform) -> Result<Exi
     let mut bindings: Vec<RoleBinding> = labelled(platform, Api::all(client.clone()), Some(name)).await?;
     // The right to run programs goes last: without it, the others would stop the programs of the namespace for a moment.
     bindings.sort_by_key(|binding| binding.role_ref.name == PROGRAM_RUNNER);
+    if let Some(namespace) = &args.namespace {
+        return take_back(platform, args, namespace, &bindings).await;
+    }
     if account.is_none() && roles.is_empty() && bindings.is_empty() {
         return Err(UserError::NotFound(name.to_owned()).into());
     }
@@ -68,7 +71,7 @@ pub(super) async fn remove(args: &RemoveUser, platform: &Platform) -> Result<Exi
     namespaces.sort();
     namespaces.dedup();
     for namespace in &namespaces {
-        report_kept(platform, namespace).await?;
+        report_kept(platform, name, namespace).await?;
     }
     report_dangling(platform, name).await?;
     Ok(Exit::Success)
@@ -88,23 +91,60 @@ where
     }
 }
 
-/// Reports a namespace that stays.
-async fn report_kept(platform: &Platform, namespace: &str) -> Result<(), CliError> {
-    let workloads: Api<Workload> = Api::namespaced(platform.client.clone(), namespace);
-    let count = match workloads.list(&ListParams::default()).await {
-        Ok(listed) => listed.items.len(),
-        // An API without our kinds.
-        Err(kube::Error::Api(status)) if status.code == 404 => 0,
-        Err(error) => return Err(api_error(platform, "workloads", error)),
+/// Takes back roles in a namespace.
+async fn take_back(
+    platform: &Platform,
+    args: &RemoveUser,
+    namespace: &str,
+    bindings: &[RoleBinding],
+) -> Result<Exit, CliError> {
+    let is_meant = |binding: &&RoleBinding| {
+        binding.namespace().as_deref() == Some(namespace)
+            && namespace != USERS_NAMESPACE
+            && args.role.as_ref().is_none_or(|role| binding.role_ref.name == *role)
     };
-    let content = match count {
+    let meant: Vec<&RoleBinding> = bindings.iter().filter(is_meant).collect();
+    let (user, api) = (&args.name, Api::<RoleBinding>::namespaced(platform.client.clone(), namespace));
+    if meant.is_empty() {
+        return Err(UserError::NoGrant { user: user.clone(), namespace: namespace.to_owned() }.into());
+    }
+    for binding in meant {
+        delete(platform, &api, binding).await?;
+        let role = ui::printable(&binding.role_ref.name);
+        ui::print_status(&format!("Took the role `{role}` in the namespace {namespace} back from {user}."));
+    }
+    Ok(Exit::Success)
+}
+
+/// Reports a namespace that stays, and what can give access to it.
+async fn report_kept(platform: &Platform, user: &str, namespace: &str) -> Result<(), CliError> {
+    let client = &platform.client;
+    let content = match rights::workloads(platform, namespace).await?.len() {
         0 => String::new(),
         1 => " with its workload".to_owned(),
         count => format!(" with its {count} workloads"),
     };
-    ui::print_status(&format!(
-        "Kept the namespace {namespace}{content}; delete it with `kubectl delete namespace {namespace}`."
-    ));
+    let failed = |error| api_error(platform, namespace, error);
+    let found = Api::<Namespace>::all(client.clone()).get_opt(namespace).await.map_err(failed)?;
+    let bindings: Api<RoleBinding> = Api::namespaced(client.clone(), namespace);
+    let is_shared = !bindings.list(&ListParams::default()).await.map_err(failed)?.items.is_empty();
+    // Others may work in a namespace that was not created for this user alone.
+    let remedy = if is_shared || found.is_none_or(|found| objects::user_of(&found) != Some(user)) {
+        String::new()
+    } else {
+        format!("; delete it with `kubectl delete namespace {namespace}`")
+    };
+    ui::print_status(&format!("Kept the namespace {namespace}{content}{remedy}."));
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+    let accounts = accounts.list(&ListParams::default()).await.map_err(failed)?.items;
+    let names: Vec<String> =
+        accounts.iter().map(ResourceExt::name_any).filter(|name| name != "default").collect();
+    if !names.is_empty() {
+        ui::print_status(&format!(
+            "warning: the namespace {namespace} has service accounts, whose tokens stay valid: {}; delete those that {user} made",
+            ui::printable(&names.join(", "))
+        ));
+    }
     Ok(())
 }
 

@@ -100,7 +100,14 @@ impl Machine {
     }
 
     async fn remove(&self, user: &str) -> Result<(), CliError> {
-        let User::Remove(args) = self.parse(&["orchestra", "user", "remove", user]) else { panic!() };
+        self.remove_with(user, &[]).await
+    }
+
+    /// `orchestra user remove`, with further arguments.
+    async fn remove_with(&self, user: &str, more: &[&str]) -> Result<(), CliError> {
+        let mut arguments = vec!["orchestra", "user", "remove", user];
+        arguments.extend(more);
+        let User::Remove(args) = self.parse(&arguments) else { panic!() };
         let platform = Platform::connect(&args.administrator.target()).await?;
         remove::remove(&args, &platform).await.map(drop)
     }
@@ -207,6 +214,68 @@ async fn a_removed_user_loses_everything_at_once_and_a_new_one_of_that_name_gets
     };
     assert_eq!(code(new.request::<Json>(maps("shop")).await), 403);
     assert_eq!(code(new.request::<Json>(maps("jane")).await), 404, "allowed, and there are no CRDs");
+}
+
+#[tokio::test]
+async fn the_namespace_of_a_removed_user_is_not_given_to_a_new_one_of_that_name_silently() {
+    let machine = Machine::start().await;
+    machine.add("jane", &[]).await.unwrap();
+    machine.remove("jane").await.unwrap();
+    let error = machine.add("jane", &[]).await.unwrap_err().to_string();
+    assert!(error.contains("exists already") && error.contains("pass `-n jane`"), "{error}");
+    assert!(machine.accounts().get_opt("jane").await.unwrap().is_none());
+    machine.add("jane", &["-n", "jane"]).await.unwrap();
+}
+
+#[tokio::test]
+async fn without_options_an_existing_user_gets_a_token_and_nothing_else() {
+    let machine = Machine::start().await;
+    machine.add("ed", &["-n", "shop", "--role", "view", "--duration", "1h"]).await.unwrap();
+    machine.add("ed", &["-n", "lab"]).await.unwrap();
+    fs::remove_file(machine.kubeconfig("ed")).unwrap();
+    machine.add("ed", &[]).await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(machine.client());
+    assert!(namespaces.get_opt("ed").await.unwrap().is_none());
+    assert_eq!(machine.bindings("shop").await, ["score-user:ed:view"]);
+    let file = read(&machine.kubeconfig("ed"));
+    assert_eq!(TokenClaims::of(&own_token(&file).unwrap().1).unwrap().lifetime(), HOUR);
+    assert_eq!(file.contexts[0].context.as_ref().unwrap().namespace.as_deref(), Some("lab"));
+    machine.add("ed", &["-n", "shop", "--run-programs"]).await.unwrap();
+    assert_eq!(machine.bindings("shop").await, ["score-user:ed:score-program-runner", "score-user:ed:view"]);
+    let file = read(&machine.kubeconfig("ed"));
+    assert_eq!(file.contexts[0].context.as_ref().unwrap().namespace.as_deref(), Some("lab"), "it stays");
+    let error = machine.add("ed", &["--run-programs"]).await.unwrap_err().to_string();
+    assert!(error.contains("the namespaces lab, shop; choose one with -n"), "{error}");
+}
+
+#[tokio::test]
+async fn one_role_of_a_user_is_taken_back() {
+    let machine = Machine::start().await;
+    machine.add("jane", &["--run-programs"]).await.unwrap();
+    machine.add("jane", &["-n", "shop"]).await.unwrap();
+    machine.remove_with("jane", &["-n", "jane", "--role", "score-program-runner"]).await.unwrap();
+    assert_eq!(machine.bindings("jane").await, ["score-user:jane:score-user"]);
+    machine.remove_with("jane", &["-n", "shop"]).await.unwrap();
+    assert_eq!(machine.bindings("shop").await, Vec::<String>::new());
+    assert!(whoami(&machine.client_of("jane").await).await.is_ok());
+    for namespace in ["shop", USERS_NAMESPACE] {
+        let error = machine.remove_with("jane", &["-n", namespace]).await.unwrap_err().to_string();
+        assert!(error.contains("no such role") && error.contains("orchestra user list"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_written_is_refused_before_anything_is_created() {
+    let machine = Machine::start().await;
+    let file = machine.file("missing/jane.kubeconfig").display().to_string();
+    let User::Add(args) = machine.parse(&["orchestra", "user", "add", "jane", "--output", &file]) else {
+        panic!()
+    };
+    let target = args.administrator.target();
+    let platform = Platform::connect(&target).await.unwrap();
+    let error = add::add(&args, &target, &platform).await.unwrap_err().to_string();
+    assert!(error.contains("missing does not exist; create it"), "{error}");
+    assert!(machine.accounts().get_opt("jane").await.unwrap().is_none());
 }
 
 #[tokio::test]
