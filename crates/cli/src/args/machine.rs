@@ -156,11 +156,11 @@ pub(crate) struct Serve {
     pub(crate) log_format: LogFormat,
 
     /// Address to listen on; port 0 selects a free port [default: 127.0.0.1:7443, or [::]:8443 with --cluster]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     pub(crate) listen: Option<SocketAddr>,
 
     /// Address of a listener for health checks alone, over HTTP; with --cluster only
-    #[arg(long, value_name = "ADDRESS", requires = "cluster")]
+    #[arg(long, value_name = "ADDRESS", requires = "cluster", value_parser = socket_address)]
     pub(crate) health_listen: Option<SocketAddr>,
 
     /// Use the API of a cluster instead of the embedded one
@@ -285,4 +285,8 @@ pub(crate) fn default_data_dir() -> Option<PathBuf> {
     set("XDG_DATA_HOME")
         .or_else(|| set("HOME").map(|home| home.join(".local/share")))
         .map(|base| base.join("orchestra"))
+}
+/// Parses the address of a listener.
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 127.0.0.1:7443 or [::]:8443".to_owned())
 }

@@ -61,7 +61,10 @@ pub(crate) enum ServeError {
     )]
     TokenKey(#[from] orchestra_apiserver::KeyError),
     #[cfg(feature = "embedded")]
-    #[error("cannot open the audit log {}: {source}", path.display())]
+    #[error(
+        "cannot open the audit log {}: {source}; create its folder, or pass another file with --audit-log",
+        path.display()
+    )]
     AuditLog { path: PathBuf, source: io::Error },
     #[cfg(feature = "embedded")]
     #[error(transparent)]
