@@ -69,6 +69,7 @@ mod tests {
             .collect();
         let expected = [
             ("ClusterRole", "score-user"),
+            ("ClusterRole", "score-viewer"),
             ("ClusterRole", "score-platform"),
             ("Role", "score-platform"),
             ("Role", "score-published"),

@@ -92,11 +92,18 @@ fn every_rule_has_a_reason_and_no_wildcard() {
 fn users_have_access_to_workloads_only() {
     let all = plain();
     let roles = of_kind(&all, "ClusterRole");
-    let user = roles.iter().find(|role| role["metadata"]["name"] == "score-user").unwrap();
-    for rule in user["rules"].as_array().unwrap() {
-        assert_eq!(rule["apiGroups"], json!(["score.dev"]));
-        for resource in rule["resources"].as_array().unwrap() {
-            assert!(resource.as_str().unwrap().split('/').next() == Some("workloads"), "{resource}");
+    for name in ["score-user", "score-viewer"] {
+        let role = roles.iter().find(|role| role["metadata"]["name"] == name).unwrap();
+        for rule in role["rules"].as_array().unwrap() {
+            assert_eq!(rule["apiGroups"], json!(["score.dev"]));
+            for resource in rule["resources"].as_array().unwrap() {
+                assert!(resource.as_str().unwrap().split('/').next() == Some("workloads"), "{resource}");
+                let verbs = rule["verbs"].as_array().unwrap();
+                let changes =
+                    verbs.iter().any(|verb| !["get", "list", "watch"].contains(&verb.as_str().unwrap()));
+                // Previews are created.
+                assert!(!(name == "score-viewer" && changes && resource != "workloads/plan"), "{resource}");
+            }
         }
     }
 }
@@ -120,7 +127,13 @@ fn every_binding_has_a_role_and_every_role_of_the_orchestrator_a_binding() {
     let bound = named(["ClusterRoleBinding", "RoleBinding"]);
     let existing = named(["ClusterRole", "Role"]);
     assert!(bound.is_subset(&existing), "{bound:?}");
-    let for_others = ["score-user", "score-platform", "score-external-provisioner", "score-external-runtime"];
+    let for_others = [
+        "score-user",
+        "score-viewer",
+        "score-platform",
+        "score-external-provisioner",
+        "score-external-runtime",
+    ];
     for role in existing.difference(&bound) {
         assert!(for_others.contains(&role.1.as_str()), "{role:?} has no binding");
     }
