@@ -107,6 +107,10 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Wait(#[from] WaitError),
 
+    #[error(
+        "{workload}: permission denied: a file with `image: .` or variables of this machine needs the right to run programs on it, which you do not have in the namespace {namespace}; ask the administrator to {remedy}, with a platform that runs with `--trust-users`"
+    )]
+    NoProgramRight { workload: String, namespace: String, remedy: String },
     #[error("the cluster rejects your credentials; log in again, or pass another token with --token")]
     Unauthorized(#[source] Box<Status>),
 

@@ -47,13 +47,25 @@ pub(crate) fn run(args: &Logs) -> Result<Exit, CliError> {
         };
         let mut lines = platform.logs(&args.name, &options).await?;
         while let Some(line) = lines.next().await {
-            let Line { container, time, text } = line?;
+            let Line { container, time, text } = match line {
+                Ok(line) => line,
+                Err(error) => return Err(end_of_access(&platform, &args.name).await.unwrap_or(error)),
+            };
             let from = if is_one { String::new() } else { format!("{container} | ") };
             let at = if args.timestamps { format!("{time:.3} ") } else { String::new() };
             written(writeln!(io::stdout().lock(), "{at}{from}{}", ui::printable(&text)))?;
         }
-        Ok(Exit::Success)
+        let ended = if args.follow { end_of_access(&platform, &args.name).await } else { None };
+        ended.map_or(Ok(Exit::Success), Err)
     })
+}
+
+/// Error if a stream has ended because the caller has no access any more.
+async fn end_of_access(platform: &Platform, workload: &str) -> Option<CliError> {
+    let error = platform.workload(workload).await.err()?;
+    let is_access =
+        matches!(error, CliError::Unauthorized(_) | CliError::Forbidden { .. } | CliError::User(_));
+    is_access.then_some(error)
 }
 
 impl Platform {

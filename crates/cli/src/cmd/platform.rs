@@ -14,9 +14,12 @@ use kube::{
     core::Status,
 };
 use orchestra_api::Workload;
-use orchestra_core::denial::{Denial, NotFound};
+use orchestra_core::{
+    denial::{Denial, NotFound},
+    program_access::PROGRAM_RUNNER,
+};
 
-use super::{connect, server_client::ServerClient, user::kubeconfig as user_kubeconfig};
+use super::{UserError, connect, server_client::ServerClient, user::kubeconfig as user_kubeconfig};
 use crate::{
     args::{Cluster, Target, default_data_dir},
     error::{CliError, ConnectError},
@@ -32,6 +35,8 @@ pub(super) struct Platform {
     pub(super) server: Arc<ServerClient>,
     /// Address of the API, for messages.
     url: String,
+    /// User of `orchestra user add` whose kubeconfig this is, for messages.
+    user: Option<String>,
 }
 
 /// Connects to the platform, and runs a command on it.
@@ -100,16 +105,18 @@ impl Platform {
         }
         let url = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
+        let user =
+            config.auth_info.exec.as_ref().and_then(user_kubeconfig::plugin_user).map(ToOwned::to_owned);
         let server = Arc::new(ServerClient::new(config.clone(), server_url));
         let client = connect::client(config).map_err(ConnectError::Client)?;
-        Ok(Self { client, namespace, server, url })
+        Ok(Self { client, namespace, server, url, user })
     }
 
     /// Platform behind a client, for tests.
     #[cfg(test)]
     pub(super) fn with_client(config: Config, client: Client) -> Self {
         let (url, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
-        Self { client, namespace, server: Arc::new(ServerClient::new(config, None)), url }
+        Self { client, namespace, server: Arc::new(ServerClient::new(config, None)), url, user: None }
     }
 
     /// Workloads of the namespace.
@@ -158,6 +165,24 @@ impl Platform {
         CliError::NamespaceNotFound(self.namespace.clone())
     }
 
+    /// Error of rejected credentials. Those of a user of `orchestra user add` are rejected once the user is removed.
+    pub(super) fn unauthorized(&self, error: CliError) -> CliError {
+        match &self.user {
+            Some(user) => UserError::Removed { user: user.clone() }.into(),
+            None => error,
+        }
+    }
+
+    /// Error of a missing right to run programs on the machine of the platform.
+    pub(super) fn no_program_right(&self, workload: &str) -> CliError {
+        let namespace = &self.namespace;
+        let remedy = match &self.user {
+            Some(user) => format!("run `orchestra user add {user} --run-programs -n {namespace}`"),
+            None => format!("bind you to the cluster role `{PROGRAM_RUNNER}` in the namespace {namespace}"),
+        };
+        CliError::NoProgramRight { workload: workload.to_owned(), namespace: namespace.clone(), remedy }
+    }
+
     /// Error of a request about `what`.
     pub(super) fn api_error(&self, what: &str, error: kube::Error) -> CliError {
         let (what, url) = (what.to_owned(), self.url.clone());
@@ -178,7 +203,7 @@ impl Platform {
         match Denial::of(&status) {
             Some(Denial::Permission) => CliError::Forbidden { what, status },
             Some(Denial::Terminating) => CliError::NamespaceTerminating { what, status },
-            None if status.code == 401 => CliError::Unauthorized(status),
+            None if status.code == 401 => self.unauthorized(CliError::Unauthorized(status)),
             None if is_field_conflict(&status) => CliError::FieldConflict { what, status },
             // The message of a denial names the quota, the policy or the field.
             Some(Denial::Quota | Denial::Policy | Denial::Invalid) | None => CliError::Api { what, status },
@@ -330,6 +355,40 @@ mod tests {
             let error = platform().api_error("web", kube::Error::Api(Box::new(status)));
             assert_eq!((error.to_string().as_str(), error.exit()), (expected, Exit::Failure));
         }
+    }
+
+    #[tokio::test]
+    async fn rejected_credentials_of_a_user_mean_that_the_access_was_removed() {
+        let status =
+            json!({"status": "Failure", "code": 401, "reason": "Unauthorized", "message": "Unauthorized"});
+        let platform = Platform { user: Some("jane".to_owned()), ..platform() };
+        let status = serde_json::from_value(status).unwrap();
+        let error = platform.api_error("web", kube::Error::Api(Box::new(status))).to_string();
+        assert!(error.contains("access of jane was removed") && error.contains("administrator"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_command_of_a_kubeconfig_that_cannot_be_started_is_named_with_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let exec = json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "/nope/login", "interactiveMode": "Never"});
+        let content = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+            "users": [{"name": "u", "user": {"exec": exec}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        });
+        std::fs::write(&file, content.to_string()).unwrap();
+        let target = Target {
+            kubeconfig: Some(file.clone()),
+            context: None,
+            namespace: None,
+            server: None,
+            token: None,
+        };
+        let Err(error) = Platform::connect(&target).await else { panic!("connected") };
+        let start = format!("cannot run \"/nope/login\", named in {} under `exec.command`", file.display());
+        assert!(error.to_string().starts_with(&start), "{error}");
     }
 
     #[tokio::test]

@@ -121,7 +121,11 @@ impl Platform {
             .header(header::ACCEPT, accept)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body))?;
-        let Endpoint { client, url } = self.server.endpoint(&self.client).await?;
+        let endpoint = self.server.endpoint(&self.client).await;
+        let Endpoint { client, url } = endpoint.map_err(|error| match error {
+            CliError::Unauthorized(_) => self.unauthorized(error),
+            error => error,
+        })?;
         let response = client.send(request).await.map_err(|error| match url {
             Some(url) => CliError::ServerUnreachable { url, source: ConnectError::Client(error) },
             None => self.api_error(workload, error),
@@ -150,7 +154,8 @@ impl Platform {
             CliError::NoServer(workload)
         } else {
             let message = error_message(&String::from_utf8_lossy(&bytes));
-            CliError::Server { workload, source: ServerError { code, message } }
+            let error = CliError::Server { workload, source: ServerError { code, message } };
+            if status == StatusCode::UNAUTHORIZED { self.unauthorized(error) } else { error }
         }
     }
 }

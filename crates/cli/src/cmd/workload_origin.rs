@@ -140,6 +140,7 @@ impl Platform {
                 | CliError::NoToken,
             ) => Ok(()),
             Err(error) if error.has_code(Code::NoOrigins) => Ok(()),
+            Err(error) if error.has_code(Code::Forbidden) => Err(self.no_program_right(workload)),
             Err(error) => Err(error),
         }
     }
@@ -197,7 +198,8 @@ mod tests {
         assert!(recorded(404, Some(Code::NoOrigins)).await.is_ok());
         assert!(recorded(404, None).await.is_ok(), "no server");
         assert!(recorded(404, Some(Code::NoSuchPath)).await.is_err());
-        assert!(recorded(403, Some(Code::Forbidden)).await.is_err());
+        let error = recorded(403, Some(Code::Forbidden)).await.unwrap_err().to_string();
+        assert!(error.contains("`score-program-runner`") && error.contains("--trust-users"), "{error}");
     }
 
     #[test]

@@ -114,7 +114,10 @@ fn trusted_users_run_programs_where_everybody_has_the_right() {
     laptop.must(&["up", "--detach", "--trust-users", "empty"]);
     laptop.must(&["user", "add", "bob"]);
     let denied = run_as(&laptop, "bob", &["apply"]);
-    assert!(denied.code == 1 && denied.err.contains("cannot update workloads/origin"), "{denied:?}");
+    assert!(
+        denied.code == 1 && denied.err.contains("orchestra user add bob --run-programs -n bob"),
+        "{denied:?}"
+    );
     laptop.must(&["user", "add", "bob", "--run-programs"]);
     let applied = run_as(&laptop, "bob", &["apply", "--wait"]);
     assert_eq!(applied.code, 0, "{applied:?}");
@@ -140,7 +143,12 @@ fn trusted_users_run_programs_where_everybody_has_the_right() {
     let list = laptop.must(&["user", "list"]).out;
     assert!(list.contains("yes: bob") && list.contains("bob: score-user"), "{list}");
     laptop.must(&["user", "remove", "carl"]);
+    fs::rename(laptop.path().join("bob.kubeconfig"), laptop.path().join("moved")).unwrap();
+    let moved = laptop.must(&["get", "--kubeconfig", "moved"]).out;
+    assert!(moved.contains("web"), "{moved}");
     laptop.must(&["user", "remove", "bob"]);
+    let removed = laptop.run(&["get", "--kubeconfig", "moved"]);
+    assert!(removed.code == 1 && removed.err.contains("access of bob was removed"), "{removed:?}");
     assert_eq!(run_as(&laptop, "bob", &["get"]).code, 1);
     laptop.must(&["delete", "-n", "bob", "web"]);
 }

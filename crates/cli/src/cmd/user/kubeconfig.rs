@@ -48,7 +48,7 @@ fn install_hint(user: &str) -> String {
 /// User of an entry that runs the credential plugin.
 pub(in crate::cmd) fn plugin_user(exec: &ExecConfig) -> Option<&str> {
     match exec.args.as_deref()? {
-        [first, second, user] if [first, second] == PLUGIN => Some(user),
+        [first, second, user, ..] if [first, second] == PLUGIN => Some(user),
         _ => None,
     }
 }
