@@ -306,7 +306,7 @@ fn missing(key_file: &KeyFile, absent: &BTreeSet<KeyId>, keys: Option<&Keyring>)
     let absent = list(&mut absent.iter().copied());
     let cause = match keys {
         None => format!(
-            "the file is missing, and the Secrets in the store are encrypted with the key {absent}; restore the file from a backup"
+            "the file is missing, and the Secrets in the store are encrypted with the key {absent}; restore the file from a backup, or pass --encryption-key if it is elsewhere"
         ),
         Some(keys) => format!(
             "the Secrets in the store are encrypted with the key {absent}, and the file has only {}; add the line of the missing \
