@@ -149,8 +149,8 @@ pub(super) async fn add(args: &AddUser, target: &Target, platform: &Platform) ->
     let in_file = output.namespace(name);
     let namespace = match (&in_file, &grant) {
         (Some(namespace), _) => namespace.as_str(),
-        (None, Some(grant)) => &grant.namespace,
-        (None, None) => existing
+        (None, Some(grant)) if existing.is_empty() => &grant.namespace,
+        (None, _) => existing
             .iter()
             .map(|held| held.namespace.as_str())
             .find(|namespace| *namespace == name)
@@ -186,7 +186,7 @@ fn report(name: &str, grant: Option<&Grant<'_>>, is_new: bool, given: &[&str], d
     });
     if default != namespace {
         ui::print_status(&format!(
-            "The default namespace of the file stays {default}: {name} passes `-n {namespace}` for the other."
+            "The default namespace of the file is {default}: {name} passes `-n {namespace}` for the other."
         ));
     }
 }
