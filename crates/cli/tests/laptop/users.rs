@@ -57,7 +57,11 @@ async fn what_runs_stays_and_nothing_that_another_user_wrote_runs_even_after_the
     let port = free_port();
     laptop.file("score.yaml", &score(port, "one"));
     laptop.must(&["up", "--detach"]);
-    laptop.must(&["user", "add", "bob", "-n", "default"]);
+    let added = laptop.must(&["user", "add", "bob", "-n", "default"]).err;
+    assert!(
+        added.contains("1 workload of the namespace keeps running, but no new version starts"),
+        "{added}"
+    );
     let described = laptop.until("web", "PermissionDenied");
     assert!(described.contains("`bob` can change its workloads"), "{described}");
     assert!(get(port).unwrap().contains("one"), "what runs keeps running");
@@ -72,6 +76,8 @@ async fn what_runs_stays_and_nothing_that_another_user_wrote_runs_even_after_the
     change_command(&laptop, "bob", &format!("touch {}", evil.display())).await;
     assert!(get(port).unwrap().contains("one"), "a new version does not run, no matter who wrote it");
 
+    let added = laptop.must(&["user", "add", "bob", "--run-programs"]).err;
+    assert!(added.contains("restart the platform with `--trust-users`"), "{added}");
     laptop.must(&["user", "remove", "bob"]);
     laptop.until("web", "apply the file here");
     assert!(!evil.exists());
@@ -118,7 +124,8 @@ fn trusted_users_run_programs_where_everybody_has_the_right() {
         denied.code == 1 && denied.err.contains("orchestra user add bob --run-programs -n bob"),
         "{denied:?}"
     );
-    laptop.must(&["user", "add", "bob", "--run-programs"]);
+    let added = laptop.must(&["user", "add", "bob", "--run-programs"]).err;
+    assert!(!added.contains("warning"), "{added}");
     let applied = run_as(&laptop, "bob", &["apply", "--wait"]);
     assert_eq!(applied.code, 0, "{applied:?}");
     assert!(get(port).unwrap().contains("hello"));

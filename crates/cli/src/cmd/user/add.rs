@@ -169,6 +169,11 @@ pub(super) async fn add(args: &AddUser, target: &Target, platform: &Platform) ->
             ui::print_status(&warning);
         }
     }
+    if let Some(Grant { namespace, .. }) = grant.as_ref().filter(|_| args.run_programs)
+        && let Some(warning) = rights::no_programs(platform, namespace).await
+    {
+        ui::print_status(&warning);
+    }
     Ok(Exit::Success)
 }
 

@@ -71,7 +71,9 @@ pub(super) async fn remove(args: &RemoveUser, platform: &Platform) -> Result<Exi
     namespaces.sort();
     namespaces.dedup();
     for namespace in &namespaces {
-        report_kept(platform, name, namespace).await?;
+        for line in kept(platform, name, namespace).await? {
+            ui::print_status(&line);
+        }
     }
     report_dangling(platform, name).await?;
     Ok(Exit::Success)
@@ -116,8 +118,8 @@ async fn take_back(
     Ok(Exit::Success)
 }
 
-/// Reports a namespace that stays, and what can give access to it.
-async fn report_kept(platform: &Platform, user: &str, namespace: &str) -> Result<(), CliError> {
+/// Report of a namespace that stays, and of what can still give access to it.
+pub(super) async fn kept(platform: &Platform, user: &str, namespace: &str) -> Result<Vec<String>, CliError> {
     let client = &platform.client;
     let content = match rights::workloads(platform, namespace).await?.len() {
         0 => String::new(),
@@ -134,18 +136,18 @@ async fn report_kept(platform: &Platform, user: &str, namespace: &str) -> Result
     } else {
         format!("; delete it with `kubectl delete namespace {namespace}`")
     };
-    ui::print_status(&format!("Kept the namespace {namespace}{content}{remedy}."));
+    let mut report = vec![format!("Kept the namespace {namespace}{content}{remedy}.")];
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
     let accounts = accounts.list(&ListParams::default()).await.map_err(failed)?.items;
     let names: Vec<String> =
         accounts.iter().map(ResourceExt::name_any).filter(|name| name != "default").collect();
     if !names.is_empty() {
-        ui::print_status(&format!(
+        report.push(format!(
             "warning: the namespace {namespace} has service accounts, whose tokens stay valid: {}; delete those that {user} made",
             ui::printable(&names.join(", "))
         ));
     }
-    Ok(())
+    Ok(report)
 }
 
 /// Warns of bindings that were made by hand: a new user of that name would have their rights.

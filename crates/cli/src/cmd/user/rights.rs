@@ -1,5 +1,6 @@
 //! Rights of a user, as the API decides.
 
+use http::Method;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::{
     Api,
@@ -7,9 +8,13 @@ use kube::{
 };
 use orchestra_api::{GROUP, USERS_NAMESPACE, Workload};
 use orchestra_score::model::LOCAL_IMAGE;
+use serde_json::{Value as Json, json};
 
 use super::{account_user, api_error};
-use crate::{cmd::platform::Platform, error::CliError};
+use crate::{args::Format, cmd::platform::Platform, error::CliError, ui};
+
+/// Name of the Workload of a preview.
+const PREVIEW: &str = "orchestra-user-add";
 
 /// True if a user has a right in a namespace: a verb on a resource of the group `score.dev`, with a subresource or an empty one.
 pub(super) async fn is_allowed(
@@ -77,6 +82,29 @@ pub(super) async fn warnings(
     Ok(warnings)
 }
 
+/// Warning about programs that do not run in a namespace although a user was given the right to run them, such as on a platform
+/// without `--trust-users`. The preview of a program has the reason.
+pub(super) async fn no_programs(platform: &Platform, namespace: &str) -> Option<String> {
+    let mut platform = platform.clone();
+    namespace.clone_into(&mut platform.namespace);
+    let program = json!({
+        "apiVersion": orchestra_api::API_VERSION, "kind": "Workload", "metadata": {"name": PREVIEW},
+        "spec": {"containers": {"main": {"image": LOCAL_IMAGE, "command": ["true"]}}},
+    });
+    let body = program.to_string().into_bytes();
+    // Other APIs have no previews.
+    let response = platform.query(Method::POST, PREVIEW, "plan", body, Format::Json).await.ok()?;
+    let plan: Json = serde_json::from_str(&response.text).ok()?;
+    refusal(&plan).map(|refusal| format!("warning: {}", ui::printable(refusal)))
+}
+
+/// Sentence of a preview that refuses to run a program.
+fn refusal(plan: &Json) -> Option<&str> {
+    let conditions = plan["status"]["conditions"].as_array()?;
+    let denied = conditions.iter().find(|condition| condition["reason"] == "PermissionDenied")?;
+    denied["message"].as_str()
+}
+
 /// Workloads of a namespace.
 pub(super) async fn workloads(platform: &Platform, namespace: &str) -> Result<Vec<Workload>, CliError> {
     let workloads: Api<Workload> = Api::namespaced(platform.client.clone(), namespace);
@@ -101,5 +129,16 @@ pub(super) fn shown_roles(roles: &[&str]) -> String {
     match names.as_slice() {
         [name] => format!("the role {name}"),
         names => format!("the roles {}", names.join(" and ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_roles_are_roles() {
+        assert_eq!(shown_roles(&["a"]), "the role `a`");
+        assert_eq!(shown_roles(&["a", "b"]), "the roles `a` and `b`");
     }
 }

@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 use super::{
     add::{self, request_token},
     kubeconfig::{TokenClaims, own_token},
-    remove,
+    remove, rights,
     token::credential,
 };
 use crate::{
@@ -110,6 +110,12 @@ impl Machine {
         let User::Remove(args) = self.parse(&arguments) else { panic!() };
         let platform = Platform::connect(&args.administrator.target()).await?;
         remove::remove(&args, &platform).await.map(drop)
+    }
+
+    /// Platform, as the administrator.
+    async fn platform(&self) -> Platform {
+        let User::List(args) = self.parse(&["orchestra", "user", "list"]) else { panic!() };
+        Platform::connect(&args.administrator.target()).await.unwrap()
     }
 
     /// Command of the administrator.
@@ -261,6 +267,42 @@ async fn one_role_of_a_user_is_taken_back() {
     for namespace in ["shop", USERS_NAMESPACE] {
         let error = machine.remove_with("jane", &["-n", namespace]).await.unwrap_err().to_string();
         assert!(error.contains("no such role") && error.contains("orchestra user list"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_namespace_that_was_created_for_the_user_alone_may_be_deleted() {
+    let machine = Machine::start().await;
+    let platform = machine.platform().await;
+    machine.add("jane", &[]).await.unwrap();
+    machine.add("jane", &["-n", "default"]).await.unwrap();
+    machine.add("bob", &[]).await.unwrap();
+    machine.add("dora", &["-n", "bob"]).await.unwrap();
+    let robots: Api<ServiceAccount> = Api::namespaced(machine.client(), "jane");
+    machine.create(&robots, json!({"metadata": {"name": "robot"}})).await;
+    machine.remove("jane").await.unwrap();
+    let report = remove::kept(&platform, "jane", "jane").await.unwrap();
+    assert!(report[0].ends_with("delete it with `kubectl delete namespace jane`."), "{report:?}");
+    assert!(report[1].contains("service accounts, whose tokens stay valid: robot"), "{report:?}");
+    let report = remove::kept(&platform, "jane", "default").await.unwrap();
+    assert_eq!(report, ["Kept the namespace default."]);
+    machine.remove("bob").await.unwrap();
+    let report = remove::kept(&platform, "bob", "bob").await.unwrap();
+    assert_eq!(report, ["Kept the namespace bob."], "dora works there");
+}
+
+#[tokio::test]
+async fn a_role_without_rights_on_workloads_is_warned_of() {
+    let machine = Machine::start().await;
+    let platform = machine.platform().await;
+    for (role, is_warned) in [("view", true), ("score-viewer", false)] {
+        machine.add("jane", &["-n", role, "--role", role]).await.unwrap();
+        let warnings = rights::warnings(&platform, "jane", role, &[role]).await.unwrap();
+        assert_eq!(
+            warnings.iter().any(|warning| warning.contains("--role score-viewer")),
+            is_warned,
+            "{warnings:?}"
+        );
     }
 }
 
