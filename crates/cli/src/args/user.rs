@@ -48,10 +48,10 @@ impl Administrator {
 /// commands renew while it is valid. Without further options, an existing user gets a new token,
 /// and nothing else; with them, more access. What exists stays.
 ///
-///   orchestra user add jane                        in the namespace jane
-///   orchestra user add jane -n shop                in the namespace shop
-///   orchestra user add jane --role score-viewer -n shop    only reads there
-///   orchestra user add jane --run-programs         may run programs on this machine, as you
+///   orchestra user add jane                              in the namespace jane
+///   orchestra user add jane -n shop                      in the namespace shop
+///   orchestra user add jane --role score-viewer -n lab   only reads there
+///   orchestra user add jane --run-programs               may run programs on this machine, as you
 ///
 /// Nothing runs in a namespace that others can change, unless the platform was started with
 /// --trust-users and all of them may run programs.
