@@ -105,8 +105,7 @@ impl Platform {
         }
         let url = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
-        let user =
-            config.auth_info.exec.as_ref().and_then(user_kubeconfig::plugin_user).map(ToOwned::to_owned);
+        let user = config.auth_info.exec.as_ref().and_then(user_kubeconfig::own_user).map(ToOwned::to_owned);
         let server = Arc::new(ServerClient::new(config.clone(), server_url));
         let client = connect::client(config).map_err(ConnectError::Client)?;
         Ok(Self { client, namespace, server, url, user })

@@ -45,27 +45,34 @@ fn install_hint(user: &str) -> String {
     )
 }
 
-/// User of an entry that runs the credential plugin.
-pub(in crate::cmd) fn plugin_user(exec: &ExecConfig) -> Option<&str> {
+/// User of an entry with the arguments of the credential plugin.
+fn plugin_user(exec: &ExecConfig) -> Option<&str> {
     match exec.args.as_deref()? {
         [first, second, user, ..] if [first, second] == PLUGIN => Some(user),
         _ => None,
     }
 }
 
+/// User of an entry whose credential plugin is this program.
+pub(in crate::cmd) fn own_user(exec: &ExecConfig) -> Option<&str> {
+    let is_own = exec.command.is_some() && exec.command == this_program();
+    plugin_user(exec).filter(|_| is_own)
+}
+
+fn this_program() -> Option<String> {
+    std::env::current_exe().ok()?.to_str().map(ToOwned::to_owned)
+}
+
 /// Lets this program be the credential plugin of its own entries, for the kubeconfig that it was called with: so it needs to be
-/// found neither on the PATH nor where the administrator has it.
+/// found neither on the PATH nor where the administrator has it. Entries of other programs have no token beside them.
 pub(in crate::cmd) fn use_this_program(kubeconfig: &mut Kubeconfig, file: Option<&Path>) {
-    let Some(program) = std::env::current_exe().ok().and_then(|path| path.to_str().map(ToOwned::to_owned))
-    else {
-        return;
-    };
+    let owners = own_tokens(kubeconfig);
     let infos = kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut());
     for exec in infos.filter_map(|info| info.exec.as_mut()) {
-        if plugin_user(exec).is_none() {
+        if !plugin_user(exec).is_some_and(|user| owners.iter().any(|(owner, _)| owner == user)) {
             continue;
         }
-        exec.command = Some(program.clone());
+        exec.command = this_program().or(exec.command.take());
         if let (Some(args), Some(file)) = (&mut exec.args, file.and_then(Path::to_str)) {
             args.push(format!("--kubeconfig={file}"));
         }
@@ -295,10 +302,17 @@ mod tests {
         let mut read: Kubeconfig = serde_json::from_value(content.content()).unwrap();
         assert_eq!(own_token(&read), Some(("jane".to_owned(), token)));
         assert_eq!(read.contexts[0].context.as_ref().unwrap().namespace.as_deref(), Some("shop"));
+        let mut other: Kubeconfig = read.clone();
+        other.auth_infos.truncate(1);
+        use_this_program(&mut other, None);
+        let exec = other.auth_infos[0].auth_info.as_ref().unwrap().exec.as_ref().unwrap();
+        assert_eq!(exec.command.as_deref(), Some("orchestra"), "it may be another program");
+        assert_eq!(own_user(exec), None);
+
         use_this_program(&mut read, Some(Path::new("/home/jane/config")));
         let exec = read.auth_infos[0].auth_info.as_ref().unwrap().exec.as_ref().unwrap();
         let current = std::env::current_exe().unwrap();
-        assert_eq!(exec.command.as_deref(), current.to_str());
+        assert_eq!((exec.command.as_deref(), own_user(exec)), (current.to_str(), Some("jane")));
         let args = exec.args.as_deref().unwrap();
         assert_eq!(args, ["user", "token", "jane", "--kubeconfig=/home/jane/config"]);
     }
