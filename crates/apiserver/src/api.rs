@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use crate::{
     access::{
-        self, Access, AccessRequest, BoundSubject, Caller, InvalidCredentials, ResourceRight, TokenKey,
-        policy::Policy,
+        self, Access, AccessRequest, BoundSubject, Caller, Extent, InvalidCredentials, ResourceRight,
+        TokenKey, policy::Policy,
     },
     audit::{AuditLog, Recording},
     background,
@@ -126,9 +126,15 @@ impl Api {
         self.policy().authorize(caller, &request.attributes()).is_allowed()
     }
 
-    /// Users and groups that are bound to one of these rights in a namespace, except administrators.
-    pub fn subjects_with(&self, namespace: &str, rights: &[ResourceRight<'_>]) -> Vec<BoundSubject> {
-        self.policy().subjects_with(namespace, rights)
+    /// Users and groups that are bound to one of these rights in a namespace, or in the whole cluster only if it is empty; except
+    /// administrators.
+    pub fn subjects_with(
+        &self,
+        namespace: &str,
+        rights: &[ResourceRight<'_>],
+        extent: Extent,
+    ) -> Vec<BoundSubject> {
+        self.policy().subjects_with(namespace, rights, extent)
     }
 
     /// An item now, and after each change of roles and bindings, until the server stops.

@@ -65,7 +65,7 @@ mod table;
 mod verbs;
 
 pub use access::{
-    AccessRequest, BoundSubject, Caller, InvalidCredentials, KeyError, ResourceRight, TokenKey,
+    AccessRequest, BoundSubject, Caller, Extent, InvalidCredentials, KeyError, ResourceRight, TokenKey,
 };
 pub use api::{Api, Options};
 pub use audit::AuditLog;

@@ -28,7 +28,7 @@ use self::{
 };
 pub use self::{
     caller::Caller,
-    policy::{BoundSubject, ResourceRight},
+    policy::{BoundSubject, Extent, ResourceRight},
     token::{KeyError, TokenKey},
 };
 use crate::{

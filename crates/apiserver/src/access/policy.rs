@@ -98,7 +98,7 @@ pub struct BoundSubject {
     pub is_group: bool,
 }
 
-/// Right on a resource or subresource, for at least one of the verbs and some names.
+/// Right on a resource or subresource, for at least one of the verbs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceRight<'a> {
     /// Verbs.
@@ -109,6 +109,15 @@ pub struct ResourceRight<'a> {
     pub resource: &'a str,
     /// Subresource; empty for the object itself.
     pub subresource: &'a str,
+}
+
+/// Objects that a right must be given on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Some objects are enough: rules with `resourceNames` count.
+    Some,
+    /// All objects: rules with `resourceNames` do not count.
+    All,
 }
 
 /// Answer of the authoriser.
@@ -210,12 +219,17 @@ impl Policy {
         (rules, error)
     }
 
-    /// Users and groups that are bound to one of these rights in a namespace. Administrators are left out: members of
-    /// `system:masters`, and those who may do everything everywhere.
-    pub(crate) fn subjects_with(&self, namespace: &str, rights: &[ResourceRight<'_>]) -> Vec<BoundSubject> {
+    /// Users and groups that are bound to one of these rights in a namespace, or in the whole cluster only if it is empty.
+    /// Administrators are left out: members of `system:masters`, and those who may do everything everywhere.
+    pub(crate) fn subjects_with(
+        &self,
+        namespace: &str,
+        rights: &[ResourceRight<'_>],
+        extent: Extent,
+    ) -> Vec<BoundSubject> {
         let has_right = |binding: &Arc<Binding>| {
             let rules = self.rules(&binding.role, &binding.namespace).unwrap_or_default();
-            rules.iter().any(|rule| {
+            rules.iter().filter(|rule| extent == Extent::Some || rule.is_unnamed()).any(|rule| {
                 let allows = |right: &ResourceRight<'_>| {
                     rule.allows_some(right.verbs, right.group, right.resource, right.subresource)
                 };

@@ -47,10 +47,15 @@ impl Rule {
             && self.resources.iter().any(|rule| resource_matches(rule, resource, subresource))
     }
 
+    /// True if the rule is about all objects, without `resourceNames`.
+    pub(crate) fn is_unnamed(&self) -> bool {
+        self.resource_names.is_empty()
+    }
+
     /// True if the rule allows everything.
     pub(crate) fn allows_everything(&self) -> bool {
         let any = |values: &[String]| values.iter().any(|value| value == "*");
-        any(&self.verbs) && any(&self.api_groups) && any(&self.resources) && self.resource_names.is_empty()
+        any(&self.verbs) && any(&self.api_groups) && any(&self.resources) && self.is_unnamed()
     }
 
     /// The rules with one verb, group, resource, name or path each that together equal this rule.

@@ -265,15 +265,21 @@ fn the_subjects_of_a_right_are_users_and_groups_of_the_scope_without_administrat
         (ROLE_BINDINGS, "shop", "d", binding("ClusterRole", "gone", &[user("nobody")])),
     ]);
     let read = ResourceRight { verbs: &["get"], group: "", resource: "configmaps", subresource: "" };
-    let names = |namespace: &str| {
+    let names = |namespace: &str, extent| {
         let mut found: Vec<String> = policy
-            .subjects_with(namespace, &[read])
+            .subjects_with(namespace, &[read], extent)
             .into_iter()
             .map(|subject| format!("{}{}", if subject.is_group { "group " } else { "" }, subject.name))
             .collect();
         found.sort();
         found
     };
-    assert_eq!(names("shop"), ["bob", "group ops", "local", "system:serviceaccount:bots:r"]);
-    assert_eq!(names("bank"), ["group ops"]);
+    assert_eq!(names("shop", Extent::Some), ["bob", "group ops", "local", "system:serviceaccount:bots:r"]);
+    assert_eq!(names("bank", Extent::Some), ["group ops"]);
+    assert_eq!(names("", Extent::Some), ["group ops"]);
+    assert_eq!(
+        names("shop", Extent::All),
+        ["group ops", "local"],
+        "a rule with names is not about all objects"
+    );
 }

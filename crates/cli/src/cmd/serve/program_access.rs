@@ -2,7 +2,7 @@
 
 use futures_util::stream::{BoxStream, StreamExt as _};
 use orchestra_api::GROUP;
-use orchestra_apiserver::{Api, ResourceRight};
+use orchestra_apiserver::{Api, Extent, ResourceRight};
 use orchestra_core::program_access::{self, Writer};
 use orchestra_drivers::ProgramAccess;
 
@@ -56,8 +56,9 @@ pub(super) struct EmbeddedProgramAccess {
 
 impl ProgramAccess for EmbeddedProgramAccess {
     fn refusal(&self, namespace: &str) -> Option<String> {
-        let runners = self.api.subjects_with(namespace, &[RUN]);
-        let writers = self.api.subjects_with(namespace, &WRITERS);
+        // In doubt, nothing runs: for a writer some objects are enough, the right to run programs must be for all.
+        let runners = self.api.subjects_with(namespace, &[RUN], Extent::All);
+        let writers = self.api.subjects_with(namespace, &WRITERS, Extent::Some);
         let writers: Vec<Writer> = writers
             .into_iter()
             .map(|subject| Writer {
@@ -146,6 +147,18 @@ mod tests {
                 assert_eq!(access.refusal("other").is_some(), elsewhere, "{kind} {verb} {group} {resource}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_right_to_run_programs_of_some_names_is_none() {
+        let api = Api::open(Memory, Options::default()).await.unwrap();
+        let named = |names: &[&str]| json!({"verbs": ["update"], "apiGroups": ["score.dev"], "resources": ["workloads/origin"], "resourceNames": names});
+        bind(&api, "RoleBinding", "write", &user("bob"), &rule("patch", "score.dev", "workloads")).await;
+        bind(&api, "RoleBinding", "other", &user("bob"), &named(&["other"])).await;
+        let access = EmbeddedProgramAccess { api: api.clone(), trusts_users: true };
+        assert!(access.refusal("default").is_some());
+        bind(&api, "RoleBinding", "all", &user("bob"), &named(&[])).await;
+        assert_eq!(access.refusal("default"), None);
     }
 
     #[tokio::test]
