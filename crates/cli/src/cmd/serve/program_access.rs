@@ -1,5 +1,7 @@
 //! Right to run programs on this machine, by the roles and bindings of the embedded API.
 
+use std::collections::BTreeSet;
+
 use futures_util::stream::{BoxStream, StreamExt as _};
 use orchestra_api::GROUP;
 use orchestra_apiserver::{Api, Extent, ResourceRight};
@@ -28,6 +30,14 @@ const WRITERS: [ResourceRight<'_>; 15] = [
     // A folder is the program.
     RUN,
 ];
+
+/// Rights on all namespaces: a definition has default values, which become part of the workloads that others write later.
+const CLUSTER_WRITERS: [ResourceRight<'_>; 1] = [ResourceRight {
+    verbs: &["create", "update", "patch", "delete", "deletecollection"],
+    group: "apiextensions.k8s.io",
+    resource: "customresourcedefinitions",
+    subresource: "",
+}];
 
 /// Right to run programs.
 const RUN: ResourceRight<'_> =
@@ -58,7 +68,9 @@ impl ProgramAccess for EmbeddedProgramAccess {
     fn refusal(&self, namespace: &str) -> Option<String> {
         // In doubt, nothing runs: for a writer some objects are enough, the right to run programs must be for all.
         let runners = self.api.subjects_with(namespace, &[RUN], Extent::All);
-        let writers = self.api.subjects_with(namespace, &WRITERS, Extent::Some);
+        let mut writers: BTreeSet<_> =
+            self.api.subjects_with(namespace, &WRITERS, Extent::Some).into_iter().collect();
+        writers.extend(self.api.subjects_with("", &CLUSTER_WRITERS, Extent::Some));
         let writers: Vec<Writer> = writers
             .into_iter()
             .map(|subject| Writer {
@@ -159,6 +171,30 @@ mod tests {
         assert!(access.refusal("default").is_some());
         bind(&api, "RoleBinding", "all", &user("bob"), &named(&[])).await;
         assert_eq!(access.refusal("default"), None);
+    }
+
+    #[tokio::test]
+    async fn whoever_may_change_definitions_changes_every_namespace() {
+        let definitions = |verb| rule(verb, "apiextensions.k8s.io", "customresourcedefinitions");
+        for (verb, refused) in [
+            ("create", true),
+            ("update", true),
+            ("patch", true),
+            ("delete", true),
+            ("deletecollection", true),
+            ("get", false),
+        ] {
+            for kind in ["RoleBinding", "ClusterRoleBinding"] {
+                let api = Api::open(Memory, Options::default()).await.unwrap();
+                bind(&api, kind, "bob", &user("bob"), &definitions(verb)).await;
+                let access = EmbeddedProgramAccess { api, trusts_users: false };
+                let refused = refused && kind == "ClusterRoleBinding";
+                for namespace in ["default", "other"] {
+                    let refusal = access.refusal(namespace);
+                    assert_eq!(refusal.is_some(), refused, "{kind} {verb} {namespace}");
+                }
+            }
+        }
     }
 
     #[tokio::test]
