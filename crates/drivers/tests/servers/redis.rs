@@ -16,6 +16,8 @@ tests![
     a_cache_requires_its_password_and_keeps_its_data,
     a_killed_cache_is_restarted_and_adopted_by_the_next_platform,
     a_cache_accepts_a_new_password,
+    users_of_a_cache_do_not_administer_its_server,
+    a_cache_with_other_settings_is_restarted_by_the_next_platform,
 ];
 
 const TYPE: &str = "redis";
@@ -88,6 +90,66 @@ fn a_cache_accepts_a_new_password() {
             new => panic!("it moved to {new}"),
         };
         assert!(send(port, &old, "GET a").contains("WRONGPASS"));
+        assert!(send(port, &cache.password, "GET a").contains('7'));
+    });
+}
+
+fn users_of_a_cache_do_not_administer_its_server() {
+    let data = DataFolder::new();
+    block_on(async {
+        let (servers, cache) = (data.servers(), cache());
+        let port = cache.until_up(&servers).await;
+        let settings = data.data().join("instances/default/cache/redis/server.conf");
+        let before = (data.running(), fs::read_to_string(&settings).unwrap());
+        for command in [
+            "CONFIG SET requirepass \"\"",
+            "CONFIG SET bind 127.0.0.1",
+            "CONFIG SET protected-mode no",
+            "CONFIG REWRITE",
+            "ACL SETUSER default +@all",
+            "REPLICAOF NO ONE",
+            "SAVE",
+            "SHUTDOWN NOSAVE",
+        ] {
+            let responses = send(port, &cache.password, command);
+            assert!(responses.contains("-NOPERM"), "{command}: {responses}");
+        }
+        assert_eq!((data.running(), fs::read_to_string(&settings).unwrap()), before);
+        // Commands of client libraries.
+        for command in [
+            "HELLO 3",
+            "CLIENT SETNAME me",
+            "CLIENT LIST",
+            "CONFIG GET maxmemory-policy",
+            "INFO",
+            "ROLE",
+            "LATENCY LATEST",
+            "SLOWLOG GET",
+            "COMMAND COUNT",
+            "EVAL \"return redis.call('SET', 'a', 'b')\" 1 a",
+            "PUBLISH channel text",
+            "FLUSHALL",
+        ] {
+            let responses = send(port, &cache.password, command);
+            assert!(!responses.contains("\r\n-"), "{command}: {responses}");
+        }
+    });
+}
+
+fn a_cache_with_other_settings_is_restarted_by_the_next_platform() {
+    let data = DataFolder::new();
+    block_on(async {
+        let (servers, cache) = (data.servers(), cache());
+        let port = cache.until_up(&servers).await;
+        send(port, &cache.password, "SET a 7");
+        let path = data.data().join("instances/default/cache/redis/server.conf");
+        let (settings, before) = (fs::read_to_string(&path).unwrap(), data.running());
+        fs::write(&path, settings.replace("-@admin", "")).unwrap();
+        drop(servers);
+        let servers = data.servers();
+        assert_eq!(cache.until_up(&servers).await, port);
+        assert_ne!(data.running(), before);
+        assert_eq!(fs::read_to_string(&path).unwrap(), settings);
         assert!(send(port, &cache.password, "GET a").contains('7'));
     });
 }

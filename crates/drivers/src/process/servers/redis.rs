@@ -39,6 +39,11 @@ const NAME: &str = "redis";
 /// Programs, the best first.
 const PROGRAMS: [&str; 3] = ["redis-server", "valkey-server", "keydb-server"];
 
+/// Commands that users may run: none that change or stop the server, as a user of a cache may be no user of this machine. Those
+/// that client libraries run when they connect, and for their metrics, are given back.
+const ALLOWED_COMMANDS: &str =
+    "+@all -@admin +client +config|get +cluster|info +cluster|nodes +cluster|slots +latency +role +slowlog";
+
 /// All caches.
 #[derive(Debug)]
 pub(super) struct Caches {
@@ -160,8 +165,10 @@ impl Cache {
     fn settings(&self, port: u16) -> String {
         let password = self.password.as_ref().map(SecretText::expose).unwrap_or_default();
         format!(
-            "bind 127.0.0.1\nport {port}\nprotected-mode yes\nrequirepass {}\nappendonly yes\nsave \"\"\ndir {}\n",
-            quoted(password),
+            "bind 127.0.0.1\nport {port}\nprotected-mode yes\nuser default on {} ~* &* {ALLOWED_COMMANDS}\nappendonly yes\n\
+             save \"\"\ndir {}\n",
+            // The sign `>` adds a password.
+            quoted(&[b">", password].concat()),
             quoted(self.folder.join("data").as_os_str().as_encoded_bytes()),
         )
     }
