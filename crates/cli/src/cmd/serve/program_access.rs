@@ -8,11 +8,22 @@ use orchestra_apiserver::{Api, Extent, ResourceRight};
 use orchestra_core::program_access::{self, Writer};
 use orchestra_drivers::ProgramAccess;
 
-const WRITE: [&str; 3] = ["create", "update", "patch"];
+/// Verbs of writes, also as another user.
+const WRITE: [&str; 9] = [
+    "create",
+    "update",
+    "patch",
+    "impersonate-on:user-info:create",
+    "impersonate-on:user-info:update",
+    "impersonate-on:user-info:patch",
+    "impersonate-on:serviceaccount:create",
+    "impersonate-on:serviceaccount:update",
+    "impersonate-on:serviceaccount:patch",
+];
 
 /// Rights on what programs are made of: their commands, their variables and files, and what they depend on; or to act as somebody
 /// who has those rights.
-const WRITERS: [ResourceRight<'_>; 15] = [
+const WRITERS: [ResourceRight<'_>; 18] = [
     write("workloads", ""),
     write("workloads", "status"),
     write("workloadplans", ""),
@@ -25,6 +36,9 @@ const WRITERS: [ResourceRight<'_>; 15] = [
     impersonate("users"),
     impersonate("groups"),
     impersonate("serviceaccounts"),
+    impersonate_for_some("users"),
+    impersonate_for_some("groups"),
+    impersonate_for_some("serviceaccounts"),
     grant("roles"),
     grant("clusterroles"),
     // A folder is the program.
@@ -49,6 +63,12 @@ const fn write(resource: &'static str, subresource: &'static str) -> ResourceRig
 
 const fn impersonate(resource: &'static str) -> ResourceRight<'static> {
     ResourceRight { verbs: &["impersonate"], group: "", resource, subresource: "" }
+}
+
+/// Impersonation for some requests.
+const fn impersonate_for_some(resource: &'static str) -> ResourceRight<'static> {
+    let verbs = &["impersonate:user-info", "impersonate:serviceaccount"];
+    ResourceRight { verbs, group: "authentication.k8s.io", resource, subresource: "" }
 }
 
 /// Roles beyond the own rights.
@@ -141,6 +161,10 @@ mod tests {
             ("update", "score.dev", "*/status", true),
             ("update", "", "secrets", true),
             ("impersonate", "", "serviceaccounts", true),
+            ("impersonate:user-info", "authentication.k8s.io", "users", true),
+            ("impersonate:serviceaccount", "authentication.k8s.io", "serviceaccounts", true),
+            ("impersonate-on:user-info:patch", "score.dev", "workloads", true),
+            ("impersonate-on:user-info:get", "score.dev", "workloads", false),
             ("escalate", "rbac.authorization.k8s.io", "roles", true),
             ("update", "score.dev", "workloads/origin", true),
             ("get", "score.dev", "workloads", false),
