@@ -97,7 +97,7 @@ impl StoredObject<'_> {
     }
 
     /// JSON before and after the version.
-    fn halves(&self) -> (&[u8], &[u8]) {
+    pub(crate) fn halves(&self) -> (&[u8], &[u8]) {
         let place = self
             .bytes
             .first_chunk::<4>()

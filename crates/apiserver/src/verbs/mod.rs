@@ -12,6 +12,7 @@ pub(crate) mod selection;
 mod token;
 pub(crate) mod update;
 pub(crate) mod watch;
+mod watch_lines;
 
 use axum::{
     body::Body,

@@ -17,6 +17,7 @@ use super::{
     Call,
     list::{not_older, parse_version},
     selection::Selection,
+    watch_lines::Lines,
 };
 use crate::{
     access::Permit,
@@ -135,6 +136,8 @@ struct Watcher {
     end: Instant,
     /// Only the first row of a table has headings.
     headings_sent: bool,
+    /// Lines that are not sent yet.
+    lines: Lines,
     ended: bool,
 }
 
@@ -179,13 +182,17 @@ impl Watcher {
             next_bookmark: now + first_bookmark(seconds),
             end: now + Duration::from_secs(seconds),
             headings_sent: false,
+            lines: Lines::default(),
             ended: false,
         })
     }
 
-    /// Next lines; `None` at the end.
+    /// Next part of the lines; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if let Some(frame) = self.lines.next_frame() {
+                return Some(frame);
+            }
             // A change of rights is an event like any other, which wakes the watch up.
             if self.ended
                 || Instant::now() >= self.end
@@ -194,39 +201,32 @@ impl Watcher {
             {
                 return None;
             }
-            let mut lines = Vec::new();
-            self.write_initial(&mut lines);
-            if lines.is_empty() {
-                self.write_events(&mut lines);
+            self.write_initial();
+            if self.lines.is_empty() {
+                self.write_events();
             }
-            if !lines.is_empty() {
-                return Some(lines.into());
-            }
-            if !self.ended {
-                self.wait(&mut lines).await;
-                if !lines.is_empty() {
-                    return Some(lines.into());
-                }
+            if self.lines.is_empty() && !self.ended {
+                self.wait().await;
             }
         }
     }
 
-    fn write_initial(&mut self, lines: &mut Vec<u8>) {
-        while lines.len() < MAX_CHUNK_BYTES
+    fn write_initial(&mut self) {
+        while self.lines.len() < MAX_CHUNK_BYTES
             && let Some((key, object)) = self.initial.pop_front()
         {
             let record = StoredObject { revision: object.revision, bytes: &object.value };
             if self.selection.matches(&self.kind, &key, record) {
-                self.write_object(lines, "ADDED", record);
+                self.write_object("ADDED", object.revision, &object.value);
             }
         }
         if self.initial.is_empty() && self.bookmark_initial {
             self.bookmark_initial = false;
-            self.write_bookmark(lines, true);
+            self.write_bookmark(true);
         }
     }
 
-    fn write_events(&mut self, lines: &mut Vec<u8>) {
+    fn write_events(&mut self) {
         if !self.initial.is_empty() {
             return;
         }
@@ -240,12 +240,12 @@ impl Watcher {
         match events {
             Ok(events) => {
                 for event in events {
-                    if lines.len() >= MAX_CHUNK_BYTES || self.ended {
+                    if self.lines.len() >= MAX_CHUNK_BYTES || self.ended {
                         break;
                     }
                     self.cursor = event.revision;
                     if *event.key.resource == *self.kind.resource {
-                        self.write_change(lines, &event);
+                        self.write_change(&event);
                     }
                     // A watch ends when the definition of its kind changes or is deleted.
                     self.ended |= self.kind.custom && redefines(&event, &self.kind.resource);
@@ -254,14 +254,14 @@ impl Watcher {
             Err(error) => {
                 let message = format!("too old resource version: {} ({})", self.cursor.0, error.oldest.0);
                 let status = Status::expired(message).to_value();
-                write_line(lines, "ERROR", &codec::encode(&status));
+                self.lines.write("ERROR", &codec::encode(&status));
                 self.ended = true;
             }
         }
     }
 
     /// Writes the event of a change: an object that starts to match is added, one that stops to match is deleted.
-    fn write_change(&mut self, lines: &mut Vec<u8>, event: &Event) {
+    fn write_change(&mut self, event: &Event) {
         let revision = event.revision;
         let matches = |bytes: &Option<Bytes>| {
             bytes.as_ref().is_some_and(|bytes| {
@@ -275,15 +275,14 @@ impl Watcher {
             (false, false) => return,
         };
         if let Some(bytes) = bytes {
-            self.write_object(lines, kind, StoredObject { revision, bytes });
+            self.write_object(kind, revision, bytes);
         }
     }
 
-    fn write_object(&mut self, lines: &mut Vec<u8>, event: &str, record: StoredObject<'_>) {
+    fn write_object(&mut self, event: &str, revision: Revision, bytes: &Bytes) {
+        let record = StoredObject { revision, bytes };
         if self.format.shape == Shape::Object && record.is_current(&self.kind) {
-            let mut object = Vec::with_capacity(record.bytes.len() + 64);
-            record.write_as(&self.kind, &mut object);
-            write_line(lines, event, &object);
+            self.lines.write_stored(event, &self.kind, revision, bytes);
             return;
         }
         let object = record.object(&self.kind);
@@ -295,10 +294,10 @@ impl Watcher {
         if shape == Shape::Table && std::mem::replace(&mut self.headings_sent, true) {
             shaped["columnDefinitions"] = Value::Null;
         }
-        write_line(lines, event, &codec::encode(&shaped));
+        self.lines.write(event, &codec::encode(&shaped));
     }
 
-    fn write_bookmark(&mut self, lines: &mut Vec<u8>, initial: bool) {
+    fn write_bookmark(&mut self, initial: bool) {
         let mut metadata = json!({"resourceVersion": self.cursor.0.to_string()});
         if initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
@@ -325,18 +324,18 @@ impl Watcher {
                 fields.insert(name.clone(), value.clone());
             }
         }
-        write_line(lines, "BOOKMARK", &codec::encode(&bookmark));
+        self.lines.write("BOOKMARK", &codec::encode(&bookmark));
     }
 
     /// Waits for a change, the time of a bookmark, or the end.
-    async fn wait(&mut self, lines: &mut Vec<u8>) {
+    async fn wait(&mut self) {
         let api = self.api.clone();
         tokio::select! {
             more = api.ledger().changed(self.cursor) => self.ended = !more,
             () = sleep_until(self.end) => self.ended = true,
             () = api.stopped() => self.ended = true,
             () = sleep_until(self.next_bookmark), if self.bookmarks => {
-                self.write_bookmark(lines, false);
+                self.write_bookmark(false);
                 let last = self.end.checked_sub(LAST_BOOKMARK_LEAD).unwrap_or(self.end);
                 let next = Instant::now() + BOOKMARK_INTERVAL;
                 self.next_bookmark = if Instant::now() < last { next.min(last) } else { self.end + BOOKMARK_INTERVAL };
@@ -367,12 +366,4 @@ fn redefines(event: &Event, resource: &str) -> bool {
 fn random_timeout_seconds() -> u64 {
     let random = uuid::Uuid::new_v4().as_u64_pair().1;
     MIN_DEFAULT_TIMEOUT_SECONDS + random % MIN_DEFAULT_TIMEOUT_SECONDS
-}
-
-fn write_line(lines: &mut Vec<u8>, event: &str, object: &[u8]) {
-    lines.extend_from_slice(b"{\"type\":\"");
-    lines.extend_from_slice(event.as_bytes());
-    lines.extend_from_slice(b"\",\"object\":");
-    lines.extend_from_slice(object);
-    lines.extend_from_slice(b"}\n");
 }

@@ -125,6 +125,31 @@ async fn clients_that_do_not_read_their_watches_cost_no_memory() {
 }
 
 #[tokio::test]
+async fn unread_watches_share_the_large_object_that_they_begin_with() {
+    const WATCHES: usize = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let mut writer = server.client().connect().await.unwrap();
+    let body = config_map("large", &"x".repeat(1_000_000));
+    assert_eq!(writer.call(Method::POST, CONFIG_MAPS, body).await.unwrap().0, 201);
+    let before = server.memory();
+    let mut connection = server.client().connect_without_window().await.unwrap();
+    let mut unread = Vec::new();
+    for _ in 0..WATCHES {
+        let path = format!("{CONFIG_MAPS}?watch=true&timeoutSeconds=600");
+        let answer = connection.send_request(request(Method::GET, &path, "")).await.unwrap();
+        assert_eq!(answer.status(), 200);
+        unread.push(answer);
+    }
+    let mut reading = server.client().connect().await.unwrap().watch("").await.unwrap();
+    timeout(TIMEOUT, reading.wait_for("large")).await.unwrap();
+    // A copy for each watch would take 200 MB.
+    let grown = server.memory() - before;
+    assert!(grown < 50 * MIB, "{grown} KiB");
+    drop(unread);
+}
+
+#[tokio::test]
 async fn a_full_disk_refuses_writes_and_keeps_reads() {
     let folder = tempfile::tempdir().unwrap();
     Server::start(folder.path()).kill();

@@ -86,6 +86,15 @@ impl Client {
         Ok((sender, tokio::spawn(async { drop(connection.await) })))
     }
 
+    /// HTTP/2 connection that never reads an answer: no stream has a window.
+    pub(crate) async fn connect_without_window(&self) -> Result<http2::SendRequest<Full<Bytes>>, Broken> {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        let (sender, connection) =
+            builder.initial_stream_window_size(0).handshake(self.tls("h2").await?).await?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
     /// HTTP/2 connection.
     pub(crate) async fn connect_many(&self) -> Result<http2::SendRequest<Full<Bytes>>, Broken> {
         let (sender, connection) = http2::handshake(TokioExecutor::new(), self.tls("h2").await?).await?;
