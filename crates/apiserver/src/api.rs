@@ -1,8 +1,11 @@
 //! Composition root of the server.
 
-use std::sync::{
-    Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use axum::{Extension, Router, http::request::Parts};
@@ -135,6 +138,11 @@ impl Api {
         extent: Extent,
     ) -> Vec<BoundSubject> {
         self.policy().subjects_with(namespace, rights, extent)
+    }
+
+    /// Namespaces with service accounts that are administrators: whoever may act as accounts of such a namespace can do everything.
+    pub fn namespaces_of_administrators(&self) -> BTreeSet<String> {
+        self.policy().namespaces_of_administrators()
     }
 
     /// An item now, and after each change of roles and bindings, until the server stops.

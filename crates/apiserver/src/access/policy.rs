@@ -236,10 +236,6 @@ impl Policy {
                 rights.iter().any(allows)
             })
         };
-        let is_admin = |binding: &Arc<Binding>| {
-            let rules = self.rules(&binding.role, &binding.namespace).unwrap_or_default();
-            rules.iter().any(Rule::allows_everything)
-        };
         let users = self.users.iter().map(|(name, grants)| (name, grants, false));
         let groups = self.groups.iter().map(|(name, grants)| (name, grants, true));
         users
@@ -250,10 +246,31 @@ impl Policy {
                     .cluster
                     .values()
                     .chain(grants.namespaced.get(namespace).into_iter().flat_map(BTreeMap::values));
-                !masters && !grants.cluster.values().any(is_admin) && bindings.any(has_right)
+                !masters && !self.is_administrator(grants) && bindings.any(has_right)
             })
             .map(|(name, _, is_group)| BoundSubject { name: name.clone(), is_group })
             .collect()
+    }
+
+    /// Namespaces with service accounts that may do everything everywhere, by themselves or as the accounts of their namespace.
+    pub(crate) fn namespaces_of_administrators(&self) -> BTreeSet<String> {
+        let accounts = self.users.iter().filter_map(|(name, grants)| {
+            let (namespace, _) = caller::account_of(name)?;
+            self.is_administrator(grants).then_some(namespace)
+        });
+        let groups = self.groups.iter().filter_map(|(name, grants)| {
+            let namespace = name.strip_prefix("system:serviceaccounts:")?;
+            self.is_administrator(grants).then_some(namespace)
+        });
+        accounts.chain(groups).map(str::to_owned).collect()
+    }
+
+    /// True if these bindings allow everything everywhere.
+    fn is_administrator(&self, grants: &Grants) -> bool {
+        grants.cluster.values().any(|binding| {
+            let rules = self.rules(&binding.role, &binding.namespace).unwrap_or_default();
+            rules.iter().any(Rule::allows_everything)
+        })
     }
 
     /// Rules of a role; `None` if it does not exist.

@@ -276,10 +276,25 @@ fn the_subjects_of_a_right_are_users_and_groups_of_the_scope_without_administrat
     };
     assert_eq!(names("shop", Extent::Some), ["bob", "group ops", "local", "system:serviceaccount:bots:r"]);
     assert_eq!(names("bank", Extent::Some), ["group ops"]);
+    assert!(policy.namespaces_of_administrators().is_empty(), "none of them is a service account");
     assert_eq!(names("", Extent::Some), ["group ops"]);
     assert_eq!(
         names("shop", Extent::All),
         ["group ops", "local"],
         "a rule with names is not about all objects"
     );
+}
+
+#[test]
+fn the_namespaces_of_administrators_are_those_of_accounts_that_may_do_everything() {
+    let everything = json!({"rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]});
+    let admins = [account("ops", "root"), user("root"), group("system:serviceaccounts:robots")];
+    let policy = policy(&[
+        (CLUSTER_ROLES, "", "reader", role(&["get"], &["configmaps"])),
+        (CLUSTER_ROLES, "", "everything", everything),
+        (CLUSTER_ROLE_BINDINGS, "", "admins", binding("ClusterRole", "everything", &admins)),
+        (CLUSTER_ROLE_BINDINGS, "", "readers", binding("ClusterRole", "reader", &[account("readers", "r")])),
+        (ROLE_BINDINGS, "shop", "local", binding("ClusterRole", "everything", &[account("shop", "r")])),
+    ]);
+    assert_eq!(policy.namespaces_of_administrators(), ["ops", "robots"].map(str::to_owned).into());
 }

@@ -53,6 +53,10 @@ const CLUSTER_WRITERS: [ResourceRight<'_>; 1] = [ResourceRight {
     subresource: "",
 }];
 
+/// Rights to act as service accounts.
+const ACCOUNTS: [ResourceRight<'_>; 2] =
+    [impersonate("serviceaccounts"), impersonate_for_some("serviceaccounts")];
+
 /// Right to run programs.
 const RUN: ResourceRight<'_> =
     ResourceRight { verbs: &["update"], group: GROUP, resource: "workloads", subresource: "origin" };
@@ -91,6 +95,9 @@ impl ProgramAccess for EmbeddedProgramAccess {
         let mut writers: BTreeSet<_> =
             self.api.subjects_with(namespace, &WRITERS, Extent::Some).into_iter().collect();
         writers.extend(self.api.subjects_with("", &CLUSTER_WRITERS, Extent::Some));
+        for other in self.api.namespaces_of_administrators() {
+            writers.extend(self.api.subjects_with(&other, &ACCOUNTS, Extent::Some));
+        }
         let writers: Vec<Writer> = writers
             .into_iter()
             .map(|subject| Writer {
@@ -219,6 +226,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test]
+    async fn whoever_may_act_as_an_administrator_changes_every_namespace() {
+        let account = |namespace| json!({"kind": "ServiceAccount", "namespace": namespace, "name": "root"});
+        for (namespace, refused) in [("default", true), ("ops", false)] {
+            let api = Api::open(Memory, Options::default()).await.unwrap();
+            // In the namespace `default`.
+            bind(&api, "RoleBinding", "act", &user("bob"), &rule("impersonate", "", "serviceaccounts")).await;
+            let access = EmbeddedProgramAccess { api: api.clone(), trusts_users: true };
+            assert_eq!(access.refusal("other"), None);
+            bind(&api, "ClusterRoleBinding", "root", &account(namespace), &rule("*", "*", "*")).await;
+            assert_eq!(access.refusal("other").is_some(), refused, "{namespace}");
+        }
+        let api = Api::open(Memory, Options::default()).await.unwrap();
+        let masters = rule("impersonate", "", "groups");
+        bind(&api, "ClusterRoleBinding", "act", &user("bob"), &masters).await;
+        let access = EmbeddedProgramAccess { api, trusts_users: true };
+        assert!(access.refusal("other").is_some());
     }
 
     #[tokio::test]
