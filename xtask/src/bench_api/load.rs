@@ -21,6 +21,7 @@ const PAGE: usize = 500;
 /// Server with a namespace for the measurement.
 pub(crate) struct Target {
     client: Arc<Client>,
+    namespace: String,
     /// `/api/v1/namespaces/NAME/configmaps`
     path: String,
 }
@@ -29,17 +30,33 @@ impl Target {
     /// Server whose namespace exists.
     pub(crate) fn new(kubeconfig: &Path) -> Result<Self, Failure> {
         let client = Arc::new(Client::from_kubeconfig(kubeconfig)?);
-        Ok(Self { client, path: format!("/api/v1/namespaces/{NAMESPACE}/configmaps") })
+        Ok(Self::of(client, NAMESPACE))
+    }
+
+    fn of(client: Arc<Client>, namespace: &str) -> Self {
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+        Self { client, namespace: namespace.to_owned(), path }
     }
 
     /// Creates the namespace.
     pub(crate) async fn prepare(kubeconfig: &Path) -> Result<Self, Failure> {
         let target = Self::new(kubeconfig)?;
-        let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } });
-        let mut connection = target.client.connect().await?;
-        let answer = connection.call(Method::POST, "/api/v1/namespaces", body.to_string()).await?;
-        expect(StatusCode::CREATED, answer)?;
+        target.create_namespace().await?;
         Ok(target)
+    }
+
+    /// The same server with another new namespace: one has room for a part of the store only.
+    pub(crate) async fn beside(&self, name: &str) -> Result<Self, Failure> {
+        let target = Self::of(Arc::clone(&self.client), &format!("{NAMESPACE}-{name}"));
+        target.create_namespace().await?;
+        Ok(target)
+    }
+
+    async fn create_namespace(&self) -> Result<(), Failure> {
+        let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": self.namespace } });
+        let mut connection = self.client.connect().await?;
+        let answer = connection.call(Method::POST, "/api/v1/namespaces", body.to_string()).await?;
+        expect(StatusCode::CREATED, answer).map(drop)
     }
 
     /// Deletes the namespace and its objects.
@@ -52,7 +69,7 @@ impl Target {
                 break;
             }
         }
-        let namespace = format!("/api/v1/namespaces/{NAMESPACE}");
+        let namespace = format!("/api/v1/namespaces/{}", self.namespace);
         expect(StatusCode::OK, connection.call(Method::DELETE, &namespace, String::new()).await?)?;
         Ok(())
     }

@@ -185,16 +185,26 @@ impl Bench {
         time: Duration,
     ) -> Result<Option<f64>, Failure> {
         let mut figures = [Creates::default(), Creates::default()];
+        let name = connections.to_string();
+        let ours = embedded.target.beside(&name).await?;
+        let theirs = match &self.real {
+            Some(real) => Some(real.target.beside(&name).await?),
+            None => None,
+        };
         for round in 0..ROUNDS {
-            for (at, server) in [Some(embedded), self.real.as_ref()].into_iter().enumerate() {
-                let Some(server) = server else { continue };
+            let both = [Some(embedded).zip(Some(&ours)), self.real.as_ref().zip(theirs.as_ref())];
+            for (at, server) in both.into_iter().enumerate() {
+                let Some((server, target)) = server else { continue };
                 let (computed, started) = (process::computed(&server.ids)?, Instant::now());
                 let prefix = format!("create-{connections}-{round}");
-                let took = server.target.create_for(connections, &prefix, time / ROUNDS).await?;
+                let took = target.create_for(connections, &prefix, time / ROUNDS).await?;
                 figures[at].time += started.elapsed();
                 figures[at].computed += process::computed(&server.ids)?.saturating_sub(computed);
                 figures[at].took.extend(took);
             }
+        }
+        if let Some(theirs) = theirs {
+            theirs.remove().await?;
         }
         let [ours, theirs] = figures;
         let theirs = self.real.as_ref().map(|_| theirs);
