@@ -93,7 +93,7 @@ pub const FIRST_STATUS_DEBOUNCE: Duration = Duration::from_millis(500);
 /// The same while [`BUSY_BACKLOG`] Workloads wait: a further write for each of them would only delay them all.
 pub const BUSY_FIRST_STATUS_DEBOUNCE: Duration = Duration::from_secs(5);
 
-/// Number of Workloads that wait of which each takes longer than [`FIRST_STATUS_DEBOUNCE`], since the API is busy with the others.
+/// Queue length from which Workloads usually take longer than [`FIRST_STATUS_DEBOUNCE`]: the API is busy with the others.
 pub const BUSY_BACKLOG: usize = 100;
 
 /// Longest time for which an address alone is deferred. Most runtimes publish it just before they report that the plan is ready; a
