@@ -164,13 +164,18 @@ impl Runtime for Process {
     }
 
     fn refusal(&self, plan: &WorkloadPlan) -> Option<String> {
-        let refusal = self.guard.refusal_of(plan)?;
-        let id = (plan.metadata.namespace.clone()?, plan.metadata.name.clone()?);
-        if !self.supervisors().contains_key(&id) {
+        let refusal = self.guard.refusal_of(plan);
+        let (namespace, name) = (plan.metadata.namespace.clone(), plan.metadata.name.clone());
+        // Not of previews, whose plan does not exist.
+        if refusal.is_some()
+            && plan.metadata.uid.is_some()
+            && let Some(id) = namespace.zip(name)
+            && !self.supervisors().contains_key(&id)
+        {
             let folder = self.folder(&id);
             self.kept_forwards.keep(id, folder, plan.spec.workload_ref.uid.clone());
         }
-        Some(refusal)
+        refusal
     }
 
     fn inventory(&self, target: &Target) -> Vec<InventoryItem> {
